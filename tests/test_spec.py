@@ -114,7 +114,7 @@ def test_every_document_has_the_format_and_the_members_that_the_table_says(tmp_p
     create_store(RealFiles(), tmp_path / "store")
     store = msgspec.json.decode((tmp_path / "store" / "store.json").read_bytes())
     assert told["store.json"] == (str(store["format"]), ", ".join([*store][:-1]))
-    assert {"document", *DOCUMENT_TYPES, "line of a journal", "store.json"} == told.keys()
+    assert {"document", *DOCUMENT_TYPES, "line of a journal", "line of events", "store.json"} == told.keys()
 
 
 def _error_rows() -> list[list[str]]:

@@ -11,7 +11,7 @@ from codebatch.application.execution import Action
 from codebatch.application.headline import Headline
 from codebatch.coordinator.run import Executed
 from codebatch.engine.lifecycle import BatchState
-from codebatch.errors import BatchIncomplete
+from codebatch.errors import BatchCancelled, BatchIncomplete
 from codebatch.model.quantities import count_of
 from codebatch.model.shard import ShardId
 from codebatch.query.filters import JsonRecord
@@ -70,11 +70,20 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.is_complete:
             return None
+        if self.standing.state is BatchState.CANCELLED and tally.open:
+            return cancelled(batch)
         hint = f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}"
         if any(record["reason"] == "object" for record in self.failures):
             hint += "; what is lost from the store comes back with: codebatch snapshot PATH"
         failed = f"{tally.failed + tally.cancelled:,} of {count_of(tally.planned, 'result')} failed"
         return BatchIncomplete(failed, hint=hint)
+
+
+def cancelled(batch: Batch) -> BatchCancelled:
+    """What is told of a batch that was cancelled."""
+    return BatchCancelled(
+        f"batch {batch.id} was cancelled", hint=f"go on all the same with: codebatch resume --batch {batch.id}"
+    )
 
 
 class ShardsRan(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from codebatch.application.kept_headline import find_headline
 from codebatch.application.planning import choose_pipeline, planner_of
 from codebatch.application.ran import Ran, ShardsRan
 from codebatch.application.repair import Mending
+from codebatch.application.requesting import lift_cancel
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import missing_tools
@@ -174,6 +175,7 @@ def run_shards(execution: Execution, store: Store, batch: Batch, task: str, pref
         stands = standing(batch)
         if stands.state is BatchState.COMPLETED and stands.is_over:
             return ShardsRan(states=dict.fromkeys(sorted(chosen), "done"), open=())
+        lift_cancel(batch)
         executed = execution.execute(store, lock, batch, replace(scope, shards=chosen), Listener())
         ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
     states: dict[ShardId, Literal["done", "failed"]] = {
@@ -204,6 +206,7 @@ class _Work(NamedTuple):
         execution, store, lock, listener = self.mending
         executed = NOTHING_EXECUTED
         if scope is not None:
+            lift_cancel(batch)
             execute = partial(execution.execute, store, lock, batch, scope, listener, snapshot)
             executed = self.mending(batch, execute)
             batch = answering_one(batch)

@@ -195,6 +195,12 @@ def status(answering: Answering, batch_reference: str | None) -> None:
 
         answer_status(answering, look_at(store, batch))
         return
+    if answer_standing(answering, store, batch):
+        answering.note(f"continue with: codebatch run --batch {batch.id}")
+
+
+def answer_standing(answering: Answering, store: Store, batch: Batch) -> bool:
+    """Answer with where an analysis stands; whether work is open that nobody does."""
     found = batches.status(store, batch)
     stands, rows = found.standing, found.tasks
     holders = tuple(map(holder_row, stands.holders))
@@ -231,9 +237,9 @@ def status(answering: Answering, batch_reference: str | None) -> None:
             tasks=rows,
         ),
         lines,
+        name="status",
     )
-    if stands.is_stalled:
-        answering.note(f"continue with: codebatch run --batch {batch.id}")
+    return stands.is_stalled
 
 
 @click.command()

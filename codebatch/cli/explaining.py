@@ -44,6 +44,7 @@ _SOURCES = {
     "work": Source(
         paths=("batches/*/work.json", "batches/*/requests/*"), what="of commands, what needs what, and what was asked"
     ),
+    "events": Source(paths=("batches/*/events/*",), what="of commands, what was told of them"),
     "evidence": Source(paths=("batches/*/journal/*",), what="why something failed"),
     "index": Source(paths=("indexes/*/*/*",), what="which files may have what is asked for, where there is an index"),
     "snapshot": Source(paths=("snapshots/*/snapshot.json",), what="what the snapshot is of"),
@@ -80,11 +81,13 @@ _READS: dict[str, tuple[str, ...]] = {
     "diff": _COMPARED,
     "duplicates": (*_QUESTION, "contents", "kept"),
     "errors": (*_QUESTION, "evidence"),
+    "events": (*_STANDING, "snapshot", "entries", "work", "events", "evidence"),
     "explain-miss": (*_ABOUT, "evidence"),
     "export": (*_SEARCH, "contents"),
     "files": _QUESTION,
     "find": (*_QUESTION, "contents"),
     "findings": (*_SEARCH, "contents", "kept"),
+    "follow": (*_STANDING, "snapshot", "entries", "work", "events", "evidence"),
     "graph": _QUESTION,
     "hotspots": (*_SEARCH, "history", "kept"),
     "impact": _SEARCH,

@@ -40,6 +40,7 @@ from codebatch.cli.work_status import WorkStatus
 from codebatch.errors import CodebatchError
 from codebatch.gates.catalogue import GateAbout, GateExplainAnswer
 from codebatch.gates.findings import BundleResult, GateResult
+from codebatch.model.batch_event import AnyEvent
 from codebatch.model.record import Record
 from codebatch.model.task import PIPELINES
 from codebatch.query.dependencies import Cycle, Dependent, Import
@@ -124,6 +125,7 @@ ANSWERS: dict[str, object] = {
     "duplicates": CopiesAnswer,
     "error": answers.ErrorAnswer,
     "errors": list[answers.ErrorFound | answers.FailureFound],
+    "events": AnyEvent,
     "explain": Explained,
     "explain-miss": MissesAnswer,
     "export": ExportWritten,
@@ -131,6 +133,7 @@ ANSWERS: dict[str, object] = {
     "files-why": answers.WhyTaken,
     "find": list[answers.FoundPlace] | dict[str, int],
     "findings": FindingsAnswer,
+    "follow": AnyEvent,
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
     "gate-list": list[GateAbout],

@@ -15,6 +15,7 @@ TOPICS = (
     "rules",
     "tasks",
     "work",
+    "lists",
     "data",
     "languages",
     "configuration",

@@ -29,7 +29,8 @@ _BETWEEN = "  "
 class Stage(NamedTuple):
     """What is being done, and how far that is: `done` of `planned` things, both 0 where that is not known.
 
-    Things that are not `is_even` take so different times that those done do not tell how long the others take.
+    Things that are not `is_even` take so different times that those done do not tell how long the others take; `left`
+    is told where somebody knows.
     """
 
     phase: str
@@ -38,6 +39,7 @@ class Stage(NamedTuple):
     things: str = "files"
     more: str = ""
     is_even: bool = True
+    left: str = ""
 
 
 class Display:
@@ -110,6 +112,8 @@ class Display:
 
     def _left(self, phase_seconds: float) -> str:
         """What is left of a phase, going by what was done of it since it began; empty where nothing was."""
+        if self._stage.left:
+            return self._stage.left
         done = self._stage.done - self._at_first
         left = self._stage.planned - self._stage.done
         is_told = self._stage.is_even and done > 0 and left > 0

@@ -11,9 +11,11 @@ import click
 import msgspec
 
 from codebatch.application.configuration import load_configuration
+from codebatch.cli.batches import answer_standing
 from codebatch.cli.completing import complete_command
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, SourcePath, answering, batch_option
+from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.work_lists import Listing, list_options
 from codebatch.cli.work_options import Output, output_option, trust_option
 from codebatch.cli.work_progress import EndTeller, WorkTeller
 from codebatch.cli.work_status import answer_work, end_line, summary
@@ -21,13 +23,15 @@ from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import InvalidInput
 from codebatch.model.request import INTERRUPTED_CHOICES
 from codebatch.model.work import OnFailure, Strategy
-from codebatch.store.batches import Batch
+from codebatch.store.batches import Batch, is_work
+from codebatch.store.logs import last_lines
 from codebatch.store.store import Store
 from codebatch.work import cancelling, requesting, running
-from codebatch.work.logs import AttemptLog, find_log, iter_log, last_lines, log_of
+from codebatch.work.logs import AttemptLog, find_log, iter_log, log_of
 from codebatch.work.running import WorkRan
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, look_at, resolve_live
+from codebatch.work.tables import SECONDS_MAX
 from codebatch.work.trusting import CommandsForeign
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -35,7 +39,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _LINES_IN_JSON = 20
 
 live_batch_option = click.option(
-    "--batch", "batch_reference", metavar="ID", help="A batch of commands. Default: the only one that is at work."
+    "--batch", "batch_reference", metavar="ID", help="The batch. Default: the only one that is at work."
 )
 
 
@@ -60,20 +64,15 @@ def work() -> None:
 
 @work.command("run")
 @click.argument("tasks", metavar="[TASK]...", nargs=-1)
-@click.option(
-    "-f",
-    "--file",
-    "paths",
-    multiple=True,
-    type=SourcePath(),
-    metavar="FILE",
-    help="What to run (may be repeated). Default: [work] of codebatch.toml, or work.toml here.",
-)
+@list_options
 @click.option("-j", "--max-parallel", type=click.IntRange(min=1), help="How many run at once.")
-@click.option("--strategy", type=click.Choice(get_args(Strategy)), help="One after the other, or several at once.")
+@click.option(
+    "--strategy",
+    type=click.Choice(get_args(Strategy)),
+    help="One after the other, several at once, or that and by what texts say of one another.",
+)
 @click.option("--on-failure", type=click.Choice(get_args(OnFailure)), help="What becomes of the rest where one fails.")
 @click.option("--failures-max", type=click.IntRange(min=1), help="With stop: how many failures stop it. Default: 1.")
-@click.option("--only", is_flag=True, help="The named tasks without what they need, which counts as done.")
 @click.option(
     "--env",
     "variables",
@@ -93,7 +92,7 @@ def work_run(
     strategy: Strategy | None,
     on_failure: OnFailure | None,
     failures_max: int | None,
-    only: bool,
+    listing: Listing,
     variables: tuple[str, ...],
     is_beside: bool,
     output: Output,
@@ -106,12 +105,12 @@ def work_run(
     """
     options = WorkOptions(
         tasks=tasks,
-        only=only,
         max_parallel=max_parallel,
         strategy=strategy,
         on_failure=on_failure,
         failures_max=failures_max,
         env=variables,
+        **listing,
     )
     ran = running.run_files(
         paths,
@@ -192,9 +191,17 @@ def work_answer(answering: Answering, task: str, text: str, batch_reference: str
         answering.note(f"go on with: codebatch resume --batch {found.batch.id}")
 
 
+def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
+    if seconds is not None and not seconds <= SECONDS_MAX:  # Nor is it so of what is no number.
+        raise InvalidInput(f"--grace is {seconds}, and must be from 0 to {SECONDS_MAX:,}")
+    return seconds
+
+
 @click.command()
 @live_batch_option
-@click.option("--grace", type=click.FloatRange(min=0), metavar="SECONDS", help="Until what runs is killed.")
+@click.option(
+    "--grace", type=click.FloatRange(min=0), callback=_finite, metavar="SECONDS", help="Until what runs is killed."
+)
 @click.option("--force", "is_forced", is_flag=True, help="Kill whoever is at work on it here, first.")
 @click.option("--no-wait", is_flag=True, help="Ask for it, and do not wait until nothing runs.")
 @trust_option
@@ -207,12 +214,20 @@ def cancel(
     no_wait: bool,
     is_trusted: bool,
 ) -> int:
-    """End a batch of commands, whoever runs it, wherever that is.
+    """End a batch, whoever runs it, wherever that is. `resume` goes on all the same.
 
-    What runs is told to end, and killed when its grace is over; nothing new is started. `resume` goes on all the same.
+    Commands that run are told to end, and killed when their grace is over; nothing new is started. Workers of an
+    analysis end the file at hand; what is done is kept.
     """
     store = answering.place.open()
-    batch = resolve_live(store, batch_reference, answering.note)
+    batch = resolve_live(store, batch_reference, answering.note, kind="any")
+    if not is_work(batch):
+        if grace is not None or is_trusted:
+            raise InvalidInput("--grace and --trust are of commands", hint=f"batch {batch.id} analyses files")
+        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndTeller(answering))
+        answering.batches.append(batch)
+        answer_standing(answering, store, batch)
+        return 0
     found = telling_foreign(
         answering,
         lambda: cancelling.cancel_batch(
@@ -264,7 +279,8 @@ def answer_ran(answering: Answering, ran: WorkRan, name: str | None = None) -> i
     """Say how it went; returns the exit status."""
     answer_work(answering, ran, [end_line(ran, ran.seconds)], name=name)
     if ran.signal_status:
-        answering.note(f"stopped; go on with: codebatch resume --batch {ran.batch.id}")
+        if ran.standing.state is not BatchState.COMPLETED:
+            answering.note(f"stopped; go on with: codebatch resume --batch {ran.batch.id}")
         return ran.signal_status
     if ran.shortfall is not None:
         raise ran.shortfall

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from codebatch.cli.eta import eta_text
 from codebatch.cli.options import Answering
 from codebatch.cli.progress import Stage
 from codebatch.cli.work_options import Output
@@ -13,8 +14,9 @@ from codebatch.model.command import CommandId
 from codebatch.model.quantities import count_of, human_seconds
 from codebatch.model.work import Work
 from codebatch.store.batches import Batch
+from codebatch.store.logs import last_lines
 from codebatch.work.listening import CommandEnded, WorkListener, WorkProgress
-from codebatch.work.logs import LogReader, last_lines
+from codebatch.work.logs import LogReader
 
 _LINES_OF_FAILED = 20
 _RUNNING_SHOWN = 3
@@ -63,7 +65,9 @@ class WorkTeller(WorkListener):
         more = len(progress.running) - _RUNNING_SHOWN
         failed = [f"{progress.failed:,} failed"] if progress.failed else []
         told = ", ".join([*failed, *shown, *([f"{more} more"] if more > 0 else [])])
-        self._answering.display.tell(Stage("running", progress.ended, progress.planned, "tasks", told, is_even=False))
+        left = "" if progress.eta is None else eta_text(progress.eta.seconds, unknown=progress.eta.unknown)
+        stage = Stage("running", progress.ended, progress.planned, "tasks", told, is_even=False, left=left)
+        self._answering.display.tell(stage)
         if self._output == "all":
             for each in progress.running:
                 self._read_on(each.id, each.log)

@@ -9,6 +9,7 @@ import msgspec
 
 from codebatch.cli.answers import HolderRow
 from codebatch.cli.at_work import holder_row, instant
+from codebatch.cli.eta import eta_text
 from codebatch.cli.options import Answering
 from codebatch.cli.tables import table
 from codebatch.engine.lifecycle import CommandState
@@ -60,6 +61,8 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
 class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Where a batch of commands stands: how many of them are in which state, and each in the order of its file.
 
+    `eta_seconds`: within which time all is likely done, in 1, 5 and 9 of 10 cases; null where nobody knows.
+
     `stalled`: something is open, and nobody is at work. `coordinator` is who conducts it now, `workers` run commands.
     """
 
@@ -73,6 +76,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str
     ended_at: str | None
     counts: dict[str, int]
+    eta_seconds: tuple[float, float, float] | None
     coordinator: HolderRow | None
     workers: tuple[HolderRow, ...]
     tasks: tuple[WorkTaskRow, ...]
@@ -103,6 +107,8 @@ def status_lines(found: WorkBatch) -> Iterator[str]:
     yield f"started   {instant(found.batch.about.created_at_ns)}"
     if found.ended_ns is not None:
         yield f"ended     {instant(found.ended_ns)}"
+    if (eta := found.eta) is not None:
+        yield f"to go     {eta_text(eta.seconds, unknown=eta.unknown)}"
     if stands.coordinator is not None:
         yield f"conducts  {_shown(stands.coordinator)}"
     elif stands.workers:
@@ -151,6 +157,7 @@ def _document(found: WorkBatch) -> WorkStatus:
         started_at=instant(found.batch.about.created_at_ns),
         ended_at=None if found.ended_ns is None else instant(found.ended_ns),
         counts=stands.counts,
+        eta_seconds=None if (eta := found.eta) is None else eta.seconds,
         coordinator=None if stands.coordinator is None else holder_row(stands.coordinator),
         workers=tuple(map(holder_row, stands.workers)),
         tasks=tuple(_rows(found)),

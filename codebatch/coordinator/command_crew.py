@@ -15,11 +15,11 @@ from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
 from codebatch.protocol.launch import ATTEMPT_VARIABLE, attempt_mark
 from codebatch.protocol.messages import Assign, Terminate, ToWorker
-from codebatch.store import layout
 from codebatch.store.batches import Batch
+from codebatch.store.children import child_of
 from codebatch.store.holders import HolderFile
 from codebatch.system import proc
-from codebatch.system.cell import Cell, Child
+from codebatch.system.cell import Child
 from codebatch.system.host import is_here
 from codebatch.system.machine import kill_marked
 from codebatch.system.processes import describe_end
@@ -95,20 +95,20 @@ class CommandCrew:
         """Let go on what an earlier coordinator stopped, and its commands (Ctrl-Z)."""
         for holder in holders:
             if is_here(holder.host):
-                self._signal_child(self._child_of(holder.holder), signal.SIGCONT)
+                self._signal_child(child_of(self._batch, holder.holder), signal.SIGCONT)
                 _signal(holder.pid, signal.SIGCONT)
 
     def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
         """Kill what attempts of dead workers left running: the session of each command, and all with their marks."""
         for holder in dead:
-            self._signal_child(self._child_of(holder), signal.SIGKILL)
+            self._signal_child(child_of(self._batch, holder), signal.SIGKILL)
         if marks:
             kill_marked(ATTEMPT_VARIABLE, marks)
 
     def _bury(self, worker: WorkerProcess) -> Died:
         self._channels.remove(worker)
         mark = self._marks.pop(worker.id, None)
-        child = self._child_of(worker.holder)
+        child = child_of(self._batch, worker.holder)
         death = worker.bury()
         if death.returncode != 0:
             self._signal_child(child, signal.SIGKILL)
@@ -122,17 +122,6 @@ class CommandCrew:
             stderr=worker.stderr_text,
             memory_peak_bytes=death.memory_peak_bytes,
         )
-
-    def _child_of(self, holder: HolderId) -> Child | None:
-        path = self._batch.root / layout.HOLDERS / layout.cell_name(holder)
-        try:
-            cell = Cell(self._batch.files, path, create=False)
-        except FileNotFoundError:
-            return None
-        try:
-            return cell.read_child()
-        finally:
-            cell.close()
 
     @staticmethod
     def _signal_child(child: Child | None, number: int) -> None:
@@ -166,7 +155,7 @@ class CommandCrew:
     def _signal_all(self, number: int) -> None:
         for worker in self._channels.workers.values():
             _signal(worker.process.pid, number)
-            self._signal_child(self._child_of(worker.holder), number)
+            self._signal_child(child_of(self._batch, worker.holder), number)
 
 
 def _signal(pid: int, number: int) -> None:

@@ -6,6 +6,7 @@ import os
 
 from codebatch.coordinator.command_crew import CommandCrew
 from codebatch.coordinator.conducting import CommandWatcher, Conducting
+from codebatch.coordinator.estimating import estimator_of
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.store import Store
@@ -23,15 +24,19 @@ def conduct(store: Store, batch: Batch, *, watcher: CommandWatcher | None = None
     """
     work, plan = read_work(batch), batch.plan()
     commands = commands_of(store, batch, work)
+    estimator = estimator_of(store, batch, work)
     while True:
         about = HolderFile(
             holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
         )
         crew = CommandCrew(batch, store_root=str(store.root), coordinator=about.holder, store_lock=store_lock)
-        conducting = Conducting(batch, plan, work, commands, crew, about=about, watcher=watcher, wall_ns=wall_ns)
+        conducting = Conducting(
+            batch, plan, work, commands, crew, about=about, watcher=watcher, wall_ns=wall_ns, estimator=estimator
+        )
         try:
             conducting.run()
         finally:
             conducting.close()
+            estimator.save()
         if crew.exit_status or not conducting.has_unseen_requests:
             return crew.exit_status

@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said
+from codebatch.coordinator.estimating import Estimator
+from codebatch.coordinator.telling import Clocks, Found, Telling
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.agenda import agenda_of
 from codebatch.engine.command_events import (
@@ -26,6 +28,7 @@ from codebatch.engine.command_events import (
     Terminate,
 )
 from codebatch.engine.conductor import Conductor
+from codebatch.engine.estimate import Eta
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
 from codebatch.errors import BatchConducted, CodebatchError, EnvironmentBroken, StoreCorrupt, StoreError, error_of
 from codebatch.model.command import CommandId
@@ -41,6 +44,7 @@ from codebatch.store.holders import Holder, HolderFile, Lease, LeaseReader
 from codebatch.store.leftovers import BatchLeftovers
 from codebatch.store.outcomes import Committer, Outcomes, attempt_outcome
 from codebatch.store.requests import Requests
+from codebatch.system.clock import running_ns
 
 # Leases of others are looked at after so many turns: one in which nothing was heard takes a tenth of a second.
 _LOOK_EVERY = 100
@@ -56,8 +60,11 @@ class CommandWatcher(Protocol):
     def handled(self, event: CommandEvent) -> None:
         """Called after each event."""
 
-    def turned(self) -> None:
-        """Called after each turn: whenever something was heard, and ten times a second where nothing is."""
+    def turned(self, eta: Eta | None) -> None:
+        """Called after each turn: whenever something was heard, and ten times a second where nothing is.
+
+        `eta` is how long it takes yet, None where nobody knows.
+        """
 
 
 class Conducting:
@@ -74,8 +81,11 @@ class Conducting:
         about: HolderFile,
         watcher: CommandWatcher | None,
         wall_ns: Callable[[], int],
+        now_ns: Callable[[], int] = running_ns,
+        estimator: Estimator | None = None,
     ) -> None:
-        """`commands` are the plan's items in its order; `about` is what this process is known by.
+        """`commands` are the plan's items in its order; `about` is what this process is known by; `estimator` knows how
+        long they take.
 
         Raises BatchConducted where another process conducts the batch.
         """
@@ -87,7 +97,7 @@ class Conducting:
             opened.callback(self._holder.close)
             make_batch_directories(batch)
             kept = (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.REQUESTS)
-            opened.enter_context(batch.files.keeping_open(*(batch.root / name for name in kept)))
+            opened.enter_context(batch.files.keeping_open(batch.root, *(batch.root / name for name in kept)))
             self._leases = LeaseReader(batch.files, batch.root)
             self.epoch = self._take_lead()
             self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)
@@ -105,13 +115,20 @@ class Conducting:
                 {item: one for item, one in leased.leases.items() if not one.is_live and one.epoch > ended.get(item, 0)}
             )
             self._crew.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
+            requests = list(self._requests.read())
             self.conductor = Conductor(
-                agenda_of(work, commands),
+                agenda_of(work, commands, estimator.lengths if estimator else ()),
                 concluded=concluded,
                 epochs=leased.epochs,
                 foreign=leased.live,
-                requests=self._requests.read(),
+                requests=requests,
             )
+            found = Found(concluded, requests, leased.leases)
+            clocks = Clocks(wall_ns, now_ns)
+            self._telling = Telling(
+                batch, work, self.conductor, self._attempts, self.epoch, found, clocks=clocks, estimator=estimator
+            )
+            opened.callback(self._telling.close)
             self._opened = opened.pop_all()
         self._workers: dict[WorkerId, Member] = {}
         self._events: deque[CommandEvent] = deque()
@@ -134,6 +151,7 @@ class Conducting:
                 self._turn()
         finally:
             self._crew.end()
+        self._telling.end(self._end)
         self._journal.write(journal.Ended(reason=type(self._end).__name__.lower()))
         if self._refusal is not None:
             raise self._refusal
@@ -179,8 +197,9 @@ class Conducting:
         if self.conductor.foreign and self._since_look >= _LOOK_EVERY and self._end is None:
             self._since_look = 0
             self._look_at_foreign()
+        self._telling.turned()
         if self._watcher is not None:
-            self._watcher.turned()
+            self._watcher.turned(self._telling.eta)
 
     def _hear(self, heard: Heard) -> None:
         match heard:
@@ -189,6 +208,7 @@ class Conducting:
             case Died():
                 self._bury(heard)
             case DrainAsked(reason):
+                self._telling.drains(reason)
                 self._journal.write(journal.Drained(reason=reason))
                 self._handle(DrainRequested())
 
@@ -212,6 +232,7 @@ class Conducting:
             event = self._events[0]
             for action in self.conductor.handle(event):
                 self._do(action)
+            self._telling.handled(event)
             if self._watcher is not None:
                 self._watcher.handled(event)
             self._events.popleft()
@@ -228,6 +249,7 @@ class Conducting:
                 unit = Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=action.round)
                 assign = messages.Assign(unit=unit, epoch=action.epoch, requests=action.requests)
                 self._crew.send(action.worker, assign)
+                self._telling.starts(action, self._workers[action.worker])
             case Settle():
                 self._settle(action)
             case Terminate(worker, grace_seconds):
@@ -244,7 +266,8 @@ class Conducting:
             case messages.Refused(epoch=epoch):
                 self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
                 self._idle(worker, Refused(worker, epoch))
-            case messages.Committed(commit=commit, lost=lost):
+            case messages.Committed(commit=commit, lost=lost, used=used):
+                self._telling.uses(commit, used)
                 self._handle(Concluded(self._attempts.of_commit(commit)))
                 if lost:
                     self._learn()

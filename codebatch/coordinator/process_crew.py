@@ -12,21 +12,26 @@ from codebatch.coordinator.limits import Guard, Limits
 from codebatch.coordinator.signals import SignalCounter
 from codebatch.coordinator.workers import WorkerProcess, start_worker
 from codebatch.engine.events import WorkerId
+from codebatch.errors import StoreError
 from codebatch.model.outcome import HolderId
 from codebatch.model.task import OwnPlace
 from codebatch.protocol.launch import HOLDER_VARIABLE
 from codebatch.protocol.messages import ToWorker
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile
+from codebatch.store.requests import is_cancelled
 from codebatch.system.cell import Step
 from codebatch.system.machine import kill_marked
 from codebatch.system.processes import Orphans, describe_end, kill_group
+
+_REQUESTS_EVERY_NS = 200_000_000
 
 
 class ProcessCrew:
     """Implements Crew, in one thread: that starts processes, and where it is the main one handles signals.
 
-    The first signal is heard as DrainAsked, the second ends the workers' process groups, the third kills them.
+    The first signal is heard as DrainAsked, the second ends the workers' process groups, the third kills them. A Cancel
+    among the batch's requests is heard as DrainAsked, too.
     """
 
     def __init__(
@@ -61,6 +66,8 @@ class ProcessCrew:
         self._channels = Channels(self._signals)
         self._workers = self._channels.workers
         self._signals_seen = 0
+        self._requests_looked_ns = 0
+        self._is_cancelled = False
 
     @property
     def exit_status(self) -> int:
@@ -106,6 +113,7 @@ class ProcessCrew:
         self._guard.look(self._running_ns() / 1e9)
         heard: list[Heard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
         heard += self._obey_signals()
+        heard += self._heed_requests()
         self._guard.enforce(self._workers.values())
         if not is_any:
             self._orphans.reap([worker.process.pid for worker in self._workers.values()])
@@ -153,6 +161,15 @@ class ProcessCrew:
             return []
         assert self._signals.first is not None, "a signal was counted"
         return [DrainAsked(self._signals.first.name)]
+
+    def _heed_requests(self) -> list[Heard]:
+        """Whoever begins to work on a batch lifts what was cancelled before: what stands is of now."""
+        if self._is_cancelled or self._running_ns() - self._requests_looked_ns < _REQUESTS_EVERY_NS:
+            return []
+        self._requests_looked_ns = self._running_ns()
+        with contextlib.suppress(StoreError):  # Nobody can tell what was asked.
+            self._is_cancelled = is_cancelled(self._batch.files, self._batch.root)
+        return [DrainAsked("cancel")] if self._is_cancelled else []
 
     def _suspend(self) -> None:
         """Ctrl-Z: stop the workers, then ourselves; go on together when continued."""

@@ -37,15 +37,18 @@ class Agenda(msgspec.Struct, frozen=True, kw_only=True):
     failures_max: int
 
 
-def agenda_of(work: Work, ids: Sequence[CommandId]) -> Agenda:
-    """The agenda of a work batch whose plan has these items, which are those of its order."""
+def agenda_of(work: Work, ids: Sequence[CommandId], seconds: Sequence[float] = ()) -> Agenda:
+    """The agenda of a work batch whose plan has these items, which are those of its order.
+
+    `seconds` are how long each takes likely; without them all take equally long.
+    """
     items = {id_: item for item, id_ in enumerate(ids)}
     needs: list[list[Need]] = [[] for _ in ids]
     for edge in work.edges:
         needs[items[edge.task]].append(Need(items[edge.on], edge.kind == "needs"))
     policies = tuple(map(work.policy, ids))
     slots = 1 if work.strategy == "serial" else work.max_parallel
-    behind = [0] * len(ids) if work.strategy == "serial" else _behind(needs)
+    behind = [0] * len(ids) if work.strategy == "serial" else _behind(needs, seconds or [1.0] * len(ids))
     rank = {id_: place for place, id_ in enumerate(work.order)}
     return Agenda(
         ids=tuple(ids),
@@ -61,8 +64,8 @@ def agenda_of(work: Work, ids: Sequence[CommandId]) -> Agenda:
     )
 
 
-def _behind(needs: Sequence[Sequence[Need]]) -> list[int]:
-    """Of each item how many others wait behind it on the longest path: what list scheduling starts first.
+def _behind(needs: Sequence[Sequence[Need]], seconds: Sequence[float]) -> list[int]:
+    """Of each item how long the longest path is that begins with it, in ms: what list scheduling starts first.
 
     From the ends of the graph upwards (Kahn 1962). What is on a circle, which no work file makes, has none.
     """
@@ -74,8 +77,9 @@ def _behind(needs: Sequence[Sequence[Need]]) -> list[int]:
     free = [item for item, count in enumerate(users) if not count]
     while free:
         item = free.pop()
+        behind[item] += round(1000 * seconds[item])
         for need in needs[item]:
-            behind[need.item] = max(behind[need.item], behind[item] + 1)
+            behind[need.item] = max(behind[need.item], behind[item])
             users[need.item] -= 1
             if not users[need.item]:
                 free.append(need.item)

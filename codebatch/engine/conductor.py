@@ -276,12 +276,12 @@ class Conductor:
         starts = self._unended_starts(item)
         if starts <= 0 or self._graph.own(item) != "open" or item in self._settling:
             return []
-        policy = self.agenda.policies[item]
-        if policy.if_interrupted == "restart" and starts <= policy.restarts_max:
+        then = self.agenda.policies[item].after_interruption(starts)
+        if then == "restart":
             return []
         self._settling.add(item)
         round_ = self._next_round(item)
-        return [Settle(item, round_, "blocked" if policy.if_interrupted == "ask" else "failed", self.epoch(item))]
+        return [Settle(item, round_, "blocked" if then == "ask" else "failed", self.epoch(item))]
 
     def _reopen(self, item: int) -> list[CommandAction]:
         """Nothing runs of an item any more: it is judged, and waits again where it may start."""

@@ -15,6 +15,7 @@ from codebatch.model.document import Document, decode_document, encode_document
 CommandId = NewType("CommandId", str)
 
 COMMAND_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
+"""What a task may be called. A member of a group has two such words, joined by a slash."""
 
 COMMAND_FORMAT = 1
 COMMAND_BYTES_MAX = 4 * 1024 * 1024
@@ -32,6 +33,7 @@ class Command(Document, frozen=True, kw_only=True):
     `timeout_seconds` of an attempt and `stall_seconds` without a byte of output are on a clock that stops in suspend.
     `grace_seconds` lie between SIGTERM and SIGKILL. `leftovers`: what becomes of what it left running when it ended by
     itself. `memory_mb_max` is resident memory of all its processes; `log_mb_max` the size of an attempt's log.
+    `values` are those of placeholders besides the ones that every command has, by name; `files` are what `{files}` is.
     """
 
     format: int = COMMAND_FORMAT
@@ -50,6 +52,8 @@ class Command(Document, frozen=True, kw_only=True):
     leftovers: Leftovers = "kill"
     memory_mb_max: int | None = None
     log_mb_max: int = LOG_MB_MAX
+    values: dict[str, str] = msgspec.field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
 
 def encode_command(command: Command) -> bytes:

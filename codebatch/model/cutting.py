@@ -31,14 +31,14 @@ def cut_shards(items: Sequence[Entry], rule: ShardRule) -> list[Shard]:
             start, size = index + 1, 0
     if start < len(items):
         ranges.append((start, len(items), size))
-    names = _unique_prefixes([hashes[first].hex() for first, _, _ in ranges])
+    names = unique_prefixes([hashes[first].hex() for first, _, _ in ranges])
     return [
         Shard(id=ShardId(name), start=first, end=end, bytes=total)
         for name, (first, end, total) in zip(names, ranges, strict=True)
     ]
 
 
-def _unique_prefixes(digests: Sequence[str]) -> list[str]:
+def unique_prefixes(digests: Sequence[str]) -> list[str]:
     """The shortest prefixes, of 8 digits or more, that no other digest shares. Independent of order."""
     longest: dict[str, int] = {}
     for one, other in zip(ordered := sorted(digests), ordered[1:], strict=False):

@@ -82,6 +82,14 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
         return msgspec.structs.replace(self, offset=offset, parts=parts)
 
 
+class Used(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt took: wall seconds, CPU seconds and the most memory that was seen of all its processes."""
+
+    seconds: float
+    cpu_seconds: float
+    memory_peak_bytes: int
+
+
 class Commit(Document, frozen=True, kw_only=True, gc=False):
     """The body of a commit file: the outcomes that became durable together. Linked under the name of each."""
 

@@ -2,6 +2,7 @@
 
 Values are never program text. In a list `{id}` becomes the value, within its argument. In a script it becomes
 `"$CODEBATCH_V_ID"`, with the quotes, and the value stands in the environment: so it cannot stand inside of quotes.
+`{files}`, which stands alone, becomes as many arguments as there are files: in a script it is `"$@"`.
 `{{id}}` is `{id}` itself, and so is `${id}` left as it is: a shell's own.
 """
 
@@ -15,9 +16,9 @@ from codebatch.model.likeness import closest
 from codebatch.model.shell_places import Inside, iter_places
 
 NAMES = ("id", "title", "text", "text_file")
-NAMES_TO_COME = (
-    "file", "files", "value", "line", "try", "answers_file", "previous_log", "report", "session",
-)  # fmt: skip
+NAMES_OF_EACH = ("file", "files", "value", "line")
+"""Those of a task with `each`: which of them it has that says. Of `value` there may be many: `value.KEY`."""
+NAMES_TO_COME = ("try", "answers_file", "previous_log", "report", "session")
 ARGUMENT_BYTES_MAX = 128 * 1024 - 1
 """What Linux takes as one argument, or one variable with its name and `=` (MAX_ARG_STRLEN, execve(2))."""
 
@@ -26,7 +27,9 @@ _SHELLS = {"sh", "bash", "dash", "ash", "ksh", "zsh"}
 _SCRIPT_OPTION = re.compile(r"-[a-z]*c\Z")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?"
 _IN_LIST = re.compile(rf"\{{\{{({_NAME})\}}\}}|(?<!\$)\{{({_NAME})\}}")
-_OURS = "|".join(NAMES)
+_FILES = "{files}"
+_OURS = "|".join((*NAMES, "files?", r"value(?:\.[A-Za-z0-9_]+)?", "line"))
+_AROUND_A_WORD = set(" \t\n;&|()<>")
 _IN_SCRIPT = re.compile(rf"\{{\{{({_OURS})\}}\}}|\{{({_OURS})\}}")
 
 
@@ -41,9 +44,14 @@ class Problem(NamedTuple):
     hint: str
 
 
-def expand_arguments(run: Sequence[str], values: Mapping[str, str]) -> list[str]:
+_IN_A_WORD = Problem(
+    "has {files} within a word, and it becomes several", "let it stand alone: as an argument, or between blanks"
+)
+
+
+def expand_arguments(run: Sequence[str], values: Mapping[str, str], files: Sequence[str] = ()) -> list[str]:
     """The arguments of a list. What a value holds is not expanded again. Raises PlaceholderError."""
-    for value in values.values():
+    for value in (*values.values(), *files):
         _check(value)
 
     def replaced(found: re.Match[str]) -> str:
@@ -53,7 +61,7 @@ def expand_arguments(run: Sequence[str], values: Mapping[str, str]) -> list[str]
             raise PlaceholderError(f"there is no {found[0]}")
         return values[found[2]]
 
-    return [_IN_LIST.sub(replaced, argument) for argument in run]
+    return [each for argument in run for each in (files if argument == _FILES else [_IN_LIST.sub(replaced, argument)])]
 
 
 def shell_script(run: str) -> str:
@@ -63,7 +71,7 @@ def shell_script(run: str) -> str:
     for found, inside in iter_places(run, _IN_SCRIPT):
         if found[2] and inside is not Inside.SCRIPT:
             raise PlaceholderError(f"{found[0]} stands in {inside.value}")
-        pieces += run[at : found.start()], f'"${_VARIABLE}{found[2].upper()}"' if found[2] else f"{{{found[1]}}}"
+        pieces += run[at : found.start()], _shell_word(found[2]) if found[2] else f"{{{found[1]}}}"
         at = found.end()
     return "".join((*pieces, run[at:]))
 
@@ -75,10 +83,17 @@ def shell_variables(values: Mapping[str, str]) -> dict[str, str]:
     """
     variables: dict[str, str] = {}
     for name, value in values.items():
-        variable = f"{_VARIABLE}{name.upper()}"
+        variable = _variable(name)
         if len(variable) + 1 + len(_check(value)) <= ARGUMENT_BYTES_MAX:
             variables[variable] = value
     return variables
+
+
+def names_used(run: str | Sequence[str]) -> set[str]:
+    """The placeholders of a `run`. For one without problems."""
+    if isinstance(run, str):
+        return {found[2] for found, _ in iter_places(run, _IN_SCRIPT) if found[2]}
+    return {found[2] for argument in run for found in _IN_LIST.finditer(argument) if found[2]}
 
 
 def problems(run: str | Sequence[str]) -> list[Problem]:
@@ -86,14 +101,16 @@ def problems(run: str | Sequence[str]) -> list[Problem]:
     if "{" not in (run if isinstance(run, str) else "".join(run)):
         return []
     if isinstance(run, str):
-        places = iter_places(run, _IN_SCRIPT)
-        return [_in_quotes(found[2], inside) for found, inside in places if found[2] and inside is not Inside.SCRIPT]
+        places = [(found, inside) for found, inside in iter_places(run, _IN_SCRIPT) if found[2]]
+        wrong = [_in_quotes(found[2], inside) for found, inside in places if inside is not Inside.SCRIPT]
+        return wrong or [_IN_A_WORD for found, _ in places if found[2] == "files" and not _is_alone(run, found)]
     wrong = [
         _unknown(found[2])
         for argument in run
         for found in _IN_LIST.finditer(argument)
-        if found[2] and found[2] not in NAMES
+        if found[2] and not _is_known(found[2])
     ]
+    wrong += [_IN_A_WORD for argument in run if argument != _FILES and "files" in names_used([argument])]
     return wrong + _in_scripts_of_lists(run)
 
 
@@ -101,10 +118,10 @@ def longest_argument(run: str | Sequence[str], values: Mapping[str, str]) -> int
     """The bytes of the longest argument, or variable, that some values make. For a `run` without problems."""
     if isinstance(run, str):
         used = {found[2] for found, _ in iter_places(run, _IN_SCRIPT) if found[2] in values}
-        variables = [len(_VARIABLE) + len(name) + 1 + len(_check(values[name])) for name in used]
+        variables = [len(_variable(name)) + 1 + len(_check(values[name])) for name in used]
         return max(len(_check(shell_script(run))), *variables, 0)
-    missing = {name: "" for name in NAMES if name not in values}
-    return max(len(_check(argument)) for argument in expand_arguments(run, {**missing, **values}))
+    missing = dict.fromkeys(names_used(run) - values.keys(), "")
+    return max((len(_check(argument)) for argument in expand_arguments(run, {**missing, **values})), default=0)
 
 
 def _check(value: str) -> bytes:
@@ -118,16 +135,36 @@ def _check(value: str) -> bytes:
     return data
 
 
+def _variable(name: str) -> str:
+    """The variable that a script has a value in."""
+    return f"{_VARIABLE}{name.upper().replace('.', '_')}"
+
+
+def _shell_word(name: str) -> str:
+    return '"$@"' if name == "files" else f'"${_variable(name)}"'
+
+
+def _is_known(name: str) -> bool:
+    return name.partition(".")[0] in (*NAMES, *NAMES_OF_EACH) and ("." not in name or name.startswith("value."))
+
+
+def _is_alone(script: str, found: re.Match[str]) -> bool:
+    """Whether a placeholder is a word of its own."""
+    around = script[found.start() - 1 : found.start()] + script[found.end() : found.end() + 1]
+    return set(around) <= _AROUND_A_WORD
+
+
 def _in_quotes(name: str, inside: Inside) -> Problem:
-    hint = f'it brings its own quotes: end those before it, or write "${_VARIABLE}{name.upper()}" as a shell wants it'
+    hint = f"it brings its own quotes: end those before it, or write {_shell_word(name)} as a shell wants it"
     return Problem(f"has {{{name}}} in {inside.value}", hint)
 
 
 def _unknown(name: str) -> Problem:
+    known = (*NAMES, *NAMES_OF_EACH)
     if name.split(".", 1)[0] in NAMES_TO_COME:
-        return Problem(f"has {{{name}}}, which this version does not have yet", f"it has {_shown(NAMES)}")
-    meant = closest(name, NAMES)
-    guess = f"there are {_shown(NAMES)}" if meant is None else f"did you mean {{{meant}}}?"
+        return Problem(f"has {{{name}}}, which this version does not have yet", f"it has {_shown(known)}")
+    meant = closest(name, known)
+    guess = f"there are {_shown(known)}" if meant is None else f"did you mean {{{meant}}}?"
     hint = f"{guess} ({{{{{name}}}}} is {{{name}}} itself)"
     return Problem(f"has {{{name}}}, which is no placeholder", hint)
 
@@ -136,7 +173,8 @@ def _in_scripts_of_lists(run: Sequence[str]) -> list[Problem]:
     """`["sh", "-c", "… {text}"]` would run what the text says. An id is made of harmless characters."""
     if len(run) < 3 or run[0].rpartition("/")[2] not in _SHELLS or not _SCRIPT_OPTION.match(run[1]):
         return []
-    names = dict.fromkeys(found[2] for found in _IN_LIST.finditer(run[2]) if found[2] in NAMES and found[2] != "id")
+    names = dict.fromkeys(found[2] for found in _IN_LIST.finditer(run[2]) if found[2] and _is_known(found[2]))
+    names.pop("id", None)
     hint = "make `run` a string, in which placeholders are safe; or pass it behind the script, which has it as $1"
     return [Problem(f"has {{{name}}} in a script, which would run what it says", hint) for name in names]
 

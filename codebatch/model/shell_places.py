@@ -110,6 +110,8 @@ class _Reader:
             self._is_doubtful |= is_in_word or before in ("$", "<")
         else:
             self._in_word_at = at + 2
+        # Not every shell knows `$'`: to some the backslash is a character, and the quote behind it the end.
+        self._is_doubtful |= self._open[-1][0] is Inside.DOLLAR_SINGLE
         return at + 2
 
     def _dollar(self, at: int) -> int:

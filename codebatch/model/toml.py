@@ -36,12 +36,13 @@ def parse_toml(text: str, *, length_max: int = BYTES_MAX) -> dict[str, object]:
         raise TomlError(str(error)) from error
     except RecursionError as error:
         raise TomlError("it is nested too deep") from error
-    if _is_deep(document):
+    if is_deep(document):
         raise TomlError("it is nested too deep")
     return document
 
 
-def _is_deep(document: object) -> bool:
+def is_deep(document: object) -> bool:
+    """Whether tables and lists nest deeper than we care to follow."""
     level: list[object] = [document]
     for _ in range(_DEPTH_MAX):
         level = [

@@ -38,7 +38,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Among those that may start a higher `priority` comes first. `pools` are tokens taken while it runs; an `exclusive`
     one runs alone. `if_interrupted` says what follows when its worker or the machine died while it ran: it is started
-    again, `restarts_max` times at most; it has failed; or a person is asked.
+    again, `restarts_max` times at most; it has failed; or a person is asked. `expected_seconds` is how long it takes,
+    where nobody has seen it yet.
     """
 
     priority: int = 0
@@ -46,6 +47,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     exclusive: bool = False
     if_interrupted: IfInterrupted = "restart"
     restarts_max: int = RESTARTS_MAX
+    expected_seconds: float | None = None
+
+    def after_interruption(self, starts: int) -> IfInterrupted:
+        """What follows an interruption, after so many starts in its round."""
+        if self.if_interrupted != "restart":
+            return self.if_interrupted
+        return "restart" if starts <= self.restarts_max else "fail"
 
 
 NO_POLICY = Policy()
@@ -54,8 +62,8 @@ NO_POLICY = Policy()
 class Work(Document, frozen=True, kw_only=True):
     """work.json. `order` is that of the file; `titles`, `policies` have those that differ from the default.
 
-    `source` is what it was made of, for people. `root`, an absolute path, is where commands start. With `stop`, nothing
-    new starts after `failures_max` failures.
+    `source` is what it was made of, for people. `root`, an absolute
+    path, is where commands start. With `stop`, nothing new starts after `failures_max` failures.
     """
 
     format: int = WORK_FORMAT

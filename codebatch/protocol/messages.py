@@ -19,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.model.outcome import Commit, HolderId, Unit
+from codebatch.model.outcome import Commit, HolderId, Unit, Used
 
 PROTOCOL_VERSION = 1
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
@@ -66,10 +66,14 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
 
 
 class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):
-    """A part of the unit is durable. `lost` counts outcomes whose name another process had taken before."""
+    """A part of the unit is durable. `lost` counts outcomes whose name another process had taken before.
+
+    Of a command, what its attempt `used`.
+    """
 
     commit: Commit
     lost: int
+    used: Used | None = None
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):

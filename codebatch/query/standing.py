@@ -10,6 +10,7 @@ from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.ledgers import load_ledger, tally_of
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Outputs, current_outputs, outputs_meanwhile
+from codebatch.store.requests import is_cancelled
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +33,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def standing(batch: Batch) -> Standing:
-    """Where a batch stands, from its merged outputs, else from the registers. Raises StoreCorrupt."""
+    """Where a batch stands, from its merged outputs, else from registers and requests. Raises StoreCorrupt."""
     holders = LeaseReader(batch.files, batch.root).holders()
     live = tuple(holder for holder, is_live in holders if is_live)
     outputs = current_outputs(batch)
@@ -43,6 +44,8 @@ def standing(batch: Batch) -> Standing:
         return _as_merged(settled)
     tally = tally_of(ledger)
     state = batch_state(tally, is_started=bool(holders))
+    if not state.is_final and not live and is_cancelled(batch.files, batch.root):
+        state = BatchState.CANCELLED
     return Standing(state=state, tally=tally, holders=live, outputs=outputs)
 
 

@@ -25,15 +25,18 @@ from codebatch.store.work import commands_of, read_work
 class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     """Where a command stands.
 
-    `round` is the highest that it had, or has while it runs; 0 where it never began. `reason` and `exit_status` are of
-    the last that ended. `cause` is the command for whose sake it is SKIPPED. `question` is the digest of what it waits
-    for an answer to. `log` is the name of the last attempt's log, in the batch's `logs/`, empty where it never began.
+    `round` is the highest that it had, or has while it runs; 0 where it never began. `ended` is the highest that has an
+    outcome: what a request may open, for one that was interrupted is begun again in its round. `reason` and
+    `exit_status` are of the last that ended. `cause` is the command for whose sake it is SKIPPED. `question` is the
+    digest of what it waits for an answer to. `log` is the name of the last attempt's log, in the batch's `logs/`, empty
+    where it never began.
     """
 
     id: CommandId
     item: int
     state: CommandState
     round: int = 0
+    ended: int = 0
     epoch: int = 0
     reason: CommandReason | None = None
     exit_status: int | None = None
@@ -112,6 +115,7 @@ def _standing_of(
         item=item,
         state=state,
         round=round_,
+        ended=last.round if last else 0,
         epoch=epoch,
         reason=last.reason if last and not is_unbegun else None,
         exit_status=last.exit_status if last else None,

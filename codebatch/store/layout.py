@@ -39,7 +39,7 @@ OBJECTS_COLLECTED = "objects-collected"
 """A file in `cache/`: when it was written, packs were last rid of what nobody names."""
 
 STAT_CACHE_PATTERN = LatePattern(r"stat-[0-9a-f]{16}\.bin\Z")
-KEPT_PATTERN = LatePattern(r"(?:churn|headline|importers|numbers)-[0-9a-f]{16}\.bin\Z")
+KEPT_PATTERN = LatePattern(r"(?:churn|durations|headline|importers|numbers)-[0-9a-f]{16}\.bin\Z")
 """Files in `cache/` that hold what takes long to find out."""
 
 TERMS = "terms"
@@ -64,6 +64,7 @@ OUTPUTS = "outputs"
 SCRATCH = "scratch"
 REQUESTS = "requests"
 LOGS = "logs"
+EVENTS = "events"
 
 MANIFEST_FILE = "manifest.json"
 
@@ -71,6 +72,7 @@ _SHARD = f"({SHARD_ID_PATTERN})"
 _LEASE = LatePattern(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
 _COORDINATOR_LEASE = LatePattern(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
 _LOG = LatePattern(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\Z", re.ASCII)
+_EVENTS = LatePattern(r"([1-9]\d{0,8})\.jsonl\Z", re.ASCII)
 _REQUEST = LatePattern(r"(\d{6,9})\.json\Z", re.ASCII)
 _REGISTER = LatePattern(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
 _SHARD_ALONE = LatePattern(_SHARD + r"\Z")
@@ -86,6 +88,11 @@ def stat_cache_name(source: Digest) -> str:
 def churn_cache_name(directory: Digest) -> str:
     """The name of what is kept of the history of a work tree, by the digest of where it lies."""
     return f"churn-{directory[:16]}.bin"
+
+
+def durations_cache_name(directory: Digest) -> str:
+    """The name of what is kept of how long the commands of a directory took, by the digest of its path."""
+    return f"durations-{directory[:16]}.bin"
 
 
 def headline_cache_name(batch: Digest) -> str:
@@ -134,6 +141,17 @@ def parse_request(name: str) -> int | None:
     """The number of a request; None where it is no such name."""
     match = _REQUEST.match(name)
     return int(match[1]) if match and request_name(int(match[1])) == name else None
+
+
+def events_name(epoch: int) -> str:
+    """The name of what who conducted a work batch under an epoch told, in `events/`."""
+    return f"{epoch}.jsonl"
+
+
+def parse_events(name: str) -> int | None:
+    """The epoch of a file of events; None where it is no such name."""
+    match = _EVENTS.match(name)
+    return int(match[1]) if match else None
 
 
 def log_name(shard: ShardId, item: int, round_: int, epoch: int) -> str:

@@ -345,7 +345,7 @@ def lost_outcomes(batch_root: Path) -> StoreCorrupt:
     """What was committed while we run is not there any more."""
     return StoreCorrupt(
         f"somebody removed outcomes from {batch_root / layout.OUTCOMES}",
-        hint=f"what is left is kept; continue with: codebatch run --batch {batch_root.name}",
+        hint=f"what is left is kept; continue with: codebatch resume --batch {batch_root.name}",
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codebatch.errors import CorruptFile, StoreUnwritable
 from codebatch.model.document import DocumentError
-from codebatch.model.request import Request, RequestBody, RequestHead, decode_request, encode_request
+from codebatch.model.request import Cancel, Open, Request, RequestBody, RequestHead, decode_request, encode_request
 from codebatch.store import layout
 from codebatch.store.documents import read_document_bytes
 from codebatch.system.files import Files
@@ -57,5 +57,14 @@ class Requests:
         try:
             return decode_request(read_document_bytes(self._files, path), n)
         except (FileNotFoundError, DocumentError) as error:
-            hint = "nothing more is started, for nobody can tell what was asked; what runs goes on"
+            hint = (
+                "nothing more is started, for nobody can tell what was asked; what runs goes on. What it and those "
+                "behind it asked is forgotten once they are removed"
+            )
             raise CorruptFile(str(path), str(error), hint=hint) from error
+
+
+def is_cancelled(files: Files, batch_root: Path) -> bool:
+    """Whether a Cancel of all of a batch stands, of an analysis: no Open came behind it. Raises StoreCorrupt."""
+    bodies = [request.body for request in Requests(files, batch_root).read()]
+    return next((isinstance(body, Cancel) for body in reversed(bodies) if isinstance(body, Cancel | Open)), False)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
-from codebatch.errors import CorruptFile
+from codebatch.errors import CorruptFile, StoreCorrupt
 from codebatch.model.command import Command, CommandId, decode_command, encode_command
 from codebatch.model.cutting import cut_shards
 from codebatch.model.digest import digest_bytes
@@ -102,9 +102,16 @@ def read_work(batch: Batch) -> Work:
         raise CorruptFile(str(path), "is missing", hint=_HINT) from error
 
 
+def _list_of(store: Store, batch: Batch) -> Snapshot:
+    try:
+        return snapshot_of(store, batch)
+    except StoreCorrupt as error:
+        raise StoreCorrupt(error.message, hint=_HINT) from error
+
+
 def commands_of(store: Store, batch: Batch, work: Work) -> list[CommandId]:
     """The commands of a work batch in the order of its plan's items. Raises StoreCorrupt."""
-    entries = items_of(snapshot_of(store, batch).entries)
+    entries = items_of(_list_of(store, batch).entries)
     commands = [CommandId(entry.text) for entry in entries]
     if sorted(commands) != sorted(work.order):
         raise CorruptFile(str(batch.root / layout.WORK_FILE), "has other commands than the work list", hint=_HINT)
@@ -113,7 +120,7 @@ def commands_of(store: Store, batch: Batch, work: Work) -> list[CommandId]:
 
 def read_command(store: Store, batch: Batch, command: str) -> Command:
     """A command of a work batch by its id. Raises StoreCorrupt; KeyError where there is none."""
-    data = snapshot_of(store, batch).read(command.encode())
+    data = _list_of(store, batch).read(command.encode())
     if data is None:
         raise KeyError(command)
     try:

@@ -137,9 +137,13 @@ class RealCalls:
         self._roots = tuple({*self._roots, os.fspath(root)})
 
     def open(self, path: Path, flags: int) -> int:
-        directory, _, name = os.fspath(path).rpartition("/")
-        kept = self._kept.get(directory)
-        if kept is not None and name != "..":
+        whole = os.fspath(path)
+        directory, _, name = whole.rpartition("/")
+        if (kept := self._kept.get(whole)) is not None:
+            name = "."
+        elif name != "..":
+            kept = self._kept.get(directory)
+        if kept is not None:
             return _open_at(name, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, kept)
         with self._entered(path) as (name, parent, is_confined):
             confined = os.O_NOFOLLOW | os.O_NONBLOCK if is_confined else 0
@@ -212,12 +216,12 @@ class RealCalls:
         if root is None or not rest:
             yield whole, None, root is not None
             return
-        kept = self._kept.get(whole[: -len(rest[-1]) - 1])
-        if kept is not None:
-            yield rest[-1], kept, True
+        kept, below = self._kept_above(whole) if self._kept else (None, [])
+        *directories, name = below or rest
+        if kept is not None and not directories:
+            yield name, kept, True
             return
-        *directories, name = rest
-        fd = _open_at(f"{root}/{first}", _PASSED, None)
+        fd = _open_at(f"{root}/{first}", _PASSED, None) if kept is None else _open_at(directories.pop(0), _PASSED, kept)
         try:
             for directory in directories:
                 above, fd = fd, _open_at(directory, _PASSED, fd)
@@ -225,6 +229,16 @@ class RealCalls:
             yield name, fd, True
         finally:
             os.close(fd)
+
+    def _kept_above(self, path: str) -> tuple[int | None, list[str]]:
+        """The descriptor of the nearest directory above a path that is kept open, and the names from there on."""
+        below: list[str] = []
+        while path:
+            path, _, name = path.rpartition("/")
+            below.insert(0, name)
+            if (kept := self._kept.get(path)) is not None:
+                return kept, below
+        return None, []
 
     def _leads_out(self, path: str) -> bool:
         """Whether a path is neither a root nor above one. Names in documents are a stranger's: one may be absolute."""

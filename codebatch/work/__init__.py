@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from codebatch.query.work import CommandStanding, WorkStanding
-    from codebatch.work.calls import answer, cancel, get, iter_batches, resume, start
+    from codebatch.work.calls import answer, cancel, get, iter_batches, iter_events, resume, start
     from codebatch.work.listening import CommandEnded, CommandRunning, WorkListener, WorkProgress
     from codebatch.work.running import WorkRan
     from codebatch.work.standing import WorkBatch
@@ -33,13 +33,14 @@ __all__ = [
     "cancel",
     "get",
     "iter_batches",
+    "iter_events",
     "resume",
     "start",
 ]
 
 _NAMES = {
     "query.work": "CommandStanding WorkStanding",
-    "work.calls": "answer cancel get iter_batches resume start",
+    "work.calls": "answer cancel get iter_batches iter_events resume start",
     "work.listening": "CommandEnded CommandRunning WorkListener WorkProgress",
     "work.running": "WorkRan",
     "work.standing": "WorkBatch",

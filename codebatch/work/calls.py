@@ -6,11 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codebatch.application.configuration import load_configuration
+from codebatch.application.following import Seen
 from codebatch.application.stores import StorePlace, open_store
+from codebatch.model.batch_event import AnyEvent
 from codebatch.model.work import OnFailure, Strategy
 from codebatch.query.arguments import path_of
 from codebatch.store.batches import resolve_batch
 from codebatch.work.cancelling import cancel_batch
+from codebatch.work.following import cursor_of, followed_of, iter_followed
 from codebatch.work.listening import WorkListener
 from codebatch.work.requesting import answer_question
 from codebatch.work.running import WorkRan, resume_work, run_files
@@ -71,6 +74,22 @@ def get(batch: str | None = None, *, store: str | Path | None = None) -> WorkBat
 def iter_batches(*, store: str | Path | None = None) -> Iterator[WorkBatch]:
     """Every batch of commands that can be read, latest first."""
     return iter_work(open_store(store))
+
+
+def iter_events(
+    batch: str | None = None, *, since: str | None = None, follow: bool = False, store: str | Path | None = None
+) -> Iterator[AnyEvent]:
+    """What happened in a batch of either kind, by default the latest; behind the event with the cursor `since`.
+
+    With `follow` it goes on with what happens, until the batch is over or nobody is at work on it. Raises InvalidInput
+    for what is no cursor, else as `get` does.
+    """
+    opened = open_store(store)
+    place = cursor_of(since)
+    followed = followed_of(opened, resolve_batch(opened, batch, kind="any"), place)
+    for one in iter_followed(followed) if follow else followed.read():
+        if one is not None and not isinstance(one, Seen):
+            yield one
 
 
 def resume(

@@ -1,4 +1,4 @@
-"""Cancelling a batch of commands from anywhere: asked by a request, and waited for until nothing of it runs."""
+"""Cancelling a batch from anywhere: asked by a request, and waited for until nothing of it runs."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import sys
 import time
 
 from codebatch.application import Note
+from codebatch.application.requesting import request
 from codebatch.engine.lifecycle import BatchState, CommandState
-from codebatch.errors import BatchConducted, WrongKind
+from codebatch.errors import BatchConducted
 from codebatch.model.request import Cancel
+from codebatch.query.standing import Standing, standing
 from codebatch.store import layout
-from codebatch.store.batches import Batch, is_work
+from codebatch.store.batches import Batch, check_kind
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.store import Store
 from codebatch.system.host import is_here
 from codebatch.system.proc import has_open
 from codebatch.work.listening import WorkListener
-from codebatch.work.requesting import request
 from codebatch.work.running import conduct_to_end
 from codebatch.work.standing import WorkBatch, look_at
 from codebatch.work.trusting import check_trusted
@@ -46,11 +47,7 @@ def cancel_batch(
     at work on it here is killed first, and their commands by us. Returns where it stands then. Raises WrongKind for an
     analysis, CommandsForeign where the store was not made here by us, unless that `is_trusted`.
     """
-    if not is_work(batch):
-        raise WrongKind(
-            f"batch {batch.id} analyses files, and those are not cancelled from elsewhere yet",
-            hint="press Ctrl-C where it runs; what is done is kept",
-        )
+    check_kind(batch, "work")
     if not is_trusted:
         check_trusted(store, batch)
     found = look_at(store, batch)
@@ -62,6 +59,26 @@ def cancel_batch(
     if waits:
         _wait_for_end(store, batch, listener)
     return look_at(store, batch)
+
+
+def cancel_analysis(batch: Batch, *, is_forced: bool = False, waits: bool = True, listener: WorkListener) -> Standing:
+    """Have an analysis end, unless it is over: workers end the file at hand, and what they have is kept.
+
+    Where it `waits` nobody is at work on it on return. `is_forced`: who is at work on it here is killed first.
+    """
+    stands = standing(batch)
+    if stands.state.is_final and not stands.holders:
+        return stands
+    request(batch, Cancel())
+    if is_forced:
+        _kill_holders(batch, listener.note)
+    looks = 0
+    while waits and (live := [one for one, is_live in LeaseReader(batch.files, batch.root).holders() if is_live]):
+        if looks % LOOKS_UNTIL_TOLD == 0:
+            listener.waiting((), f"process {live[0].pid} on {live[0].host.name}")
+        looks += 1
+        time.sleep(LOOK_SECONDS)
+    return standing(batch)
 
 
 def _is_over(found: WorkBatch) -> bool:

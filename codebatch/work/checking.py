@@ -10,24 +10,41 @@ from collections.abc import Mapping
 import msgspec
 
 from codebatch.model.likeness import did_you_mean
+from codebatch.model.lined import LinedTable, line_of
 from codebatch.model.placeholders import problems as placeholder_problems
 from codebatch.work.problems import Problems
 from codebatch.work.tables import TABLES, TO_COME, Kind
 
 ID_HINT = "letters, digits, '.', '_' and '-', a letter or a digit first, 100 at most"
 _NAME_OF_CALLER = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)\Z")
+_INNER: dict[str, Kind] = {"each": "each"}
+_QUOTE_HINT = 'quote what is to be a text: "3.10" is one, and 3.10 is a number'
 _SHOWN_MAX = 60
 _SHOWN_INTEGER_MAX = 2**63
 
 
 class Place(typing.NamedTuple):
-    """A table of a file: both as people know them. `table` is empty for the file itself."""
+    """A table of a file: both as people know them. `table` is empty for the file itself, `line` 0 where not known."""
 
     file: str
     table: str
+    line: int = 0
 
     def __str__(self) -> str:
-        return f"{self.file}: [{self.table}]" if self.table else self.file
+        return f"{self.spot}: [{self.table}]" if self.table else self.spot
+
+    @property
+    def spot(self) -> str:
+        """The file, and the line where that is known."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    def of(self, table: object, key: str) -> Place:
+        """Where a key of the table stands."""
+        return self._replace(line=line_of(table, key) or self.line)
+
+    def below(self, key: str, table: object) -> Place:
+        """A table in the table."""
+        return Place(self.file, f"{self.table}.{key}" if self.table else key, line_of(table) or self.line)
 
 
 class TableChecker:
@@ -50,14 +67,23 @@ class TableChecker:
         except (msgspec.ValidationError, ValueError):
             has_types = False
         for key, value in table.items():
-            if has_types or self._has_type(place, kind, key, value, fields):
-                self._check_texts(place, key, value)
+            where = place.of(table, key)
+            if has_types or self._has_type(where, kind, table, key, fields):
+                self._check_texts(where, key, value)
+        if not has_types and self._problems.count == before:
+            lacks = [field.name for field in msgspec.structs.fields(TABLES[kind]) if field.required]
+            self._problems.add(f"{place} sets no {' and no '.join(lacks)}")
         return self._problems.count == before
 
-    def _has_type(self, place: Place, kind: Kind, key: str, value: object, fields: Mapping[str, object]) -> bool:
+    def _has_type(
+        self, place: Place, kind: Kind, table: Mapping[str, object], key: str, fields: Mapping[str, object]
+    ) -> bool:
+        value = table[key]
         if key not in fields:
             self._unknown(place, kind, key, value)
             return False
+        if key in _INNER and isinstance(value, dict):
+            return self.check(place.below(key, value), _INNER[key], value)
         if value == "auto" and key == "strategy":
             self._problems.add(f"{place} sets strategy to 'auto', which this version does not have yet")
             return False
@@ -65,7 +91,9 @@ class TableChecker:
             msgspec.convert(value, fields[key])
             return True
         except (msgspec.ValidationError, ValueError):
-            self._problems.add(f"{place} sets {key} to {_shown(value)}, which is to be {_wanted(fields[key])}")
+            wanted = _wanted(fields[key])
+            hint = _QUOTE_HINT if isinstance(table, LinedTable) and _is_unquoted(value, wanted) else None
+            self._problems.add(f"{place} sets {key} to {_shown(value)}, which is to be {wanted}", hint)
             return False
 
     def _check_texts(self, place: Place, key: str, value: object) -> None:
@@ -74,10 +102,10 @@ class TableChecker:
             self._problems.add(f"{place} sets {key} to what holds a NUL")
         elif key == "env" and isinstance(value, dict):
             self.check_environment(place, value)
-        elif key == "cwd" and isinstance(value, str):
+        elif key in ("cwd", "stdin") and isinstance(value, str):
             if value.startswith("/") or ".." in value.split("/") or not value:
                 hint = "set `root`, which may be anywhere"
-                self._problems.add(f"{place} sets cwd to {value!r}, which is not below the root", hint)
+                self._problems.add(f"{place} sets {key} to {value!r}, which is not below the root", hint)
         elif key == "run" and isinstance(value, str | list):
             if not value or not value[0].strip():
                 self._problems.add(f"{place} has an empty run", 'for example: run = "make test"')
@@ -104,6 +132,8 @@ class TableChecker:
             elif (caller := _NAME_OF_CALLER.match(value)) and caller[1] not in self._environ:
                 hint = f"set it where you start from: export {caller[1]}=…"
                 self._problems.add(f"{place} sets the variable {name} to ${caller[1]}, which is not set", hint)
+            if "{files}" in value.replace("{{files}}", ""):
+                self._problems.add(f"{place} has {{files}} in the variable {name}, which can hold one value only")
             for problem in placeholder_problems([value]):
                 self._problems.add(f"{place} {problem.told}, in the variable {name}", problem.hint)
 
@@ -118,11 +148,18 @@ def sound_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict
     return part
 
 
+def _is_unquoted(value: object, wanted: str) -> bool:
+    """Whether there is something else where a text is wanted, as where a number stands without quotes."""
+    values = value if isinstance(value, list) else value.values() if isinstance(value, dict) else [value]
+    is_text = any(word in wanted for word in ("string", "ids", "pattern", "path"))
+    return is_text and any(not isinstance(each, str | dict | list) for each in values)
+
+
 def _holds_nul(value: object) -> bool:
     if isinstance(value, str):
         return "\0" in value
     if isinstance(value, dict):
-        return "\0" in "".join(value) or _holds_nul([*value.values()])
+        return "\0" in "".join(value) or any(map(_holds_nul, value.values()))
     return isinstance(value, list) and any("\0" in each for each in value if isinstance(each, str))
 
 

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
 from codebatch.model.command import COMMAND_BYTES_MAX, COMMAND_ID_PATTERN, Command, CommandId, encode_command
-from codebatch.model.placeholders import ARGUMENT_BYTES_MAX, longest_argument
+from codebatch.model.markdown import slug
+from codebatch.model.placeholders import ARGUMENT_BYTES_MAX, longest_argument, names_used
+from codebatch.model.placeholders import NAMES as PLACEHOLDERS
 from codebatch.model.work import NO_POLICY, Policy
 from codebatch.work.checking import ID_HINT, Place, TableChecker, sound_part
-from codebatch.work.files import WorkFile
+from codebatch.work.expanding import Expander, Member
+from codebatch.work.files import WorkFile, Written
 from codebatch.work.problems import Problems
-from codebatch.work.tables import SettingsTable, TaskDefaults, TaskTable
+from codebatch.work.settings import WorkOptions
+from codebatch.work.tables import KEYS_TO_COME, SettingsTable, TaskDefaults, TaskTable
 
-_NO_ID = re.compile(r"[^A-Za-z0-9._-]+")
+FILES_CHARACTERS_MAX = 1_000_000
+"""What Linux takes as arguments and environment together is 2 MiB, mostly (execve(2))."""
 _BYTES_OF_A_CHARACTER_MAX = 6
 """As JSON."""
 
 
 class Task(NamedTuple):
-    """A task of a file. What it says of others is told even where it is unsound otherwise, and has no command."""
+    """A task of a file. What it says of others is told even where it is unsound otherwise, and has no command.
+
+    A member of a `group` has a `key` in it, and the id of both.
+    """
 
     id: CommandId
     place: Place
@@ -33,76 +41,175 @@ class Task(NamedTuple):
     pools: Mapping[str, int]
     command: Command | None
     policy: Policy
+    group: str = ""
+    key: str = ""
+    tags: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 class Definer:
-    """Makes commands of the tasks of files, and tells what is wrong with them."""
+    """Makes commands of the tasks of files, and tells what is wrong with them.
 
-    def __init__(self, problems: Problems, checker: TableChecker, options_env: Mapping[str, str]) -> None:
+    `groups` are those met so far, `notes` what people are to be told.
+    """
+
+    def __init__(
+        self, problems: Problems, checker: TableChecker, options: WorkOptions, expander: Expander, notes: list[str]
+    ) -> None:
         self._problems = problems
         self._checker = checker
-        self._options_env = options_env
+        self._options = options
+        self._options_env = options.environment()
+        self._expander = expander
+        self._notes = notes
+        self._defaults: dict[Path, Mapping[str, object]] = {}
+        self._unknown: dict[str, list[str]] = {}
+        self.groups: dict[str, dict[str, CommandId]] = {}
 
     def tasks(self, file: WorkFile, settings: SettingsTable) -> Iterator[Task]:
         """The tasks of a file in its order."""
-        defaults = self._tables(file, "defaults")
-        if not self._checker.check(file.place("defaults"), "defaults", defaults):
-            defaults = sound_part(defaults, TaskDefaults)
-        for name, table in self._tables(file, "tasks").items():
-            place = file.place("tasks", name)
-            if isinstance(table, dict):
-                yield self._task(CommandId(name), place, table, defaults, settings)
+        defaults = self._defaults_of(file)
+        self._table(file, "tasks")
+        for written in file.written:
+            if isinstance(written.table, dict):
+                yield from self._tasks(written, defaults, settings)
             else:
-                hint = f'write it so: [tasks.{name}] and below that run = "…"'
-                self._problems.add(f"{place.file}: the task {name!r} is no table", hint)
-                yield Task(CommandId(name), place, (), (), {}, None, NO_POLICY)
+                hint = f'write it so: [tasks.{written.name}] and below that run = "…"'
+                self._problems.add(f"{written.place.spot}: the task {written.name!r} is no table", hint)
+                yield Task(CommandId(written.name), written.place, (), (), {}, None, NO_POLICY)
 
-    def _tables(self, file: WorkFile, key: str) -> Mapping[str, object]:
-        tables = file.document.get(key, {})
-        if isinstance(tables, dict):
-            return tables
-        self._problems.add(f"{file.place()} sets {key!r} to what is no table")
+    def tell_unknown(self) -> None:
+        """A note of each key of front matter that is none of ours, once for all files that have it."""
+        for key, names in self._unknown.items():
+            more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+            self._notes.append(f"{names[0]}{more}: {key!r} is no key of a task, and is passed over")
+
+    def _defaults_of(self, file: WorkFile) -> Mapping[str, object]:
+        """What holds for a file's tasks: what it says itself over what the file says that includes it."""
+        if file.path in self._defaults:
+            return self._defaults[file.path]
+        table = self._table(file, "defaults")
+        if not self._checker.check(file.place("defaults", table=table), "defaults", table):
+            table = sound_part(table, TaskDefaults)
+        if file.included_by is not None:
+            above = self._defaults_of(file.included_by)
+            table = {**above, **table, "env": {**_environment(above), **_environment(table)}}
+        if self._options.command is not None:
+            table = {**table, "run": self._options.command}
+        self._defaults[file.path] = table
+        return table
+
+    def _table(self, file: WorkFile, key: str) -> Mapping[str, object]:
+        table = file.settings.get(key, {})
+        if isinstance(table, dict):
+            return table
+        self._problems.add(f"{file.place().of(file.settings, key)} sets {key!r} to what is no table")
         return {}
 
-    def _task(
-        self,
-        name: CommandId,
-        place: Place,
-        table: dict[str, object],
-        defaults: Mapping[str, object],
-        settings: SettingsTable,
-    ) -> Task:
+    def _tasks(self, written: Written, defaults: Mapping[str, object], settings: SettingsTable) -> Iterator[Task]:
+        name, place, table = CommandId(written.name), written.place, written.table
+        assert isinstance(table, dict)
         before = self._problems.count
         if COMMAND_ID_PATTERN.match(name) is None:
-            self._problems.add(f"{place.file}: {name!r} is no id of a task", lambda: _id_hint(name))
+            self._problems.add(f"{place.spot}: {name!r} is no id of a task", lambda: _id_hint(name))
+        if written.is_prose:
+            table = self._known(table, place)
         if not self._checker.check(place, "task", table):
             told = msgspec.convert(sound_part(table, TaskTable), TaskTable)
-            return Task(name, place, told.needs, told.after, told.pools, None, NO_POLICY)
+            if told.each is not UNSET or "each" in table:
+                self.groups[name] = {}
+            yield Task(name, place, told.needs, told.after, told.pools, None, NO_POLICY)
+            return
         task = msgspec.convert({**defaults, **table}, TaskTable)
         if not task.run:
-            hint = "set `run`, or [defaults] run"
-            self._problems.add(f"{place.file}: the task {name!r} has nothing to run", hint)
+            hint = "set `run`, or [defaults] run" if written.lines is None else "say it with --command 'sh {line}'"
+            self._problems.add(f"{place.spot}: the task {name!r} has nothing to run", hint)
         env = {**settings.env, **_environment(defaults), **_environment(table), **self._options_env}
-        command = _command(name, task, env, settings)
-        if self._problems.count == before:
-            self._check_size(command, place)
-        policy = _policy(task)
-        return Task(name, place, task.needs, task.after, policy.pools, command, policy)
+        command, policy = _command(name, task, env, settings), _policy(task)
+        one = Task(
+            name, place, task.needs, task.after, policy.pools, command, policy,
+            tags=task.tags, inputs=task.inputs, outputs=task.outputs,
+        )  # fmt: skip
+        members = self._members(written, task)
+        self._check_names(command, members, place)
+        if members is None:
+            if self._problems.count == before:
+                self._check_size(command, place)
+            yield one
+            return
+        self.groups[name] = {member.key: CommandId(f"{name}/{member.key}") for member in members}
+        for member in members:
+            made = self._member(one, command, member)
+            if self._problems.count == before and made.command is not None:
+                self._check_size(made.command, place)
+            yield made
+
+    def _known(self, table: dict[str, object], place: Place) -> dict[str, object]:
+        """Front matter without keys that are none of ours."""
+        unknown = [key for key in table if key not in TaskTable.__struct_fields__ and key not in KEYS_TO_COME]
+        for key in unknown:
+            self._unknown.setdefault(key, []).append(place.file)
+            del table[key]
+        return table
+
+    def _members(self, written: Written, task: TaskTable) -> list[Member] | None:
+        """The members of a group; None where the task is none."""
+        place = written.place
+        if written.lines is not None:
+            return self._expander.of_lines(place, written.lines)
+        if task.each is UNSET:
+            return None
+        members = self._expander.members(place.below("each", written.table), task.each, task.cwd)
+        if not members:
+            told = f"{place.spot}: the `each` of {written.name!r} matches nothing"
+            if self._options.is_strict:
+                self._problems.add(told, "it is an error under --strict alone")
+            else:
+                self._notes.append(f"{told}, and it counts as done")
+        return members
+
+    def _check_names(self, command: Command, members: Sequence[Member] | None, place: Place) -> None:
+        """Tell which placeholders have no value."""
+        if "{" not in "".join([*(command.run if command.run else ()), *command.env.values()]):
+            return
+        used = names_used(command.run) | names_used([*command.env.values()])
+        of_each = {name for name in used if name not in PLACEHOLDERS}
+        for member in [None] if members is None else members:
+            has = set() if member is None else {*member.values, *(["files"] if member.files else [])}
+            for name in sorted(of_each - has):
+                label = "" if member is None else f" for {member.label!r}"
+                hint = f"it has {', '.join(f'{{{each}}}' for each in (*PLACEHOLDERS, *sorted(has)))}"
+                told = f"{place} has {{{name}}}, which has no value{label}"
+                self._problems.add(told, f"{hint}; others are for tasks with `each`" if member is None else hint)
+            if of_each - has:
+                return
+
+    def _member(self, one: Task, command: Command, member: Member) -> Task:
+        id_ = CommandId(f"{one.id}/{member.key}")
+        title = f"{command.title}: {member.label}" if command.title else member.label
+        made = msgspec.structs.replace(command, id=id_, title=title, values=dict(member.values), files=member.files)
+        return one._replace(id=id_, command=made, group=one.id, key=member.key)
 
     def _check_size(self, command: Command, place: Place) -> None:
         """Tell where a command is longer than it may be, or makes what is longer than an argument may be."""
         arguments = [command.run] if isinstance(command.run, str) else command.run
         environment = [f"{name}={value}" for name, value in command.env.items()]
         written = len("".join(arguments)) + len("".join(environment))
-        longest_value = max(len(command.id), len(command.title), len(command.text))
+        longest_value = max(map(len, (command.id, command.title, command.text, *command.values.values())))
+        total = sum(map(len, command.files))
+        if total > FILES_CHARACTERS_MAX:
+            told = f"{place} has a task for files whose names have {total:,} characters together, and may"
+            self._problems.add(f"{told} {FILES_CHARACTERS_MAX:,}", "make its chunk smaller")
         # Each placeholder has four characters, each character at most four bytes.
         if written * (4 + longest_value) > ARGUMENT_BYTES_MAX:
-            values = {"id": command.id, "title": command.title, "text": command.text}
+            values = {"id": command.id, "title": command.title, "text": command.text, **command.values}
             longest = max(longest_argument(command.run, values), longest_argument(environment or [""], values))
             if longest > ARGUMENT_BYTES_MAX:
                 told = f"{place} makes an argument or a variable of {longest:,} bytes, and may {ARGUMENT_BYTES_MAX:,}"
                 self._problems.add(told, 'long texts stand in {text_file}, or come by stdin = "text"')
         characters = written + len(command.title) + len(command.text) + len(command.stdin) + len(command.cwd)
+        characters += total + sum(map(len, command.values.values()))
         if characters * _BYTES_OF_A_CHARACTER_MAX > COMMAND_BYTES_MAX // 2:
             size = len(encode_command(command))
             if size > COMMAND_BYTES_MAX:
@@ -140,12 +247,13 @@ def _policy(task: TaskTable) -> Policy:
         exclusive=task.exclusive,
         if_interrupted=task.if_interrupted,
         restarts_max=task.restarts_max,
+        expected_seconds=None if task.expected_seconds is UNSET else task.expected_seconds,
     )
     return NO_POLICY if policy == NO_POLICY else policy
 
 
 def _id_hint(name: str) -> str:
-    changed = _NO_ID.sub("-", name).strip("-._")[:100].lower()
+    changed = slug(name)
     return f"{ID_HINT}: {changed!r}, for example" if COMMAND_ID_PATTERN.match(changed) else ID_HINT
 
 

@@ -4,57 +4,79 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.application.configuration import load_configuration
 from codebatch.errors import InvalidConfiguration, NothingToDo
+from codebatch.model.json_text import JsonError, parse_json
+from codebatch.model.lined import line_of
 from codebatch.model.toml import TomlError, parse_toml
+from codebatch.model.yaml import YamlError, parse_yaml
 from codebatch.system.regular import read_regular
 from codebatch.work.checking import Place
 
 WORK_FILE_BYTES_MAX = 64 << 20
+YAML_BYTES_MAX = 16 << 20
 DEFAULT_NAME = "work.toml"
+STDIN_NAME = "-"
 # Where a file has its work list, by its name; others are one as a whole.
 _TABLES = {"codebatch.toml": ("work",), "pyproject.toml": ("tool", "codebatch", "work")}
+_BOM = "\ufeff"
 
 EXAMPLE = '[tasks.build]\nrun = "make"\n\n[tasks.test]\nrun = ["make", "test"]\nneeds = ["build"]'
 """The least that shows what a work file is."""
 
 
+class Written(NamedTuple):
+    """A task as it was written. `lines` are what it is made many of, where the file itself is such a list.
+
+    `is_prose`: it is front matter, where people keep keys of their own.
+    """
+
+    name: str
+    place: Place
+    table: object
+    is_prose: bool = False
+    lines: tuple[str, ...] | None = None
+
+
 class WorkFile(NamedTuple):
-    """A file that was read. `name` is how people named it, `above` the table that its work list is."""
+    """A file that was read, or a directory. `name` is how people named it, `above` the table that its work list is.
+
+    `document` has what holds for its tasks, beside what holds for those of the file that includes it; None where it is
+    a list alone. `done` are tasks that people have checked off, and what could not be read.
+    """
 
     path: Path
     name: str
     above: tuple[str, ...]
-    document: Mapping[str, object]
+    document: Mapping[str, object] | None
+    written: tuple[Written, ...] = ()
+    done: frozenset[str] = frozenset()
+    included_by: WorkFile | None = None
 
-    def place(self, *words: str) -> Place:
+    def place(self, *words: str, table: object = None) -> Place:
         """A table of it."""
-        return Place(self.name, ".".join((*self.above, *words)))
+        return Place(self.name, ".".join((*self.above, *words)), line_of(table))
 
     @property
-    def directory(self) -> Path:
-        """Where it is, absolute and without links."""
-        return self.path.parent.resolve()
+    def settings(self) -> Mapping[str, object]:
+        """What it sets, beside its tasks."""
+        return self.document or {}
 
 
-def read_files(paths: Sequence[Path], here: Path) -> list[WorkFile]:
-    """The named files; where none is named, the one that holds for a directory.
-
-    Raises InvalidConfiguration for the first that cannot be read; NothingToDo where none is found.
-    """
-    if paths:
-        return [_read(here / path, str(path)) for path in paths]
+def default_file(here: Path) -> tuple[Path, str]:
+    """The file that holds for a directory where none is named, and how it is called. Raises NothingToDo."""
     configuration = load_configuration(here)
     if configuration.file is not None and "work" in configuration.set_in_file:
-        return [_read(configuration.file, os.path.relpath(configuration.file, here))]
+        return configuration.file, os.path.relpath(configuration.file, here)
     if not os.path.lexists(here / DEFAULT_NAME):
         told = f"there is no {DEFAULT_NAME} in this directory, and no [work] in a codebatch.toml"
         raise NothingToDo(told, hint=nothing_hint())
-    return [_read(here / DEFAULT_NAME, DEFAULT_NAME)]
+    return here / DEFAULT_NAME, DEFAULT_NAME
 
 
 def nothing_hint() -> str:
@@ -67,37 +89,87 @@ def _escaped(text: str) -> str:
     return text.replace("\n", "\\n")
 
 
-def _read(path: Path, name: str) -> WorkFile:
-    if path.suffix != ".toml":
-        told = "a directory" if path.is_dir() else f"'{path.suffix}'" if path.suffix else "a name without .toml"
-        raise InvalidConfiguration(
-            f"{name} is no TOML file ({told}), and this version reads no other work files",
-            hint="name it work.toml, for example",
-        )
+def read_bytes(path: Path, name: str, bytes_max: int = WORK_FILE_BYTES_MAX) -> bytes:
+    """A regular file, or standard input where it is `-`. Raises InvalidConfiguration."""
     try:
-        data = read_regular(path, bytes_max=WORK_FILE_BYTES_MAX, is_link_followed=True)
+        if name == STDIN_NAME:
+            data = sys.stdin.buffer.read(bytes_max + 1)
+            if len(data) > bytes_max:
+                raise InvalidConfiguration(f"standard input has more than {bytes_max:,} bytes")
+            return data
+        return read_regular(path, bytes_max=bytes_max, is_link_followed=True)
     except OSError as error:
         if error.errno == errno.EFBIG:
-            told = f"{name} has {path.stat().st_size:,} bytes, and may have {WORK_FILE_BYTES_MAX:,}"
+            told = f"{name} has {path.stat().st_size:,} bytes, and may have {bytes_max:,}"
             raise InvalidConfiguration(told) from error
         raise InvalidConfiguration(f"cannot read {name}: {error.strerror}") from error
-    document = _parse(data, name)
+
+
+def text_of(data: bytes, name: str) -> str:
+    """What bytes say. A byte order mark is no part of it. Raises InvalidConfiguration."""
+    try:
+        return data.decode().removeprefix(_BOM)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidConfiguration(f"{name} is no UTF-8 (line {line})") from error
+
+
+def document_file(path: Path, name: str) -> WorkFile:
+    """A file that is one document: TOML, YAML or JSON, by its name. Raises InvalidConfiguration."""
+    document = _PARSERS[path.suffix](read_bytes(path, name), name)
     above = _TABLES.get(path.name, ())
     for word in above:
         below = document.get(word)
         if not isinstance(below, dict):
             raise InvalidConfiguration(f"{name} has no [{'.'.join(above)}]", hint=f"or write a {DEFAULT_NAME}")
         document = below
-    return WorkFile(path, name, above, document)
+    file = WorkFile(path, name, above, document)
+    return file._replace(written=tuple(_written(file)))
 
 
-def _parse(data: bytes, name: str) -> dict[str, object]:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidConfiguration(f"{name} is no UTF-8 (line {line})") from error
+def is_document(path: Path) -> bool:
+    """Whether a file is one document, by its name."""
+    return path.suffix in _PARSERS
+
+
+def _written(file: WorkFile) -> Iterator[Written]:
+    tasks = file.settings.get("tasks", {})
+    for name, table in tasks.items() if isinstance(tasks, dict) else ():
+        line = line_of(table) if isinstance(table, dict) else line_of(tasks, name)
+        yield Written(name, file.place("tasks", name)._replace(line=line), table)
+
+
+def _toml(data: bytes, name: str) -> Mapping[str, object]:
+    text = text_of(data, name)
     try:
         return parse_toml(text, length_max=WORK_FILE_BYTES_MAX)
     except TomlError as error:
         raise InvalidConfiguration(f"{name} is no TOML: {error}") from error
+
+
+def _yaml(data: bytes, name: str) -> Mapping[str, object]:
+    try:
+        return _table(parse_yaml(text_of(data, name), length_max=YAML_BYTES_MAX), name)
+    except YamlError as error:
+        raise InvalidConfiguration(f"{name}:{error.line} is no YAML that can be read: {error}") from error
+
+
+def _json(data: bytes, name: str) -> Mapping[str, object]:
+    try:
+        return _table(parse_json(text_of(data, name)), name)
+    except JsonError as error:
+        line = f":{error.line}" if error.line else ""
+        raise InvalidConfiguration(f"{name}{line} is no JSON that can be read: {error}") from error
+
+
+def _table(document: object, name: str) -> Mapping[str, object]:
+    if isinstance(document, dict):
+        return document
+    if document is None:
+        return {}
+    raise InvalidConfiguration(
+        f"{name} is no table of settings and tasks", hint="tasks stand below `tasks`, each below its id"
+    )
+
+
+_PARSERS = {".toml": _toml, ".yaml": _yaml, ".yml": _yaml, ".json": _json}

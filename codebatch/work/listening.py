@@ -9,6 +9,7 @@ import msgspec
 
 from codebatch.engine.command_events import CommandEvent, Concluded
 from codebatch.engine.conductor import Conductor
+from codebatch.engine.estimate import Eta
 from codebatch.engine.events import DrainRequested
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
@@ -54,12 +55,16 @@ class CommandRunning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a batch is: `ended` of `planned` commands, of which some `failed`; what runs, longest first."""
+    """How far a batch is: `ended` of `planned` commands, of which some `failed`; what runs, longest first.
+
+    `eta` is how long it takes yet, None where nobody knows.
+    """
 
     ended: int
     planned: int
     failed: int
     running: tuple[CommandRunning, ...]
+    eta: Eta | None = None
 
 
 class WorkListener:
@@ -126,7 +131,7 @@ class Watch:
                 pass
         self._see_running()
 
-    def turned(self) -> None:
+    def turned(self, eta: Eta | None) -> None:
         """Time passed."""
         self._see_running()
         now = running_ns()
@@ -138,7 +143,9 @@ class Watch:
                 running=tuple(
                     CommandRunning(id=self._ids[item], seconds=(now - began) / 1e9, log=self._log(item))
                     for item, began in self._began.items()
+                    if self._conductor.attempt(item)[0] > self._told.get(item, 0)
                 ),
+                eta=eta,
             )
         )
 

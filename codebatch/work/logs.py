@@ -17,8 +17,6 @@ from codebatch.system.file_reader import FileReader
 from codebatch.work.standing import WorkBatch
 
 PIECE_BYTES = 1 << 20
-TAIL_BYTES_MAX = 1 << 16
-"""Of the end of a log in which its last lines are looked for, where all of it is not wanted."""
 
 
 class AttemptLog(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,16 +88,6 @@ def _start_of_lines(files: FileReader, path: Path, end: int, lines: int) -> int:
     return 0
 
 
-def last_lines(files: FileReader, path: Path, lines: int) -> list[str]:
-    """The last lines of a log, as text; none where it is not there."""
-    end = files.size(path) or 0
-    begin = max(0, end - TAIL_BYTES_MAX)
-    if not end:
-        return []
-    found = files.read_range(path, begin, end - begin).decode("utf-8", "replace").splitlines()
-    return found[-lines:]
-
-
 class LogReader:
     """Reads on in a log that is still written, whole lines at a time."""
 
@@ -108,11 +96,21 @@ class LogReader:
         self._path = path
         self._place = 0
 
-    def read(self, *, is_over: bool = False) -> list[str]:
-        """The lines that came since; a last one without its end once it `is_over`."""
+    def read(self, *, is_over: bool = False) -> Iterator[str]:
+        """The lines that came since, of a piece at most; once it `is_over` all, a last one without its end too.
+
+        A line that is longer than a piece comes in several.
+        """
+        while data := self._next_piece(is_over=is_over):
+            self._place += len(data)
+            yield from data.decode("utf-8", "replace").removesuffix("\n").split("\n")
+            if not is_over:
+                return
+
+    def _next_piece(self, *, is_over: bool) -> bytes:
         end = self._files.size(self._path) or 0
-        data = self._files.read_range(self._path, self._place, min(PIECE_BYTES, end - self._place)) if end else b""
-        if not is_over:
-            data = data[: data.rfind(b"\n") + 1]
-        self._place += len(data)
-        return data.decode("utf-8", "replace").splitlines()
+        length = min(PIECE_BYTES, end - self._place)
+        data = self._files.read_range(self._path, self._place, length) if length > 0 else b""
+        if (is_over and self._place + len(data) >= end) or (len(data) == PIECE_BYTES and b"\n" not in data):
+            return data
+        return data[: data.rfind(b"\n") + 1]

@@ -5,21 +5,22 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codebatch.errors import InvalidInput, NothingToDo
-from codebatch.model.command import Command, CommandId
+from codebatch.errors import NothingToDo
+from codebatch.model.command import Command
 from codebatch.model.work import NO_POLICY, Work, WorkEdge
 from codebatch.work.checking import TableChecker
+from codebatch.work.choosing import Choice, Former, names_shown
 from codebatch.work.defining import Definer, Task, programs_not_found
-from codebatch.work.files import nothing_hint, read_files
+from codebatch.work.expanding import Expander
+from codebatch.work.files import nothing_hint
+from codebatch.work.including import read_files
 from codebatch.work.problems import Problems
 from codebatch.work.settings import Settings, WorkOptions, settings_of
-from codebatch.work.validating import check_circles, check_ids, check_pools, edges_of, like_id
-
-_NAMES_SHOWN_MAX = 10
+from codebatch.work.validating import check_circles, check_ids, check_pools, edges_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +38,16 @@ def read_work_files(
     overrides: WorkOptions | None = None,
     here: Path | None = None,
     environ: Mapping[str, str] = os.environ,
+    former: Former = lambda _source, _root: {},
 ) -> WorkList:
     """What some files list; where none is named, `[work]` of the project that `here` is in, or its work.toml.
 
     `here` is the current directory, which paths are relative to. Nothing is written, and nothing but files read. Raises
     InvalidConfiguration: InvalidWork has all that is wrong. NothingToDo where there is no file, or no task in any;
-    InvalidInput for a task that is chosen and not there.
+    InvalidInput for a task that is chosen and not there. `former` says where tasks stood before.
     """
     with _without_collections():
-        return _read(paths, overrides or WorkOptions(), here or Path.cwd(), environ)
+        return _read(paths, overrides or WorkOptions(), here or Path.cwd(), environ, former)
 
 
 @contextlib.contextmanager
@@ -60,44 +62,48 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _read(paths: Sequence[Path], options: WorkOptions, here: Path, environ: Mapping[str, str]) -> WorkList:
-    files = read_files(paths, here)
+def _read(
+    paths: Sequence[Path], options: WorkOptions, here: Path, environ: Mapping[str, str], former: Former
+) -> WorkList:
     problems = Problems()
+    files = read_files(paths, here, problems, is_each_line=options.each_line, is_recursive=options.is_recursive)
     checker = TableChecker(problems, environ)
-    settings, tables = settings_of(files, options, checker, problems)
-    definer = Definer(problems, checker, options.environment())
+    settings, tables = settings_of(files, options, checker, problems, here)
+    definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings.notes)
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
+    definer.tell_unknown()
     source = ", ".join(_as_text(file.name) for file in files)
+    done = frozenset().union(*(file.done for file in files))
     if not tasks:
         problems.raise_any()
-        raise NothingToDo(f"there is no task in {source}", hint=nothing_hint())
+        raise _nothing(source, done, definer)
     check_ids(tasks, problems)
     check_pools(tasks, settings.pools, problems)
-    edges = edges_of(tasks, problems)
+    edges = edges_of(tasks, definer.groups, done, problems)
     check_circles(edges, problems)
     problems.raise_any()
-    return _chosen(tasks, edges, settings, source, options, environ.get("PATH"))
+    if done:
+        settings.notes.append(f"done by hand, and not run: {names_shown(sorted(done))}")
+    before = former(source, os.fsencode(settings.root)) if options.is_of_former else {}
+    chosen = Choice(tasks, edges, definer.groups, source).choose(options, before)
+    settings.notes.extend(chosen.notes)
+    tasks = [task for task in tasks if task.id in chosen.ids]
+    edges = [edge for edge in edges if edge.task in chosen.ids and edge.on in chosen.ids]
+    return _listed(tasks, edges, settings, source, environ.get("PATH"))
 
 
-def _chosen(
-    tasks: Sequence[Task],
-    edges: Sequence[WorkEdge],
-    settings: Settings,
-    source: str,
-    options: WorkOptions,
-    path: str | None,
+def _nothing(source: str, done: Collection[str], definer: Definer) -> NothingToDo:
+    if done:
+        return NothingToDo(f"all tasks of {source} are done by hand: {names_shown(sorted(done))}")
+    if definer.groups:
+        return NothingToDo(f"there is no task in {source}: what its `each` is for is not there")
+    return NothingToDo(f"there is no task in {source}", hint=nothing_hint())
+
+
+def _listed(
+    tasks: Sequence[Task], edges: Sequence[WorkEdge], settings: Settings, source: str, path: str | None
 ) -> WorkList:
-    """Those tasks that were asked for, and what they need."""
     notes = list(settings.notes)
-    if options.tasks:
-        ids = _asked({task.id for task in tasks}, options.tasks, source)
-        if options.only:
-            met = sorted({edge.on for edge in edges if edge.kind == "needs" and edge.task in ids} - ids)
-            notes += [f"taken as met, for only what is named runs: {_names(met)}"] if met else []
-        else:
-            ids = _with_needs(ids, edges)
-        tasks = [task for task in tasks if task.id in ids]
-        edges = [edge for edge in edges if edge.task in ids and edge.on in ids]
     if settings.on_failure == "continue" and any(edge.kind == "needs" for edge in edges):
         notes.append("on_failure is 'continue': tasks run even if what they need has failed")
     commands = tuple(task.command for task in tasks if task.command is not None)
@@ -115,32 +121,6 @@ def _chosen(
         pools=dict(settings.pools),
     )
     return WorkList(commands, work, (*notes, *programs_not_found(commands, path)))
-
-
-def _asked(ids: set[CommandId], tasks: Sequence[str], source: str) -> set[CommandId]:
-    for task in tasks:
-        if task not in ids:
-            raise InvalidInput(f"there is no task {task!r} in {source}", hint=like_id(task, ids))
-    return {CommandId(task) for task in tasks}
-
-
-def _with_needs(ids: set[CommandId], edges: Sequence[WorkEdge]) -> set[CommandId]:
-    needs: dict[CommandId, list[CommandId]] = {}
-    for edge in edges:
-        if edge.kind == "needs":
-            needs.setdefault(edge.task, []).append(edge.on)
-    found = set(ids)
-    pending = list(ids)
-    while pending:
-        new = set(needs.get(pending.pop(), ())) - found
-        found |= new
-        pending += new
-    return found
-
-
-def _names(ids: Sequence[str]) -> str:
-    more = [f"and {len(ids) - _NAMES_SHOWN_MAX:,} more"] if len(ids) > _NAMES_SHOWN_MAX else []
-    return ", ".join([*ids[:_NAMES_SHOWN_MAX], *more])
 
 
 def _as_text(name: str) -> str:

@@ -1,35 +1,17 @@
-"""Asking something of a batch of commands, whoever conducts it, or nobody: cancelling, answering."""
+"""Answering what a command of a batch waits for, whoever conducts that, or nobody."""
 
 from __future__ import annotations
 
-import os
-import pwd
-
+from codebatch.application.requesting import request
 from codebatch.engine.lifecycle import CommandState
 from codebatch.errors import InvalidInput
 from codebatch.model.command import CommandId
 from codebatch.model.digest import Digest
 from codebatch.model.likeness import did_you_mean
-from codebatch.model.request import INTERRUPTED_CHOICES, Answer, Request, RequestBody
+from codebatch.model.request import INTERRUPTED_CHOICES, Answer
 from codebatch.store.batches import Batch
-from codebatch.store.requests import Requests
 from codebatch.store.store import Store
-from codebatch.system.clock import wall_ns
-from codebatch.system.host import this_host
 from codebatch.work.standing import WorkBatch, look_at, names_of
-
-
-def request(batch: Batch, body: RequestBody) -> Request:
-    """Ask something of a batch. On return it is on disk. Raises StoreUnwritable, StoreCorrupt."""
-    return Requests(batch.files, batch.root).append(body, by=_we(), at_ns=wall_ns())
-
-
-def _we() -> str:
-    try:
-        user = pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        user = str(os.geteuid())
-    return f"{user}@{this_host().name} pid {os.getpid()}"
 
 
 def answer_question(store: Store, batch: Batch, command: str, text: str) -> WorkBatch:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from codebatch.application.collecting import tidy
+from codebatch.application.requesting import request
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.conduct import conduct
 from codebatch.engine.lifecycle import BatchState, CommandState
-from codebatch.errors import BatchConducted, StoreError
+from codebatch.errors import BatchConducted, NothingToDo, StoreError, StoreUnwritable
+from codebatch.model.command import CommandId
 from codebatch.model.request import Open
-from codebatch.store.batches import Batch, iter_batches
+from codebatch.store.batches import Batch, iter_batches, resolve_batch
 from codebatch.store.collection import is_held
 from codebatch.store.store import Store
 from codebatch.store.work import make_work_batch
@@ -21,10 +24,9 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
 from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import read_work_files
-from codebatch.work.requesting import request
 from codebatch.work.settings import WorkOptions
-from codebatch.work.standing import WorkBatch, look_at
-from codebatch.work.trusting import check_place, check_trusted
+from codebatch.work.standing import WorkBatch, iter_work, look_at
+from codebatch.work.trusting import check_file_system, check_place, check_trusted
 
 _OPENED = (CommandState.FAILED, CommandState.CANCELLED)
 
@@ -55,9 +57,10 @@ def run_files(
     was not made here by us, unless that `is_trusted`. In the main thread SIGINT and SIGTERM end it early, and SIGHUP is
     passed over. `keep` as in `collect_garbage`. Raises CodebatchError; nothing is written then before anything began.
     """
-    listed = read_work_files(paths, overrides=options)
+    listed = read_work_files(paths, overrides=options, former=functools.partial(_former, place, options.of))
     for text in listed.notes:
         listener.note(text)
+    check_file_system(place.root() or Path.cwd())
     store = place.open_or_make(listener.note)
     check_place(store, is_trusted=is_trusted)
     with store.writing() as lock, contextlib.ExitStack() as making:
@@ -92,7 +95,7 @@ def resume_work(
     if found.standing.state is BatchState.COMPLETED and not is_forced:
         return WorkRan(store=store, batch=batch, standing=found.standing, seconds=0.0, signal_status=0)
     with store.writing() as lock:
-        request(batch, Open(over={each.id: each.round for each in found.of(*states) if each.round}))
+        request(batch, Open(over={each.id: each.ended for each in found.of(*states) if each.ended}))
         return _conduct(store, batch, listener, lock, lambda: None)
 
 
@@ -102,10 +105,28 @@ def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRa
         return _conduct(store, batch, listener, lock, lambda: None)
 
 
+def _former(place: StorePlace, of: str | None, source: str, root: bytes) -> Mapping[CommandId, CommandState]:
+    """Where the tasks of the batch stand that is named, else of the latest of a source."""
+    store = place.open()
+    if of is not None:
+        found = look_at(store, resolve_batch(store, of, kind="work"))
+    else:
+        every = (each for each in iter_work(store) if each.standing.work.source == source)
+        latest = next((each for each in every if each.standing.work.root == root), None)
+        if latest is None:
+            raise NothingToDo(f"there is no batch of {source} yet", hint="run it with: codebatch work run")
+        found = latest
+    return {each.id: each.state for each in found.standing.commands}
+
+
 def _conduct(store: Store, batch: Batch, listener: WorkListener, lock: Lock, leads: Callable[[], None]) -> WorkRan:
     began = time.monotonic()
     watch = Watch(batch, listener, leads)
-    status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor)
+    try:
+        status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor)
+    except StoreUnwritable as error:  # `work run` once more would be another batch.
+        hint = f"free some space or fix the permissions, then go on with: codebatch resume --batch {batch.id}"
+        raise StoreUnwritable(error.message, hint=hint) from error
     seconds = time.monotonic() - began
     standing = look_at(store, batch).standing
     return WorkRan(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from codebatch.system.host import usable_cores
 from codebatch.work.checking import Place, TableChecker, sound_part
 from codebatch.work.files import WorkFile
 from codebatch.work.problems import Problems
-from codebatch.work.tables import SettingsTable
+from codebatch.work.tables import NUMBER_MAX, SettingsTable
 
 PARALLEL_MAX = 8
 """Commands at once where nobody says how many."""
@@ -28,8 +29,11 @@ _OF_A_FILE = frozenset({"defaults", "tasks"})
 class WorkOptions:
     """What the command line, or a program, says over the files. None: what the files say.
 
-    `env`: `NAME=VALUE`, which the batch keeps, or `NAME`, whose value is that of whoever conducts. `tasks` chooses
-    those, with all that they need; `only`, without.
+    `env`: `NAME=VALUE`, which the batch keeps, or `NAME`, whose value is that of whoever conducts. `tasks` and `tags`
+    choose those, with all that they need; `only`, without. `unfinished` chooses what is not DONE in the batch `of`, by
+    default the latest of the same files, `blocked` what is BLOCKED there; what is DONE there counts as done. `command`
+    is run by tasks that say nothing else; `each_line`: the files have one on each line. `strict`: a group without
+    members is an error.
     """
 
     max_parallel: int | None = None
@@ -39,15 +43,30 @@ class WorkOptions:
     env: Sequence[str] = ()
     tasks: Sequence[str] = ()
     only: bool = False
+    tags: Sequence[str] = ()
+    unfinished: bool = False
+    blocked: bool = False
+    of: str | None = None
+    command: str | None = None
+    each_line: bool = False
+    is_recursive: bool = False
+    is_strict: bool = False
 
     def __post_init__(self) -> None:
         """Raises InvalidInput."""
         for name in ("max_parallel", "failures_max"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InvalidInput(f"{name} is {value}, and must be at least 1")
-        if self.only and not self.tasks:
+            if value is not None and not 1 <= value <= NUMBER_MAX:
+                raise InvalidInput(f"{name} is {value}, and must be from 1 to {NUMBER_MAX:,}")
+        if self.only and not (self.tasks or self.tags):
             raise InvalidInput("no task is named of which there are to be no others", hint="name the tasks")
+        if self.of is not None and not self.is_of_former:
+            raise InvalidInput("--of is for what a batch has left", hint="say --unfinished or --blocked, too")
+
+    @property
+    def is_of_former(self) -> bool:
+        """Whether a former batch says which tasks are chosen."""
+        return self.unfinished or self.blocked
 
     def environment(self) -> dict[str, str]:
         """What `env` sets, as it stands in a file."""
@@ -69,23 +88,25 @@ class Settings:
 
 
 def settings_of(
-    files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: Problems
+    files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: Problems, here: Path
 ) -> tuple[Settings, list[SettingsTable]]:
     """What holds for the batch, and what each file sets, of which `env` and `clean_env` hold for its own tasks.
 
     What is wrong is told to `problems`, and left out here.
     """
-    tables = [_table(file, checker) for file in files]
+    tables = _tables(files, checker)
     if options.env:
         checker.check_environment(Place("--env", ""), options.environment())
     first, notes = tables[0], []
     pools = {name: size for table in reversed(tables) for name, size in table.pools.items()}
-    roots = [file.directory / table.root for file, table in zip(files, tables, strict=True)]
-    roots = [Path(os.path.realpath(root)) for root in roots]
+    # A list alone says nothing of where its tasks start.
+    homes = [file.path.parent if file.document is not None else here for file in files]
+    roots = [Path(os.path.realpath(home / table.root)) for home, table in zip(homes, tables, strict=True)]
     if not roots[0].is_dir():
-        problems.add(f"{files[0].place()} sets root to {first.root!r}, which is no directory")
+        place = files[0].place().of(files[0].settings, "root")
+        problems.add(f"{place} sets root to {first.root!r}, which is no directory")
     for file, root in zip(files[1:], roots[1:], strict=True):
-        if root != roots[0]:
+        if root != roots[0] and file.document is not None and file.included_by is None:
             notes.append(f"the tasks of {file.name} start in {roots[0]}, the root of {files[0].name}")
     strategy, max_parallel = _parallel(first, options, files[0].name, notes)
     on_failure = first.on_failure if options.on_failure is None else msgspec.convert(options.on_failure, OnFailure)
@@ -98,8 +119,23 @@ def settings_of(
     return settings, tables
 
 
+def _tables(files: Sequence[WorkFile], checker: TableChecker) -> list[SettingsTable]:
+    """What each file sets. Variables are over those of the file that includes it."""
+    tables: dict[int, SettingsTable] = {}
+    for file in files:
+        table = _table(file, checker)
+        if file.included_by is not None:
+            above = tables[id(file.included_by)]
+            clean = table.clean_env if "clean_env" in file.settings else above.clean_env
+            table = msgspec.structs.replace(table, env={**above.env, **table.env}, clean_env=clean)
+        tables[id(file)] = table
+    return [*tables.values()]
+
+
 def _table(file: WorkFile, checker: TableChecker) -> SettingsTable:
-    document = {key: value for key, value in file.document.items() if key not in _OF_A_FILE}
+    document = copy.copy(file.settings) if isinstance(file.settings, dict) else {}
+    for key in _OF_A_FILE:
+        document.pop(key, None)
     is_sound = checker.check(file.place(), "settings", document)
     return msgspec.convert(document if is_sound else sound_part(document, SettingsTable), SettingsTable)
 

@@ -8,6 +8,7 @@ from typing import NoReturn
 import msgspec
 
 from codebatch.application import Note, ignore_note
+from codebatch.engine.estimate import Eta
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import (
     AmbiguousId,
@@ -19,12 +20,15 @@ from codebatch.errors import (
     StoreCorrupt,
     UnknownId,
 )
+from codebatch.model.batch_event import instant_ns
 from codebatch.model.quantities import count_of
 from codebatch.query.work import CommandStanding, WorkStanding, work_standing
 from codebatch.store import layout
-from codebatch.store.batches import Batch, check_kind, iter_batches, resolve_batch
+from codebatch.store.batches import Batch, BatchKind, check_kind, iter_batches, resolve_batch
 from codebatch.store.collection import is_held
+from codebatch.store.events import EventReader
 from codebatch.store.store import Store
+from codebatch.system.clock import wall_ns
 
 NAMED_MAX = 5
 """Of the commands, and of the batches, that a message names."""
@@ -43,10 +47,28 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ended_ns(self) -> int | None:
-        """When the last of what was done in it was on disk, None where it is not over or nothing was done."""
-        found = self.batch.files.stat(self.batch.root / layout.OUTCOMES)
-        is_begun = any(command.round for command in self.standing.commands)
-        return found.st_mtime_ns if found is not None and is_begun and self.standing.state.is_final else None
+        """When the last of what was done in it was on disk, None where it is not over or nothing was done.
+
+        Of one that is cancelled, be it with nothing at work in it, not before it was.
+        """
+        state = self.standing.state
+        if not state.is_final or not any(command.round for command in self.standing.commands):
+            return None
+        names = (layout.OUTCOMES, *([layout.REQUESTS] if state is BatchState.CANCELLED else []))
+        found = [self.batch.files.stat(self.batch.root / name) for name in names]
+        return max((each.st_mtime_ns for each in found if each is not None), default=None)
+
+    @property
+    def eta(self) -> Eta | None:
+        """How long it takes yet, by what who conducts it said last, less the time since; None: nobody knows."""
+        if self.standing.coordinator is None:
+            return None
+        told = EventReader(self.batch.files, self.batch.root).last_progress()
+        if told is None or told.eta_seconds is None:
+            return None
+        past = max(0.0, (wall_ns() - instant_ns(told.at)) / 1e9)
+        low, middle, high = (max(0.0, round(each - past, 1)) for each in told.eta_seconds)
+        return Eta((low, middle, high), told.unknown)
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
@@ -101,18 +123,19 @@ def refuse_unnamed(batch: Batch) -> NoReturn:
     )
 
 
-def resolve_live(store: Store, reference: str | None, note: Note = ignore_note) -> Batch:
-    """The batch that is named; else the only one of commands that somebody is at work on.
+def resolve_live(store: Store, reference: str | None, note: Note = ignore_note, *, kind: BatchKind = "work") -> Batch:
+    """The batch that is named; else the only one of a kind that somebody is at work on.
 
     Raises as `resolve_batch` does, AmbiguousId where there are several, UnknownId where there is none.
     """
     if reference is not None:
         return resolve_batch(store, reference, note, kind="any")
-    live = [batch for batch in iter_batches(store, note, kind="work") if is_held(batch)]
+    live = [batch for batch in iter_batches(store, note, kind=kind) if is_held(batch)]
     if len(live) == 1:
         return live[0]
-    hint = "name one with --batch; see: codebatch batch list --pipeline work --active"
+    of_commands, option = (" of commands", " --pipeline work") if kind == "work" else ("", "")
+    hint = f"name one with --batch; see: codebatch batch list{option} --active"
     if not live:
-        raise UnknownId("nobody is at work on a batch of commands", hint=hint)
+        raise UnknownId(f"nobody is at work on a batch{of_commands}", hint=hint)
     shown = ", ".join(batch.id for batch in live[:NAMED_MAX])
-    raise AmbiguousId(f"{len(live)} batches of commands are at work: {shown}", hint=hint)
+    raise AmbiguousId(f"{len(live)} batches{of_commands} are at work: {shown}", hint=hint)

@@ -19,6 +19,10 @@ NUMBER_MAX = 1_000_000
 STATUS_MAX = 255
 
 Text = Annotated[str, Meta(description="a string")]
+FileName = Annotated[str, Meta(min_length=1, description="the path of a file")]
+_CHUNK = f'a whole number from 1 to {NUMBER_MAX:,}, or "all"'
+Words = Annotated[tuple[str, ...], Meta(description="a list of strings")]
+Patterns = Annotated[tuple[str, ...], Meta(description="a list of patterns")]
 Ids = Annotated[tuple[str, ...], Meta(description="a list of ids of tasks")]
 Flag = Annotated[bool, Meta(description="true or false")]
 Count = Annotated[int, Meta(ge=1, le=NUMBER_MAX, description=f"a whole number from 1 to {NUMBER_MAX:,}")]
@@ -64,9 +68,24 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     grace_seconds: Grace = GRACE_SECONDS
     if_interrupted: Annotated[IfInterrupted, _choice(IfInterrupted)] = "restart"
     restarts_max: Restarts = RESTARTS_MAX
+    expected_seconds: Seconds | UnsetType = UNSET
     leftovers: Annotated[Leftovers, _choice(Leftovers)] = "kill"
     memory_mb_max: Count | UnsetType = UNSET
     log_mb_max: Count = LOG_MB_MAX
+    inputs: Patterns = ()
+    outputs: Patterns = ()
+    tags: Words = ()
+
+
+class EachTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`each`: what a task is made many of. One of its keys is set, `chunk` beside `files`."""
+
+    files: Patterns | UnsetType = UNSET
+    chunk: Annotated[Annotated[int, Meta(ge=1, le=NUMBER_MAX)] | Literal["all"], Meta(description=_CHUNK)] = 1
+    values: Words | UnsetType = UNSET
+    matrix: Annotated[dict[str, tuple[str, ...]], Meta(description="a table of lists of strings")] | UnsetType = UNSET
+    lines: FileName | UnsetType = UNSET
+    json: FileName | UnsetType = UNSET
 
 
 class TaskTable(TaskDefaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,6 +93,9 @@ class TaskTable(TaskDefaults, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     needs: Ids = ()
     after: Ids = ()
+    each: (
+        Annotated[EachTable, Meta(description="a table of one of files, values, matrix, lines and json")] | UnsetType
+    ) = UNSET
 
 
 class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,6 +111,7 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     env: Environment = msgspec.field(default_factory=dict)
     clean_env: Flag = False
     root: Annotated[str, Meta(min_length=1, description="the path of a directory")] = "."
+    include: Annotated[tuple[str, ...], Meta(description="a list of paths")] = ()
 
 
 class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,19 +122,24 @@ class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 SETTINGS_TO_COME = frozenset({
-    "on_blocked", "start_every_seconds", "include", "answering", "infer", "notify", "trees",
+    "on_blocked", "start_every_seconds", "answering", "infer", "notify", "trees",
 })  # fmt: skip
 KEYS_TO_COME = frozenset({
-    "each", "retries", "backoff_seconds", "backoff_factor", "backoff_seconds_max", "retry_reasons", "tries",
-    "on_exhausted", "check", "on_stall", "records", "question", "result", "inputs", "outputs", "isolation",
-    "expected_seconds", "tags",
+    "retries", "backoff_seconds", "backoff_factor", "backoff_seconds_max", "retry_reasons", "tries",
+    "on_exhausted", "check", "on_stall", "records", "question", "result", "isolation",
 })  # fmt: skip
 """Keys of a task that are decided and not built."""
 
-Kind = Literal["settings", "defaults", "task"]
-TABLES: dict[Kind, type[msgspec.Struct]] = {"settings": SettingsTable, "defaults": TaskDefaults, "task": TaskTable}
+Kind = Literal["settings", "defaults", "task", "each"]
+TABLES: dict[Kind, type[msgspec.Struct]] = {
+    "settings": SettingsTable,
+    "defaults": TaskDefaults,
+    "task": TaskTable,
+    "each": EachTable,
+}
 TO_COME: dict[Kind, frozenset[str]] = {
     "settings": SETTINGS_TO_COME,
     "defaults": KEYS_TO_COME,
     "task": KEYS_TO_COME,
+    "each": frozenset(),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from codebatch.model.command import CommandId
 from codebatch.model.graph import components
@@ -15,6 +15,8 @@ from codebatch.work.problems import Problems
 
 _SHOWN_MAX = 20
 _LIKE_MAX = 2_000
+_LIKE_SHOWN_MAX = 5
+EDGES_MAX = 1_000_000
 _STEPS_MAX = 200_000
 """Edges that are followed in the search for the shortest circle of those that meet."""
 
@@ -49,20 +51,88 @@ def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Probl
                 problems.add(f"{told} {amount} of pool {pool!r}, which has {pools[pool]}")
 
 
-def edges_of(tasks: Sequence[Task], problems: Problems) -> list[WorkEdge]:
-    """What waits for what, each pair once, in the order of the files. Who needs another is after it anyway."""
-    ids = {task.id for task in tasks}
+def edges_of(
+    tasks: Sequence[Task], groups: Mapping[str, Mapping[str, CommandId]], done: Collection[str], problems: Problems
+) -> list[WorkEdge]:
+    """What waits for what, each pair once, in the order of the files. Who needs another is after it anyway.
+
+    `groups` are those of `each`, `done` what people have checked off, which everybody has.
+    """
+    references = _References(tasks, groups, done, problems)
     edges: list[WorkEdge] = []
     for task in tasks:
-        pairs: dict[str, EdgeKind] = {**dict.fromkeys(task.after, "after"), **dict.fromkeys(task.needs, "needs")}
-        for on, kind in pairs.items():
-            if on in ids:
-                edges.append(WorkEdge(task.id, CommandId(on), kind))
-                continue
-            verb = "needs" if kind == "needs" else "is after"
-            told = f"{task.place.file}: {task.id!r} {verb} {on!r}, which there is not"
-            problems.add(told, functools.partial(like_id, on, ids))
+        pairs: dict[CommandId, EdgeKind] = {}
+        for on in dict.fromkeys(task.after):
+            pairs.update(dict.fromkeys(references.meant(task, on, "after"), "after"))
+        for on in dict.fromkeys(task.needs):
+            pairs.update(dict.fromkeys(references.meant(task, on, "needs"), "needs"))
+        edges += [WorkEdge(task.id, on, kind) for on, kind in pairs.items()]
+        if len(edges) > EDGES_MAX:
+            told = f"more than {EDGES_MAX:,} pairs of tasks need one another"
+            problems.add(told, "let all need a task that needs them all")
+            return []
     return edges
+
+
+class _References:
+    """Finds the tasks that are meant by what stands in `needs` and `after`."""
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        groups: Mapping[str, Mapping[str, CommandId]],
+        done: Collection[str],
+        problems: Problems,
+    ) -> None:
+        self._ids = {task.id for task in tasks}
+        self._groups = groups
+        self._done = done
+        self._problems = problems
+        self._names = list(dict.fromkeys(task.group or task.id for task in tasks))
+        self._by_prefix: dict[str, list[str]] | None = None
+
+    def meant(self, task: Task, on: str, kind: EdgeKind) -> Iterable[CommandId]:
+        """Those that a word means; that it means none is told."""
+        name = on.removesuffix("/*")
+        if name != on and name in self._groups:
+            return self._paired(task, name, kind)
+        if on in self._ids:
+            return (CommandId(on),)
+        if on in self._groups:
+            return self._groups[on].values()
+        if on in self._done:
+            return ()
+        begun = self._begun(on)
+        if len(begun) == 1:
+            return self.meant(task, begun[0], kind)
+        told = f"{task.place.spot}: {task.group or task.id!r} {'needs' if kind == 'needs' else 'is after'} {on!r}"
+        if begun:
+            shown = f"{', '.join(begun[:_LIKE_SHOWN_MAX])}{' …' if len(begun) > _LIKE_SHOWN_MAX else ''}"
+            self._problems.add(f"{told}, which may be any of {shown}")
+        else:
+            self._problems.add(f"{told}, which there is not", functools.partial(like_id, on, self._names))
+        return ()
+
+    def _paired(self, task: Task, group: str, kind: EdgeKind) -> Iterable[CommandId]:
+        """The member of a group that has the key of this one."""
+        if task.key in self._groups[group]:
+            return (self._groups[group][task.key],)
+        told = f"{task.place.spot}: {task.id!r} {'needs' if kind == 'needs' else 'is after'} '{group}/*'"
+        if task.group:
+            self._problems.add(f"{told}, and {group!r} has no member {task.key!r}", "both want an equal `each`")
+        else:
+            self._problems.add(f"{told}, and has no `each` of its own", f'all of them: needs = ["{group}"]')
+        return ()
+
+    def _begun(self, word: str) -> list[str]:
+        """The ids that begin with a word and a dash."""
+        if self._by_prefix is None:
+            self._by_prefix = {}
+            for name in (*self._names, *self._done):
+                for at, character in enumerate(name):
+                    if character == "-":
+                        self._by_prefix.setdefault(name[:at], []).append(name)
+        return self._by_prefix.get(word, [])
 
 
 def like_id(word: str, ids: Iterable[str]) -> str | None:

@@ -120,7 +120,7 @@ def test_a_command_for_analyses_refuses_a_batch_of_commands(
     assert not list((both.store / "batches" / both.work / "leases").iterdir())
 
 
-@pytest.mark.parametrize("name", [*commands_that_take("commands"), "cancel"])
+@pytest.mark.parametrize("name", commands_that_take("commands"))
 def test_a_command_for_batches_of_commands_refuses_an_analysis(
     both: Both, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

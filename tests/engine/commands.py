@@ -30,11 +30,13 @@ from codebatch.engine.command_events import (
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
 from codebatch.engine.lifecycle import BatchState, CommandState
+from codebatch.engine.story import Happening, Story
 from codebatch.model.command import CommandId
 from codebatch.model.outcome import OutcomeType
 from codebatch.model.record import CommandReason
 from codebatch.model.request import Answer, Cancel, Open, Request, RequestBody, RequestHead, interrupted_question
 from codebatch.model.work import IfInterrupted, OnFailure, Policy, Work, WorkEdge
+from tests.engine.stream import Stream, check_told, told_in
 
 STEPS_MAX = 20_000
 STATES_OVER = (CommandState.READY, CommandState.RUNNING)
@@ -74,9 +76,11 @@ class World:
     seed: int
     faults: Faults = field(default_factory=Faults)
     make: Callable[..., Conductor] = Conductor
+    tell: Callable[..., Story] = Story
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
+        self.flushes = random.Random(self.seed)
         self.agenda = random_agenda(self.random)
         self.count = len(self.agenda.ids)
         self.registers: dict[tuple[int, int], Conclusion | None] = {}
@@ -87,6 +91,8 @@ class World:
         self.execs: Counter[tuple[int, int]] = Counter()
         self.epoch = self.holders = self.kills = self.asked = 0
         self.ends: list[str] = []
+        self.stream: Stream = []
+        self.pending: Stream = []
 
     # Disk
 
@@ -132,7 +138,13 @@ class World:
         self.inbox: list[CommandEvent] = []
         self.end: CommandAction | None = None
         self._spawned = 0
+        self.pending = []
+        self.story = self.tell(self.conductor, list(self.requests), told_in(self.stream))
+        self._tell(self.story.begin(self.concluded()))
         self.handle(Started())
+
+    def _tell(self, found: list[Happening]) -> None:
+        self.pending += [(self.epoch, one) for one in found]
 
     def _sweep(self) -> None:
         for item, holder in list(self.alive.items()):
@@ -143,8 +155,13 @@ class World:
         """Hand over an event, and do what is asked for."""
         events = [event]
         while events:
-            for action in self.conductor.handle(events.pop(0)):
+            event = events.pop(0)
+            for action in self.conductor.handle(event):
                 self._do(action, events)
+            self._tell(self.story.after(event))
+        if self.flushes.random() < 0.7:  # Else it dies perhaps before it does.
+            self.stream += self.pending
+            self.pending = []
 
     def _do(self, action: CommandAction, events: list[CommandEvent]) -> None:
         match action:
@@ -159,6 +176,7 @@ class World:
                 self._check_needs(item)
                 self.mine[id_].start, self.mine[id_].at = action, "given"
                 self.mine[id_].is_told_to_end = False
+                self.story.start(action)
             case Settle():
                 place = action.item, action.round
                 if place not in self.registers:
@@ -468,6 +486,7 @@ def live_out(world: World, *, drains: bool = False) -> None:
             world.check_fold()
         if world.is_at_rest():
             world.check()
+            check_told(world)
             world.ends.append(type(world.end).__name__)
             if len(world.ends) >= 3:
                 return

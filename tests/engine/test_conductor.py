@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -10,7 +10,9 @@ from codebatch.engine.agenda import SLOTS, Demand, agenda_of
 from codebatch.engine.command_events import CommandAction, CommandEvent, Concluded, Conclusion, Lost, Start
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import Finished, Ready, Started, WorkerId
+from codebatch.engine.story import Happening, Story, Told
 from codebatch.model.command import CommandId
+from codebatch.model.request import Request
 from codebatch.model.work import Policy, Work
 from tests.engine.commands import Faults, World, live_out
 
@@ -160,9 +162,45 @@ def test_a_planted_bug_is_found(name: str) -> None:
         _live_all(400, faults, make)
 
 
-def _live_all(seeds: int, faults: Faults, make: Callable[..., Conductor]) -> None:
+def _live_all(seeds: int, faults: Faults, make: Callable[..., Conductor], tell: Callable[..., Story] = Story) -> None:
     for seed in range(seeds):
-        live_out(World(seed, faults, make))
+        live_out(World(seed, faults, make, tell))
+
+
+class _ForgetsWhatWasTold(Story):
+    """What earlier coordinators told is not looked at."""
+
+    def __init__(self, conductor: Conductor, requests: Iterable[Request] = (), told: Told | None = None) -> None:
+        super().__init__(conductor, requests)
+
+
+class _TellsWhatItHears(Story):
+    """What ended while nobody was there to tell is not told."""
+
+    def begin(self, concluded: Concluded) -> list[Happening]:
+        self._told.ends.update((one.item, one.round) for one in concluded.conclusions)
+        return super().begin(concluded)
+
+
+class _TellsEachReport(Story):
+    """What a worker tells and the disk says too is told twice."""
+
+    def _ends(self, concluded: Concluded) -> list[Happening]:
+        self._told.ends.clear()
+        return super()._ends(concluded)
+
+
+@pytest.mark.parametrize(
+    ("tell", "said"),
+    [
+        (_ForgetsWhatWasTold, "told twice"),
+        (_TellsWhatItHears, "not told: {"),
+        (_TellsEachReport, "told twice"),
+    ],
+)
+def test_an_end_that_is_told_twice_or_never_is_found(tell: Callable[..., Story], said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        _live_all(400, DEADLY, Conductor, tell)
 
 
 def _order_of_starts(policies: dict[str, Policy], *, at_once: int, pools: dict[str, int] | None = None) -> list[str]:

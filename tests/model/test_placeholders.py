@@ -77,6 +77,7 @@ PIECES = st.sampled_from(
 @example(': "${x:-\'}" ')
 @example("x=$((:) ")
 @example(': <<\\"\n\n')
+@example("$'\\'\nE\ncat <<E #'")
 def test_a_placeholder_that_is_accepted_gives_the_value_whatever_stands_before(shell: str, before: str) -> None:
     script = f"{before}\n\nprintf '<%s>' {{text}}"
     if problems(script):
@@ -152,8 +153,9 @@ def test_an_argument_is_its_value_whatever_that_is(value: str) -> None:
             "did you mean {title}? ({{titel}} is {titel} itself)",
         ),
         (["a{zzz}"], "has {zzz}, which is no placeholder", "there are {id}, {title}, {text}, {text_file}"),
-        (["{file}"], "has {file}, which this version does not have yet", "it has {id}, {title}"),
-        (["{value.python}"], "has {value.python}, which this version does not have yet", "it has {id}"),
+        (["{report}"], "has {report}, which this version does not have yet", "it has {id}, {title}"),
+        (["{id.python}"], "has {id.python}, which is no placeholder", "it"),
+        (["-x{files}"], "has {files} within a word, and it becomes several", "alone"),
         (["/bin/sh", "-ec", "echo {title}"], "has {title} in a script, which would run what it says", "as $1"),
     ],
 )

@@ -63,6 +63,7 @@ timeout_seconds = 60
 stall_seconds = 30
 if_interrupted = "ask"
 restarts_max = 0
+expected_seconds = 90
 leftovers = "leave"
 memory_mb_max = 512
 log_mb_max = 1
@@ -70,6 +71,14 @@ log_mb_max = 1
 [tasks.lint]
 run = "true"
 stdin = "none"
+inputs = ["src/*.c"]
+outputs = ["out/"]
+expected_seconds = 12
+tags = ["nightly"]
+
+[tasks.part]
+run = "echo {value}"
+each = { values = ["a b", "c"] }
 """
 
 
@@ -124,7 +133,7 @@ def test_the_command_line_is_over_the_file(tmp_path: Path) -> None:
     options = WorkOptions(on_failure="continue", failures_max=2, env=("CI=2", "TOKEN"), max_parallel=2)
     found = read(tmp_path, WHOLE, options, TOKEN="x", PATH=os.defpath)
     assert (found.work.on_failure, found.work.failures_max, found.work.max_parallel) == ("continue", 2, 2)
-    assert [command.env["CI"] for command in found.commands] == ["2", "2", "2"]
+    assert [command.env["CI"] for command in found.commands] == ["2"] * 5
     assert found.commands[0].env == {"CI": "2", "TOKEN": "$TOKEN", "LANG": "C"}
     assert [note.split(",")[0].split(":")[0] for note in found.notes] == [
         "failures_max is 2",
@@ -268,7 +277,7 @@ def test_any_document_is_a_work_list_or_an_error(tmp_path: Path, document: dict[
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.binary(max_size=60))
-@example(b"\xef\xbb\xbf[tasks.a]\nrun='x'")
+@example(b"\xef\xbb\xbf[tasks.a]\nrum='x'")
 @example(b"[[tasks]]")
 @example(b"tasks.a = []\n[[tasks.b]]")
 def test_any_bytes_are_a_work_list_or_an_error(tmp_path: Path, data: bytes) -> None:

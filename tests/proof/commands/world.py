@@ -41,6 +41,7 @@ from codebatch_workers.commands.supervisor import Supervisor
 from codebatch_workers.runtime.channel import CoordinatorGone, give_up
 from tests.proof.channel import SimulatedChannel
 from tests.proof.commands.crew import SimulatedCommandCrew, SimulatedWorker
+from tests.proof.commands.told import check_told
 from tests.proof.world import Clock, is_commit
 
 STORE = Path("/simulated/store")
@@ -113,6 +114,11 @@ class CommandWorld:
         store = open_store(RealFiles(calls or self.disk.calls()), STORE)
         return store, open_batch(store, self.batch_id)
 
+    @property
+    def _refused(self) -> int:
+        """How often something began to refuse writes."""
+        return self.happened["refuse once"] + self.happened["refuse on"]
+
     def standing(self) -> WorkStanding:
         """Where the batch stands, by the disk."""
         return work_standing(*self.batch())
@@ -122,6 +128,7 @@ class CommandWorld:
         for _ in range(RUNS_MAX):
             self.start_coordinator()
             self.ends.clear()
+            refused = self._refused
             self.schedule.run()
             self._processes.clear()
             self._workers.clear()
@@ -131,6 +138,7 @@ class CommandWorld:
             if self.ends == ["over"]:
                 assert not self.alive, "a command outlives the end of its batch"
                 self._check_over(standing)
+                check_told(*self.batch(), is_whole=self._refused == refused)
                 self._faults = [fault for fault in self._faults if fault.kind != "tear register"]
                 if not self._faults:
                     return
@@ -179,6 +187,7 @@ class CommandWorld:
                     about=about,
                     watcher=None,
                     wall_ns=wall_ns,
+                    now_ns=Clock(holder),
                 )
                 try:
                     loop.run()

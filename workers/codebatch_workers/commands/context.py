@@ -32,28 +32,31 @@ def start_of(
         ATTEMPT_VARIABLE: mark,
         "PWD": str(directory),
     }
-    arguments, variables = _expanded(command, text)
+    values = {
+        "id": command.id, "title": command.title, "text": command.text, "text_file": str(text), **command.values
+    }  # fmt: skip
+    arguments, variables = _expanded(command, values)
     return Start(
         arguments=arguments,
         directory=directory,
-        environment={**_environment(command, given), **variables, **ours},
+        environment={**_environment(command, given, values), **variables, **ours},
         stdin=_stdin(command, root, text),
         mark=mark,
     )
 
 
-def _expanded(command: Command, text: Path) -> tuple[list[str], dict[str, str]]:
+def _expanded(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """The arguments of a command, and the variables that a script has its values in."""
-    values = {"id": command.id, "title": command.title, "text": command.text, "text_file": str(text)}
     try:
         if isinstance(command.run, str):
-            return ["/bin/sh", "-c", shell_script(command.run)], shell_variables(values)
-        return expand_arguments(command.run, values), {}
+            arguments = ["/bin/sh", "-c", shell_script(command.run)]
+            return [*arguments, "sh", *command.files] if command.files else arguments, shell_variables(values)
+        return expand_arguments(command.run, values, command.files), {}
     except PlaceholderError as error:
         raise NotStarted(f"what it runs cannot be made: {error}") from error
 
 
-def _environment(command: Command, given: Mapping[str, str]) -> dict[str, str]:
+def _environment(command: Command, given: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
     """The caller's environment, or a little of it, and the command's own on top."""
     if command.clean_env:
         found = {name: given[name] for name in _KEPT_IF_CLEAN if name in given}
@@ -62,12 +65,20 @@ def _environment(command: Command, given: Mapping[str, str]) -> dict[str, str]:
     for name, value in command.env.items():
         callers = _CALLERS.match(value)
         if callers is None:
-            found[name] = value
+            found[name] = _with_values(value, values)
         elif callers[1] in given:
             found[name] = given[callers[1]]
         else:
             raise NotStarted(f"its environment is to have {name} = {value}, and ${callers[1]} is not set")
     return found
+
+
+def _with_values(text: str, values: Mapping[str, str]) -> str:
+    """What a variable is set to. Raises NotStarted."""
+    try:
+        return expand_arguments([text], values)[0]
+    except PlaceholderError as error:
+        raise NotStarted(f"its environment cannot be made: {error}") from error
 
 
 def _stdin(command: Command, root: Path, text: Path) -> Path | None:

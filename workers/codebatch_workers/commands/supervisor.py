@@ -19,7 +19,7 @@ from codebatch.errors import CorruptFile, StoreError, StoreUnwritable
 from codebatch.model.command import Command, decode_command
 from codebatch.model.document import DocumentError
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Commit, Unit
+from codebatch.model.outcome import Commit, Unit, Used
 from codebatch.model.shard import Shard
 from codebatch.protocol.launch import Launch, attempt_mark
 from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Committed, Finished, Hello, Refused, Stop
@@ -114,7 +114,7 @@ class Supervisor:
         kept = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.LOGS))
         with (
             contextlib.nullcontext() if self._launch.store_lock is not None else self._store.writing(),
-            self._files.keeping_open(*kept),
+            self._files.keeping_open(root, *kept),
         ):
             try:
                 self._converse()
@@ -215,7 +215,8 @@ class Supervisor:
         self._step(unit, PHASE_IDLE)
         if won is None:
             return False
-        self._channel.send(Committed(commit=won, lost=1 - len(won.outcomes)))
+        used = Used(seconds=result.seconds, cpu_seconds=result.cpu_seconds, memory_peak_bytes=result.memory_peak_bytes)
+        self._channel.send(Committed(commit=won, lost=1 - len(won.outcomes), used=used))
         self._channel.send(Finished(seconds=result.seconds))
         return True
 

@@ -1,0 +1,188 @@
+"""Following an analysis: a stream of events made up of what stands on disk, for it has none of its own.
+
+It begins, it is so far, it is over. Places in it are (how often somebody began, how many results there were then), so
+that who comes again with a cursor is told what came since.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from codebatch.application.ran import cancelled
+from codebatch.engine.lifecycle import BatchState
+from codebatch.errors import BatchIncomplete, StoreError
+from codebatch.model import batch_event as events
+from codebatch.model.batch_event import Cursor
+from codebatch.query.standing import Standing, standing
+from codebatch.store import journal, layout
+from codebatch.store.batches import Batch
+from codebatch.system.cell import NO_TASK, Cell, Step
+from codebatch.system.clock import running_ns, wall_ns
+from codebatch.system.host import is_here
+
+PROGRESS_SECONDS = 5.0
+_SHARE = 20
+"""Of the time that passes, looking takes a part of so many at most."""
+_SPREAD = (0.75, 1.0, 1.25)
+
+
+E = TypeVar("E", bound=events.BatchEvent)
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is at work on a batch that is followed: somebody who conducts it, or, `alone`, what ends by itself.
+
+    `counts` are None where they were not looked at. `shortfall` is what lacks of all, where nobody is at work.
+    """
+
+    is_conducted: bool
+    is_over: bool = False
+    alone: int = 0
+    counts: Mapping[str, int] | None = None
+    shortfall: BatchIncomplete | None = None
+
+
+class AnalysisFollowed:
+    """An analysis that is followed, from a place in its stream on."""
+
+    def __init__(self, batch: Batch, since: Cursor, *, now: Callable[[], float] = time.monotonic) -> None:
+        """`now` is a clock in seconds."""
+        self._batch = batch
+        self._plan = batch.plan()
+        self._since = since
+        self._now = now
+        self._journals = journal.JournalReader(batch.files, batch.root)
+        self._starts: list[tuple[int, str]] = []
+        self._seen = standing(batch)
+        self._next_look = 0.0
+
+    def read(self) -> list[events.AnyEvent]:
+        """What can be told since: at most one event of each kind, of progress one each 5 s."""
+        if self._now() < self._next_look:
+            return []
+        self._look()
+        stands, tally = self._seen, self._seen.tally
+        ended = tally.planned - tally.open
+        epoch = max(1, len(self._starts))
+        found: list[events.AnyEvent] = []
+        if stands.state is not BatchState.PENDING:
+            if (begun := self._begun(epoch)) is not None:
+                found.append(begun)
+            if not stands.state.is_final or stands.holders:
+                found.append(self._progress(Cursor(epoch, 2 + ended)))
+            else:
+                end: Callable[..., events.AnyEvent] = events.ENDS[stands.state.value]
+                place = Cursor(epoch, 3 + tally.planned)
+                found.append(self._make(end, place, seconds=self._seconds(), total=tally.planned))
+        new = [event for event in found if event.place > self._since]
+        if new:
+            self._since = new[-1].place
+        return new
+
+    def look(self, *, closely: bool) -> Seen:
+        """Who is at work on it."""
+        stands = self._seen = standing(self._batch)
+        if stands.holders:
+            return Seen(is_conducted=True, counts=counts_of(stands))
+        self._next_look = 0.0
+        is_over = stands.state.is_final
+        return Seen(
+            is_conducted=False, is_over=is_over, counts=counts_of(stands), shortfall=shortfall_of(self._batch, stands)
+        )
+
+    def _look(self) -> None:
+        began = self._now()
+        self._seen = standing(self._batch)
+        with contextlib.suppress(StoreError):
+            for line in self._journals.read():
+                if isinstance(line.event, journal.Started):
+                    self._starts.append((line.at_ns, line.holder))
+        self._next_look = self._now() + max(PROGRESS_SECONDS, _SHARE * (self._now() - began))
+        if not self._seen.holders:
+            self._next_look = self._now() + 1.0
+
+    def _begun(self, epoch: int) -> events.AnyEvent | None:
+        place = Cursor(epoch, 1)
+        if place <= self._since:
+            return None
+        if epoch > 1:
+            return self._make(events.BatchResumed, place, after="kill", opened=(), adopted=())
+        return self._make(
+            events.BatchStarted,
+            place,
+            source=", ".join(part.decode("utf-8", "backslashreplace") for part in self._batch.about.sources),
+            strategy="parallel",
+            max_parallel=max(1, sum(holder.role == "worker" for holder in self._seen.holders)),
+            on_failure="continue",
+            task_count=len(self._plan.tasks),
+            task_ids=tuple(self._plan.task_names),
+            edges={"file": sum(len(task.needs) for task in self._plan.tasks)},
+        )
+
+    def _progress(self, place: Cursor) -> events.BatchProgress:
+        tally, seconds = self._seen.tally, self._seconds()
+        done = tally.planned - tally.open
+        eta = tuple(round(seconds * tally.open / done * each, 1) for each in _SPREAD) if done else None
+        return self._make(events.BatchProgress, place, eta_seconds=eta, running=tuple(self._at_work()))
+
+    def _at_work(self) -> list[events.TaskAtWork]:
+        found: list[events.TaskAtWork] = []
+        for holder in self._seen.holders:
+            step = self._step(holder.holder) if holder.role == "worker" and is_here(holder.host) else None
+            if step is not None and step.items is not None:
+                name = self._plan.task_names[step.task] if step.task < len(self._plan.tasks) else "-"
+                seconds = round(max(0, running_ns() - step.since_ns) / 1e9, 1)
+                found.append(events.TaskAtWork(task=name if step.task != NO_TASK else "-", seconds=seconds))
+        return found
+
+    def _step(self, holder: str) -> Step | None:
+        try:
+            cell = Cell(self._batch.files, self._batch.root / layout.HOLDERS / layout.cell_name(holder), create=False)
+        except FileNotFoundError:
+            return None
+        try:
+            return cell.read()
+        finally:
+            cell.close()
+
+    def _seconds(self) -> float:
+        """Since somebody began, as the journals have it."""
+        return round(max(0, wall_ns() - self._starts[-1][0]) / 1e9, 3) if self._starts else 0.0
+
+    def _make(self, make: Callable[..., E], place: Cursor, **fields: object) -> E:
+        return make(
+            cursor=str(place),
+            seq=place.seq,
+            at=events.instant_ms(wall_ns()),
+            batch_id=self._batch.id,
+            counts=counts_of(self._seen),
+            **fields,
+        )
+
+
+def counts_of(stands: Standing) -> dict[str, int]:
+    """How many pairs of a file and a task are in which state, by the names that commands have."""
+    tally = stands.tally
+    found = {"DONE": tally.results, "FAILED": tally.failed, "CANCELLED": tally.cancelled, "PENDING": tally.open}
+    return {name: count for name, count in found.items() if count}
+
+
+def shortfall_of(batch: Batch, stands: Standing) -> BatchIncomplete | None:
+    """What lacks of an analysis on which nobody is at work; None where nothing does."""
+    if stands.state is BatchState.COMPLETED:
+        return None
+    tally, resume = stands.tally, f"codebatch resume --batch {batch.id}"
+    if stands.state is BatchState.CANCELLED:
+        return cancelled(batch)
+    if not stands.state.is_final:
+        return BatchIncomplete(
+            f"{tally.open:,} of {tally.planned:,} results of batch {batch.id} are missing, and nobody is at work on it",
+            hint=f"go on with: {resume}",
+        )
+    hint = f"see: codebatch errors --batch {batch.id}; do them again with: {resume}"
+    return BatchIncomplete(f"{tally.failed + tally.cancelled:,} of {tally.planned:,} results failed", hint=hint)

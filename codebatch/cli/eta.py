@@ -1,0 +1,22 @@
+"""How long something takes yet, as people say it: a range."""
+
+from __future__ import annotations
+
+_UNITS = (("h", 3600), ("m", 60), ("s", 1))
+
+
+def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, past: float = 0.0) -> str:
+    """How long it takes yet, so many seconds after that was said: `12-19 m left`; empty where nobody knows."""
+    if eta is None:
+        return ""
+    low, _, high = (max(0.0, each - past) for each in eta)
+    if unknown:
+        return f"at least {_rounded(low)} left"
+    unit, seconds = next(each for each in _UNITS if high >= each[1] * 2 or each[1] == 1)
+    first, last = round(low / seconds), max(1, round(high / seconds))
+    return f"{first}-{last} {unit} left" if first < last else f"about {last} {unit} left"
+
+
+def _rounded(seconds: float) -> str:
+    unit, size = next(each for each in _UNITS if seconds >= each[1] * 2 or each[1] == 1)
+    return f"{round(seconds / size)} {unit}"

@@ -1,0 +1,89 @@
+"""Events of a batch as lines for people: when, what, which task, why. Short, for they are read on narrow terminals."""
+
+from __future__ import annotations
+
+import datetime
+
+from codebatch.cli.eta import eta_text
+from codebatch.cli.work_status import why_failed
+from codebatch.model import batch_event as events
+from codebatch.model.batch_event import name_of
+from codebatch.model.quantities import count_of, human_seconds
+
+_QUIET = (events.TaskQueued, events.TaskStarted, events.BatchProgress)
+"""What `follow` has no line for: the line that moves says it."""
+
+
+def is_told(event: events.AnyEvent) -> bool:
+    """Whether `follow` has a line for an event."""
+    return not isinstance(event, _QUIET)
+
+
+def event_line(event: events.AnyEvent) -> str:
+    """An event on one line, at the time of this place."""
+    at = datetime.datetime.fromisoformat(event.at.replace("Z", "+00:00")).astimezone()
+    told = _of_task(event) if isinstance(event, events.TaskEvent) else _of_batch(event)
+    return f"{at:%H:%M:%S} {told}".rstrip()
+
+
+def counts_text(counts: dict[str, int]) -> str:
+    """How many tasks are in which state: `14 done, 1 failed, 22 pending`."""
+    return ", ".join(f"{count:,} {state.lower()}" for state, count in counts.items())
+
+
+def _of_task(event: events.TaskEvent) -> str:
+    word = name_of(event).removeprefix("BATCH_TASK_").lower()
+    more = f" (try {event.try_} of {event.tries_max})" if event.try_ > 1 and event.tries_max > 1 else ""
+    match event:
+        case events.TaskCompleted(seconds=seconds, as_done=as_done):
+            return f"done {event.task}{more}{_took(seconds)}{', as somebody said' if as_done else ''}"
+        case events.TaskFailed() | events.TaskRetrying():
+            why = "as somebody said" if event.reason == "answer" else why_failed(event.reason, event.exit_status)
+            wait = event.wait_seconds if isinstance(event, events.TaskRetrying) else None
+            again = f"; again in {human_seconds(wait)}" if wait is not None else ""
+            return f"{word} {event.task}{more}{_took(event.seconds)}: {why}{again}"
+        case events.TaskBlocked(question=question):
+            choices = f" [{', '.join(question.choices)}]" if question.choices else ""
+            return f"blocked {event.task}: {question.text}{choices}"
+        case events.TaskAnswered(by=by, text=text):
+            return f"answered {event.task}: {text} (by {by})"
+        case events.TaskSkipped(why=why):
+            return f"skipped {event.task}: {why}"
+        case events.TaskInterrupted(then=then):
+            follows = {"restart": "it is begun again", "fail": "it has failed", "ask": "somebody is asked"}[then]
+            return f"interrupted {event.task}: {follows}"
+        case events.TaskCancelled(seconds=seconds):
+            return f"cancelled {event.task}{_took(seconds)}"
+        case _:
+            return f"{word} {event.task}{more}"
+
+
+def _of_batch(event: events.BatchEvent) -> str:
+    match event:
+        case events.BatchStarted(source=source, task_count=count):
+            return f"started: {count_of(count, 'task')} of {source}"
+        case events.BatchResumed(opened=opened, adopted=adopted):
+            again = f", {len(opened):,} to do again" if opened else ""
+            running = f", {len(adopted):,} found running" if adopted else ""
+            return f"resumed{again}{running}"
+        case events.BatchPaused(by=by):
+            return f"paused by {by}"
+        case events.BatchUnpaused(by=by):
+            return f"goes on, by {by}"
+        case events.BatchChanged(by=by):
+            changed = ", ".join(f"{name} = {value}" for name, value in event.set_.items())
+            return f"changed by {by}: {changed}"
+        case events.BatchProgress(eta_seconds=eta, unknown=unknown):
+            left = eta_text(eta, unknown=unknown)
+            return f"progress: {counts_text(event.counts)}{f', {left}' if left else ''}"
+        case events.BatchDrained(signal=signal):
+            return f"left with work open{f', for {signal}' if signal else ''}: {counts_text(event.counts)}"
+        case events.BatchEnded(seconds=seconds):
+            state = name_of(event).removeprefix("BATCH_")
+            return f"{state}: {counts_text(event.counts)}, in {human_seconds(seconds)}"
+        case _:
+            return name_of(event)
+
+
+def _took(seconds: float | None) -> str:
+    return "" if seconds is None else f" {human_seconds(seconds)}"

@@ -1,0 +1,156 @@
+"""`follow` and `events`: what happens in a batch, told while it happens, from anywhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+
+import click
+import msgspec
+
+from codebatch.application.following import Seen
+from codebatch.cli.eta import eta_text
+from codebatch.cli.event_lines import event_line, is_told
+from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.progress import Stage
+from codebatch.cli.reading import explain_option
+from codebatch.cli.terminal import printable
+from codebatch.engine.lifecycle import CommandState
+from codebatch.errors import BatchIncomplete
+from codebatch.model.batch_event import AnyEvent, BatchProgress, instant_ns
+from codebatch.model.quantities import count_of
+from codebatch.store.batches import Batch, is_work
+from codebatch.system.clock import wall_ns
+from codebatch.work.following import cursor_of, followed_of, iter_followed
+
+since_option = click.option(
+    "--since", metavar="CURSOR", help="Only what came behind the event with this `cursor`. Default: all."
+)
+
+_RUNNING = (CommandState.RUNNING.value,)
+_TO_GO = (CommandState.PENDING.value, CommandState.READY.value, "WAITING")
+
+
+@click.command()
+@batch_option
+@since_option
+@click.option("--keep", "keeps", is_flag=True, help="Stay where nobody is at work, until somebody goes on.")
+@explain_option
+@answering
+def follow(answering: Answering, batch_reference: str | None, since: str | None, keeps: bool) -> int:
+    """What happens in a batch, as it happens, whoever runs it, until it is over.
+
+    It ends as the run does: 0 where all is done, else 3; and with 3 where nobody is at work on it. With --json each
+    event is a line.
+    """
+    place = cursor_of(since)
+    store, batch = answering.batch(batch_reference, "any")
+    moving = _Moving(answering, batch)
+    last_heard: AnyEvent | None = None
+    seen = Seen(is_conducted=False)
+    for one in iter_followed(followed_of(store, batch, place), keeps=keeps):
+        if isinstance(one, Seen):
+            if seen.is_conducted and not one.is_conducted and not one.is_over:
+                _tell_nobody(answering, batch, one, last_heard)
+            seen = one
+            moving.looked(one)
+        elif one is not None:
+            last_heard = one
+            _print(answering, one, only_told=True)
+            moving.heard(one)
+        moving.draw()
+    if seen.shortfall is not None:
+        raise _left_alone(batch, last_heard) if not seen.is_over and is_work(batch) else seen.shortfall
+    return 0
+
+
+@click.command()
+@batch_option
+@since_option
+@click.option("--follow", "is_followed", is_flag=True, help="Go on with what comes, until it is over.")
+@explain_option
+@answering
+def events(answering: Answering, batch_reference: str | None, since: str | None, is_followed: bool) -> None:
+    """What happened in a batch, all of it, one event a line; with --json an object each.
+
+    Each event has a `cursor`: with --since the events behind one are told alone.
+    """
+    place = cursor_of(since)
+    store, batch = answering.batch(batch_reference, "any")
+    followed = followed_of(store, batch, place)
+    for one in iter_followed(followed) if is_followed else followed.read():
+        if one is not None and not isinstance(one, Seen):
+            _print(answering, one, only_told=False)
+
+
+def _print(answering: Answering, event: AnyEvent, *, only_told: bool) -> None:
+    if answering.as_json:
+        line = msgspec.json.encode(event) + b"\n"
+    elif only_told and not is_told(event):
+        return
+    else:
+        line = printable(event_line(event)).encode(sys.stdout.encoding or "utf-8", "backslashreplace") + b"\n"
+    with answering.display.aside():
+        sys.stdout.buffer.write(line)
+        sys.stdout.flush()
+
+
+class _Moving:
+    """The line that moves while a batch is followed."""
+
+    def __init__(self, answering: Answering, batch: Batch) -> None:
+        self._answering = answering
+        self._things = "tasks" if is_work(batch) else "results"
+        self._counts: Mapping[str, int] = {}
+        self._progress: BatchProgress | None = None
+        self._heard_ns = wall_ns()
+        self._began = time.monotonic()
+
+    def heard(self, event: AnyEvent) -> None:
+        """An event came."""
+        self._counts = event.counts
+        if isinstance(event, BatchProgress):
+            self._progress = event
+
+    def looked(self, seen: Seen) -> None:
+        """Somebody looked at the disk."""
+        if seen.counts is not None:
+            self._counts = seen.counts
+
+    def draw(self) -> None:
+        """Say how far it is."""
+        counts = self._counts
+        planned = sum(counts.values())
+        to_go = sum(counts.get(state, 0) for state in _TO_GO)
+        running = sum(counts.get(state, 0) for state in _RUNNING)
+        done = counts.get(CommandState.DONE.value, 0)
+        more = [f"{running:,} running"] if running else []
+        more += [f"{count:,} {state.lower()}" for state, count in counts.items() if state in ("FAILED", "BLOCKED")]
+        more += [f"{to_go:,} to go"] if to_go else []
+        stage = Stage("following", planned - to_go - running, planned, self._things, ", ".join(more), is_even=False)
+        self._answering.display.tell(stage._replace(left=self._left() if done < planned else ""))
+
+    def _left(self) -> str:
+        """By our own clock it gets less, be nothing told."""
+        if self._progress is None:
+            return ""
+        past = max(0.0, (wall_ns() - instant_ns(self._progress.at)) / 1e9)
+        return eta_text(self._progress.eta_seconds, unknown=self._progress.unknown, past=past)
+
+
+def _tell_nobody(answering: Answering, batch: Batch, seen: Seen, last: AnyEvent | None) -> None:
+    if seen.alone:
+        runs = f"{count_of(seen.alone, 'task')} {'runs' if seen.alone == 1 else 'run'} on alone, and is waited for"
+        answering.note(f"nobody conducts it{_since(last)}; {runs}; go on with: codebatch resume --batch {batch.id}")
+
+
+def _left_alone(batch: Batch, last: AnyEvent | None) -> BatchIncomplete:
+    return BatchIncomplete(
+        f"nobody conducts batch {batch.id}{_since(last)}, and it is not at its end",
+        hint=f"go on with: codebatch resume --batch {batch.id}",
+    )
+
+
+def _since(last: AnyEvent | None) -> str:
+    return "" if last is None else f" since {event_line(last)[:8]}"

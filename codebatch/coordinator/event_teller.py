@@ -1,0 +1,286 @@
+"""What is told of each happening in a work batch: the events of one coordinator, with all that they say."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from codebatch.coordinator.estimating import Estimator
+from codebatch.engine.command_events import Conclusion, Start
+from codebatch.engine.conductor import Conductor
+from codebatch.engine.estimate import Eta
+from codebatch.engine.story import (
+    Adopted,
+    Asked,
+    AttemptEnded,
+    Began,
+    Counted,
+    Happening,
+    Interrupted,
+    Queued,
+    Skipped,
+    Story,
+)
+from codebatch.errors import StoreError
+from codebatch.model import batch_event as events
+from codebatch.model.batch_event import Cursor, TaskEvent
+from codebatch.model.outcome import HolderId, Used
+from codebatch.model.request import INTERRUPTED_CHOICES, Request, interrupted_question
+from codebatch.model.work import Work
+from codebatch.store import layout
+from codebatch.store.attempts import CommandPlaces
+from codebatch.store.batches import Batch
+from codebatch.store.children import child_of
+from codebatch.store.events import EventWriter
+from codebatch.store.holders import Lease
+from codebatch.store.logs import last_lines
+
+_LINES_OF_FAILED = 20
+_QUESTION = "It was running when its worker or the machine died, and nobody knows how far it came. Begin it again?"
+
+
+class EventTeller:
+    """Writes the events of one coordinator. What it is to know of attempts besides is put into its attributes.
+
+    `used` is what attempts took, by (item, round); `members` who runs an item: a holder, and its process.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        work: Work,
+        places: CommandPlaces,
+        epoch: int,
+        conductor: Conductor,
+        story: Story,
+        *,
+        leases: Mapping[int, Lease],
+        started: Mapping[tuple[int, int], str],
+        wall_ns: Callable[[], int],
+        running_ns: Callable[[], int],
+        estimator: Estimator | None = None,
+    ) -> None:
+        """`leases` are those that were found, by item; `started`: when an (item, round) was told to have begun."""
+        self._batch = batch
+        self._work = work
+        self._places = places
+        self._epoch = epoch
+        self._conductor = conductor
+        self._ids = conductor.agenda.ids
+        self._story = story
+        self._leases = leases
+        self._told_since = started
+        self._wall_ns = wall_ns
+        self._running_ns = running_ns
+        self._estimator = estimator
+        self._writer = EventWriter(batch.files, batch.root, epoch)
+        self._seq = 0
+        self._began_ns = running_ns()
+        self._since: dict[int, int] = {}
+        self._ended: dict[int, int] = {}
+        self.used: dict[tuple[int, int], Used] = {}
+        self.members: dict[int, tuple[HolderId, int]] = {}
+        self.flush = self._writer.flush
+        self.close = self._writer.close
+
+    def tell(self, type_: Callable[..., events.BatchEvent], **fields: object) -> None:
+        """Tell something of the batch."""
+        self._seq += 1
+        self._writer.add(
+            type_(
+                cursor=str(Cursor(self._epoch, self._seq)),
+                seq=self._seq,
+                at=events.instant_ms(self._wall_ns()),
+                batch_id=self._batch.id,
+                counts={state.value: count for state, count in self._story.counts.items() if count},
+                **fields,
+            )
+        )
+
+    def _tell_of(self, type_: Callable[..., TaskEvent], item: int, round_: int, **fields: object) -> None:
+        id_ = self._ids[item]
+        self.tell(
+            type_,
+            task=id_,
+            title=self._work.titles.get(id_, ""),
+            round=round_,
+            try_=self._story.try_of(item, round_),
+            tries_max=1,
+            **fields,
+        )
+
+    def started(self, requests: int) -> None:
+        """The batch is conducted as the first; so many requests were made."""
+        self.tell(
+            events.BatchStarted,
+            source=self._work.source,
+            strategy=self._work.strategy,
+            max_parallel=self._work.max_parallel,
+            on_failure=self._work.on_failure,
+            task_count=len(self._work.order),
+            task_ids=self._work.order,
+            edges={"file": len(self._work.edges)},
+            requests=requests,
+        )
+
+    def tell_all(self, found: Sequence[Happening]) -> None:
+        """Tell what happened, in order."""
+        for one in found:
+            match one:
+                case Queued(item, round_, position):
+                    self._tell_of(events.TaskQueued, item, round_, position=position)
+                case Began(start):
+                    self._tell_began(start)
+                case Adopted(item):
+                    self._tell_adopted(item)
+                case AttemptEnded(conclusion, goes_on):
+                    self._tell_end(conclusion, goes_on=goes_on)
+                case Counted(item, round_, is_done):
+                    if is_done:
+                        self._tell_of(events.TaskCompleted, item, round_, as_done=True)
+                    else:
+                        self._tell_of(events.TaskFailed, item, round_, reason="answer")
+                case Skipped(item, round_, cause):
+                    told = "request" if cause is None else self._ids[cause]
+                    why = "a request skips it" if cause is None else f"it needs {told}, which is not done"
+                    self._tell_of(events.TaskSkipped, item, round_, cause=told, why=why)
+                case Interrupted(item, epoch, then):
+                    round_ = self._conductor.attempt(item)[0]
+                    self._tell_of(events.TaskInterrupted, item, round_, epoch=epoch, then=then)
+                case Asked(request):
+                    self._tell_request(request)
+
+    def _tell_began(self, start: Start) -> None:
+        holder, pid = self.members[start.item]
+        self._since[start.item] = self._running_ns()
+        log = layout.log_name(*self._places.place(start.item), start.round, start.epoch)
+        estimate = None if self._estimator is None else self._estimator.expected(start.item)
+        self._tell_of(
+            events.TaskStarted, start.item, start.round, worker=holder, pid=pid, log=log, estimate_seconds=estimate
+        )
+
+    def _tell_adopted(self, item: int) -> None:
+        round_, _ = self._conductor.attempt(item)
+        since = self._told_since.get((item, round_))
+        past = 0 if since is None else max(0, self._wall_ns() - events.instant_ns(since))
+        self._since[item] = self._running_ns() - past
+        self.members.pop(item, None)
+        if (lease := self._leases.get(item)) is not None and lease.is_live:
+            self.members[item] = lease.holder.holder, lease.holder.pid
+        pid = self.members[item][1] if item in self.members else None
+        self._tell_of(events.TaskAdopted, item, round_, pid=pid, since=since)
+
+    def _tell_end(self, one: Conclusion, *, goes_on: bool) -> None:
+        used = self.used.pop((one.item, one.round), None)
+        self._ended[one.item] = self._running_ns()
+        seconds = None if used is None else round(used.seconds, 3)
+        status = one.exit_status
+        if one.type == "result" and used is not None and self._estimator is not None:
+            self._estimator.note(one.item, used.seconds)
+        match one.type:
+            case "result":
+                self._tell_of(
+                    events.TaskCompleted,
+                    one.item,
+                    one.round,
+                    seconds=seconds,
+                    cpu_seconds=None if used is None else round(used.cpu_seconds, 3),
+                    memory_peak_bytes=None if used is None else used.memory_peak_bytes,
+                    exit_status=status,
+                )
+            case "failed":
+                self._tell_of(
+                    events.TaskRetrying if goes_on else events.TaskFailed,
+                    one.item,
+                    one.round,
+                    reason=one.reason,
+                    exit_status=status,
+                    signal=_signal_name(status),
+                    seconds=seconds,
+                    log_tail=self._log_tail(one),
+                )
+            case "blocked":
+                self._tell_of(events.TaskBlocked, one.item, one.round, question=self._question(one))
+            case "cancelled":
+                self._tell_of(events.TaskCancelled, one.item, one.round, seconds=seconds)
+
+    def _question(self, one: Conclusion) -> events.AskedQuestion:
+        digest = interrupted_question(self._ids[one.item], one.round)
+        return events.AskedQuestion(digest=digest, text=_QUESTION, choices=INTERRUPTED_CHOICES, human=True)
+
+    def _log_tail(self, one: Conclusion) -> tuple[str, ...]:
+        name = layout.log_name(*self._places.place(one.item), one.round, one.epoch)
+        with contextlib.suppress(StoreError, OSError):
+            return tuple(last_lines(self._batch.files, self._batch.root / layout.LOGS / name, _LINES_OF_FAILED))
+        return ()
+
+    def _tell_request(self, request: Request) -> None:
+        by, n = request.head.by, request.n
+        body = msgspec.to_builtins(request.body)
+        match body.pop("request"):
+            case "answer":
+                if (item := self._story.item(body["task"])) is not None:
+                    self._tell_of(events.TaskAnswered, item, body["round"], by=by, text=body["text"], request=n)
+            case "pause":
+                self.tell(events.BatchPaused, by=by, request=n)
+            case "unpause":
+                self.tell(events.BatchUnpaused, by=by, request=n)
+            case "set":
+                self.tell(events.BatchChanged, by=by, request=n, set_=body)
+            case _:
+                pass
+
+    def progress(self, eta: Eta | None) -> None:
+        """How far it is."""
+        self.tell(
+            events.BatchProgress,
+            eta_seconds=None if eta is None else eta.seconds,
+            unknown=0 if eta is None else eta.unknown,
+            running=tuple(map(self._at_work, sorted(self._conductor.running))),
+        )
+
+    def running_seconds(self) -> dict[int, float]:
+        """Since how many seconds each item runs that does."""
+        now = self._running_ns()
+        return {item: (now - self._since.get(item, self._began_ns)) / 1e9 for item in self._conductor.running}
+
+    def end(self) -> None:
+        """It has come to an end."""
+        self.tell(
+            events.ENDS[self._conductor.verdict().value],
+            seconds=round((self._running_ns() - self._began_ns) / 1e9, 3),
+            total=len(self._ids),
+            critical_path=tuple(self._ids[item] for item in self._last_to_end()),
+        )
+
+    def _at_work(self, item: int) -> events.TaskAtWork:
+        holder, _ = self.members.get(item, ("", 0))
+        child = None
+        with contextlib.suppress(StoreError, OSError):
+            child = child_of(self._batch, HolderId(holder)) if holder else None
+        return events.TaskAtWork(
+            task=self._ids[item],
+            seconds=round((self._running_ns() - self._since.get(item, self._began_ns)) / 1e9, 1),
+            output_bytes=0 if child is None else child.output_bytes,
+        )
+
+    def _last_to_end(self) -> list[int]:
+        """The chain of needs that ended last, the first of them first: of what ended here, what the end waited for."""
+        path: list[int] = []
+        heads = list(self._ended)
+        while heads:
+            path.append(max(heads, key=lambda item: (self._ended[item], item)))
+            heads = [need.item for need in self._conductor.agenda.needs[path[-1]] if need.item in self._ended]
+        return path[::-1]
+
+
+def _signal_name(status: int | None) -> str:
+    if status is None or status >= 0:
+        return ""
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return str(-status)

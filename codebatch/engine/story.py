@@ -1,0 +1,281 @@
+"""What happens in a work batch, for people: each end of an attempt once, and each change of a command's state.
+
+It follows a conductor from outside, event by event, and keeps nothing that decides anything. What was told before, by
+another coordinator, is not told again; what ended and nobody told, as where that one died in between, is told first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from codebatch.engine.command_events import CommandEvent, Concluded, Conclusion, Lost, Released, Requested, Start
+from codebatch.engine.conductor import Conductor
+from codebatch.engine.events import Finished, Refused, WorkerId
+from codebatch.engine.lifecycle import CommandState
+from codebatch.model.command import CommandId
+from codebatch.model.request import Answer, Open, Request
+
+Then = Literal["restart", "fail", "ask"]
+
+
+class Queued(msgspec.Struct, frozen=True):
+    """A command may start now; so many may."""
+
+    item: int
+    round: int
+    position: int
+
+
+class Began(msgspec.Struct, frozen=True):
+    """A command was given to a worker of ours."""
+
+    start: Start
+
+
+class Adopted(msgspec.Struct, frozen=True):
+    """A command runs under a worker that another coordinator started."""
+
+    item: int
+
+
+class AttemptEnded(msgspec.Struct, frozen=True):
+    """An attempt ended, durably; `goes_on`: it failed, and is tried again."""
+
+    conclusion: Conclusion
+    goes_on: bool
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """A command counts as done or failed for a request."""
+
+    item: int
+    round: int
+    is_done: bool
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A command is not run for the sake of another; None: of a request."""
+
+    item: int
+    round: int
+    cause: int | None
+
+
+class Interrupted(msgspec.Struct, frozen=True):
+    """What an attempt ran is dead, and it has no end; `epoch` is its lease's."""
+
+    item: int
+    epoch: int
+    then: Then
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Somebody made a request."""
+
+    request: Request
+
+
+Happening = Queued | Began | Adopted | AttemptEnded | Counted | Skipped | Interrupted | Asked
+
+
+class Told(msgspec.Struct, kw_only=True):
+    """What was told before: ends, what counts as ended, and entries into the queue by (item, round), interruptions by
+    (item, epoch), those that were skipped last, and how many requests.
+    """
+
+    ends: set[tuple[int, int]] = msgspec.field(default_factory=set)
+    counted: set[tuple[int, int]] = msgspec.field(default_factory=set)
+    queued: set[tuple[int, int]] = msgspec.field(default_factory=set)
+    interrupted: set[tuple[int, int]] = msgspec.field(default_factory=set)
+    skipped: set[int] = msgspec.field(default_factory=set)
+    requests: int = 0
+
+
+_OPEN = (CommandState.PENDING, CommandState.READY, CommandState.RUNNING)
+"""What commands that need one see no difference between."""
+
+
+class Story:
+    """Tells what happens to a conductor's commands."""
+
+    def __init__(self, conductor: Conductor, requests: Iterable[Request] = (), told: Told | None = None) -> None:
+        """`requests` are those that the conductor began with."""
+        self._conductor = conductor
+        self._told = told or Told()
+        agenda = conductor.agenda
+        self._users: list[list[int]] = [[] for _ in agenda.ids]
+        for item, needs in enumerate(agenda.needs):
+            for need in needs:
+                self._users[need.item].append(item)
+        self._items = {id_: item for item, id_ in enumerate(agenda.ids)}
+        self._base: dict[int, int] = {}
+        self._asked_before = list(requests)
+        for request in self._asked_before:
+            self._note_base(request)
+        self._states = [CommandState.PENDING] * len(agenda.ids)
+        self.counts = {CommandState.PENDING: len(agenda.ids)}
+        self._at: dict[WorkerId, Start] = {}
+        self._starts: list[Start] = []
+        self._foreign: frozenset[int] = frozenset()
+
+    def item(self, id_: str) -> int | None:
+        """The item of a command; None where there is none."""
+        return self._items.get(CommandId(id_))
+
+    @property
+    def waiting(self) -> list[int]:
+        """Items that are to be begun yet."""
+        wanted = (CommandState.PENDING, CommandState.READY)
+        return [item for item, state in enumerate(self._states) if state in wanted]
+
+    def try_of(self, item: int, round_: int) -> int:
+        """Which try a round is: how many it is since a request opened its command, the first one 1."""
+        return max(1, round_ - self._base.get(item, 0))
+
+    @property
+    def opened_before(self) -> list[int]:
+        """Items that requests of which nobody was told opened before the conductor began."""
+        new = [request for request in self._asked_before if request.n > self._told.requests]
+        ids = {id_ for request in new if isinstance(request.body, Open) for id_ in request.body.over}
+        return sorted(self._items[id_] for id_ in ids if id_ in self._items)
+
+    def begin(self, concluded: Concluded) -> list[Happening]:
+        """What happened before, as far as nobody was told, and where things stand. `concluded` is all that ended."""
+        found: list[Happening] = self._ends(concluded)
+        found += [Asked(request) for request in self._asked_before if request.n > self._told.requests]
+        for item in range(len(self._states)):
+            if self._unended(item) and item not in self._conductor.running:
+                found += self._interrupted(item)
+        # What counts as ended is told before what may start for it.
+        return found + sorted(self._look(range(len(self._states))), key=lambda one: isinstance(one, Queued))
+
+    def start(self, start: Start) -> None:
+        """The conductor gives a command to a worker. It is told behind what the same event brought about besides."""
+        self._starts.append(start)
+
+    def after(self, event: CommandEvent) -> list[Happening]:
+        """What an event brought about, once the conductor has taken it and its actions are done."""
+        found: list[Happening] = []
+        looked_at: set[int] = set()
+        match event:
+            case Concluded(conclusions):
+                found += self._ends(event)
+                looked_at.update(one.item for one in conclusions)
+                if self._conductor.agenda.on_failure == "stop":
+                    looked_at.update(range(len(self._states)))
+            case Finished(worker) | Refused(worker):
+                looked_at.add(self._at.pop(worker).item)
+            case Lost(worker, leased_by):
+                if (start := self._at.pop(worker, None)) is not None:
+                    looked_at.add(start.item)
+                    if leased_by == "it":
+                        found += self._interrupted(start.item, start.epoch)
+            case Released(item, epoch):
+                looked_at.add(item)
+                if item in self._foreign and item not in self._conductor.foreign:
+                    found += self._interrupted(item, epoch)
+            case Requested(request):
+                self._note_base(request)
+                found.append(Asked(request))
+                looked_at.update(range(len(self._states)))
+            case _:
+                pass
+        starts, self._starts = self._starts, []
+        looked_at.update(start.item for start in starts)
+        found += self._look(sorted(looked_at))
+        for start in starts:
+            self._at[start.worker] = start
+            found += self._queued(start.item, start.round)
+            found.append(Began(start))
+        return found
+
+    def rest(self) -> list[Happening]:
+        """What is left to tell at the end."""
+        return self._look(range(len(self._states)))
+
+    def _ends(self, concluded: Concluded) -> list[Happening]:
+        found: list[Happening] = []
+        for one in sorted(concluded.conclusions, key=lambda one: (one.round, one.item)):
+            if one.reason == "unbegun" or (one.item, one.round) in self._told.ends:
+                continue
+            self._told.ends.add((one.item, one.round))
+            is_last = self._conductor.conclusion(one.item) is one
+            goes_on = one.type == "failed" and is_last and self._conductor.state(one.item) in _OPEN
+            found.append(AttemptEnded(one, goes_on))
+        return found
+
+    def _look(self, items: Iterable[int]) -> list[Happening]:
+        """Tell what changed of some items, and of all that need them."""
+        found: list[Happening] = []
+        foreign = self._conductor.foreign
+        if foreign != self._foreign:
+            found += [Adopted(item) for item in sorted(foreign - self._foreign)]
+            self._foreign = foreign
+        pending = list(reversed(list(items)))
+        while pending:
+            item = pending.pop()
+            before, state = self._states[item], self._conductor.state(item)
+            if before is state:
+                continue
+            self._states[item] = state
+            self.counts[before] -= 1
+            self.counts[state] = self.counts.get(state, 0) + 1
+            found += self._changed(item, state)
+            if before not in _OPEN or state not in _OPEN:
+                pending += self._users[item]
+        return found
+
+    def _changed(self, item: int, state: CommandState) -> list[Happening]:
+        if state is not CommandState.SKIPPED:
+            self._told.skipped.discard(item)
+        last = self._conductor.conclusion(item)
+        place = (item, last.round if last else 0)
+        match state:
+            case CommandState.READY:
+                return self._queued(item, place[1] + 1)
+            case CommandState.SKIPPED if item not in self._told.skipped:
+                self._told.skipped.add(item)
+                cause = self._conductor.cause(item)
+                return [Skipped(item, place[1], None if cause == item else cause)]
+            case CommandState.DONE if (last is None or last.type != "result") and place not in self._told.counted:
+                self._told.counted.add(place)
+                return [Counted(item, place[1], is_done=True)]
+            case CommandState.FAILED if last and last.type == "blocked" and place not in self._told.counted:
+                self._told.counted.add(place)
+                return [Counted(item, place[1], is_done=False)]
+            case _:
+                return []
+
+    def _queued(self, item: int, round_: int) -> list[Happening]:
+        if (item, round_) in self._told.queued:
+            return []
+        self._told.queued.add((item, round_))
+        return [Queued(item, round_, max(1, self.counts.get(CommandState.READY, 0)))]
+
+    def _unended(self, item: int) -> int:
+        last = self._conductor.conclusion(item)
+        return self._conductor.epoch(item) - (last.epoch if last else 0)
+
+    def _interrupted(self, item: int, epoch: int | None = None) -> list[Happening]:
+        epoch = self._conductor.epoch(item) if epoch is None else epoch
+        last = self._conductor.conclusion(item)
+        if (last is not None and last.epoch >= epoch) or (item, epoch) in self._told.interrupted:
+            return []
+        self._told.interrupted.add((item, epoch))
+        policy = self._conductor.agenda.policies[item]
+        starts = epoch - (last.epoch if last else 0)
+        return [Interrupted(item, epoch, policy.after_interruption(starts))]
+
+    def _note_base(self, request: Request) -> None:
+        if isinstance(request.body, Open):
+            opened = request.body.over
+        elif isinstance(request.body, Answer):
+            opened = {request.body.task: request.body.round}
+        else:
+            return
+        for id_, round_ in opened.items():
+            if (item := self._items.get(id_)) is not None:
+                self._base[item] = max(round_, self._base.get(item, 0))

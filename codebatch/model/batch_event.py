@@ -1,0 +1,314 @@
+"""What is told of a batch while it runs: one line of a stream an event (SPEC.md "Events"). Nothing is decided by them.
+
+The stream of a work batch is written by who conducts it, a file for each of its leases; who looks at an analysis makes
+up a short one of what stands on disk.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from codebatch.model.document import Document
+
+EVENT_FORMAT = 1
+_CURSOR = re.compile(r"([0-9]{1,9})\.([0-9]{1,12})\Z", re.ASCII)
+
+
+class Cursor(NamedTuple):
+    """A place in the stream of a batch: behind the event of that number, in the epoch of who told it. They sort."""
+
+    epoch: int
+    seq: int
+
+    def __str__(self) -> str:
+        return f"{self.epoch}.{self.seq}"
+
+
+BEGINNING = Cursor(0, 0)
+
+
+def parse_cursor(text: str) -> Cursor | None:
+    """The place that a text names; None where it names none."""
+    match = _CURSOR.match(text)
+    return Cursor(int(match[1]), int(match[2])) if match else None
+
+
+class EventHead(Document, frozen=True, kw_only=True):
+    """What each has: its place, `seq` within the epoch from 1; `at`, wall time in UTC to the millisecond (RFC 3339);
+    and how many tasks were in each state then. Of an analysis counted are pairs of a file and a task.
+    """
+
+    format: int = EVENT_FORMAT
+    cursor: str
+    seq: int
+    at: str
+    batch_id: str
+    counts: dict[str, int]
+
+    @property
+    def place(self) -> Cursor:
+        """Its cursor."""
+        return parse_cursor(self.cursor) or BEGINNING
+
+
+class BatchEvent(EventHead, frozen=True, kw_only=True, tag_field="event", tag="BATCH"):
+    """Base of the events."""
+
+
+class TaskEvent(BatchEvent, frozen=True, kw_only=True, tag="BATCH_TASK"):
+    """What each has of a task. `round` counts its attempts, `try` those since it was last opened by a request."""
+
+    task: str
+    title: str
+    round: int
+    try_: int = msgspec.field(name="try")
+    tries_max: int
+
+
+class BatchStarted(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STARTED"):
+    """Somebody conducts the batch, as the first. `requests` were made before."""
+
+    source: str
+    strategy: str
+    max_parallel: int
+    on_failure: str
+    task_count: int
+    task_ids: tuple[str, ...]
+    edges: dict[str, int]
+    requests: int = 0
+
+
+class BatchResumed(BatchEvent, frozen=True, kw_only=True, tag="BATCH_RESUMED"):
+    """Somebody conducts it again, after the last one was killed, drained, or had come to an end and was asked for more.
+
+    Since then requests `opened` tasks; `adopted` run under workers of an earlier one.
+    """
+
+    after: Literal["kill", "drain", "request"]
+    opened: tuple[str, ...]
+    adopted: tuple[str, ...]
+    requests: int = 0
+
+
+class TaskQueued(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_QUEUED"):
+    """It may start, once an attempt. `position`: so many may, this one among them."""
+
+    position: int
+
+
+class TaskStarted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_STARTED"):
+    """It was given to a worker, a holder and its process. `log` is a name in `logs/`."""
+
+    worker: str
+    pid: int
+    log: str
+    estimate_seconds: float | None = None
+
+
+class TaskAdopted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ADOPTED"):
+    """It was found running. `pid` is its worker's, `since` when it was told to have started; null: not known."""
+
+    pid: int | None = None
+    since: str | None = None
+
+
+class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLETED"):
+    """It is done; `as_done`: it counts as that for a request. What is not known of it is null."""
+
+    seconds: float | None = None
+    cpu_seconds: float | None = None
+    memory_peak_bytes: int | None = None
+    exit_status: int | None = None
+    as_done: bool = False
+
+
+class _Unsuccessful(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCCESSFUL"):
+    """Base. `signal` names what ended it, `log_tail` are the last lines that it printed."""
+
+    reason: str | None = None
+    exit_status: int | None = None
+    signal: str = ""
+    seconds: float | None = None
+    log_tail: tuple[str, ...] = ()
+
+
+class TaskRetrying(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_RETRYING"):
+    """It failed, and is tried again."""
+
+    wait_seconds: float | None = None
+
+
+class TaskFailed(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_FAILED"):
+    """It failed. Reason `answer`: it counts as that for a request."""
+
+
+class AskedQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task waits for an answer to."""
+
+    digest: str
+    text: str
+    choices: tuple[str, ...] = ()
+    human: bool = False
+
+
+class TaskBlocked(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_BLOCKED"):
+    """It waits for an answer, ended; or, where `is_live`, while it runs."""
+
+    question: AskedQuestion
+    is_live: bool = False
+
+
+class TaskAnswered(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ANSWERED"):
+    """Somebody answered, by the request of that number."""
+
+    by: str
+    text: str
+    request: int
+
+
+class TaskSkipped(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_SKIPPED"):
+    """It is not run, for the sake of another task, or of a `request`."""
+
+    cause: str
+    why: str
+
+
+class TaskCancelled(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_CANCELLED"):
+    """Its attempt was ended for a request."""
+
+    seconds: float | None = None
+
+
+class TaskInterrupted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_INTERRUPTED"):
+    """Its worker died, or the machine did: that of the lease `epoch`. `then` is what follows."""
+
+    epoch: int
+    then: Literal["restart", "fail", "ask"]
+
+
+class BatchPaused(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PAUSED"):
+    """Nothing new is started, by the request of that number."""
+
+    by: str
+    request: int
+
+
+class BatchUnpaused(BatchEvent, frozen=True, kw_only=True, tag="BATCH_UNPAUSED"):
+    """It goes on."""
+
+    by: str
+    request: int
+
+
+class BatchChanged(BatchEvent, frozen=True, kw_only=True, tag="BATCH_CHANGED"):
+    """How it runs was changed: what is `set`, to what."""
+
+    by: str
+    request: int
+    set_: dict[str, object] = msgspec.field(name="set")
+
+
+class TaskAtWork(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that runs: since so many seconds, having printed so much."""
+
+    task: str
+    seconds: float
+    output_bytes: int = 0
+
+
+class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS"):
+    """How far it is. `eta_seconds`: within which time all is likely done, in 1, 5 and 9 of 10 cases; null: not known.
+
+    Of so many tasks as are `unknown` nobody knows how long they take: the time is that of the others then.
+    """
+
+    eta_seconds: tuple[float, float, float] | None = None
+    unknown: int = 0
+    running: tuple[TaskAtWork, ...] = ()
+
+
+class BatchDrained(BatchEvent, frozen=True, kw_only=True, tag="BATCH_DRAINED"):
+    """Who conducted it left with work open, for a `signal`; empty where it was for damage."""
+
+    signal: str = ""
+
+
+class BatchEnded(BatchEvent, frozen=True, kw_only=True, tag="BATCH_ENDED"):
+    """Base of the last events of who conducts it to an end: of `total` tasks, so many are in which state."""
+
+    seconds: float
+    total: int
+    critical_path: tuple[str, ...] = ()
+
+
+class BatchCompleted(BatchEnded, frozen=True, kw_only=True, tag="BATCH_COMPLETED"):
+    """All is done."""
+
+
+class BatchPartial(BatchEnded, frozen=True, kw_only=True, tag="BATCH_PARTIAL"):
+    """Some is done, or waits for an answer."""
+
+
+class BatchFailed(BatchEnded, frozen=True, kw_only=True, tag="BATCH_FAILED"):
+    """Nothing is done."""
+
+
+class BatchCancelled(BatchEnded, frozen=True, kw_only=True, tag="BATCH_CANCELLED"):
+    """It was cancelled."""
+
+
+AnyEvent = (
+    BatchStarted
+    | BatchResumed
+    | TaskQueued
+    | TaskStarted
+    | TaskAdopted
+    | TaskCompleted
+    | TaskRetrying
+    | TaskFailed
+    | TaskBlocked
+    | TaskAnswered
+    | TaskSkipped
+    | TaskCancelled
+    | TaskInterrupted
+    | BatchPaused
+    | BatchUnpaused
+    | BatchChanged
+    | BatchProgress
+    | BatchDrained
+    | BatchCompleted
+    | BatchPartial
+    | BatchFailed
+    | BatchCancelled
+)
+"""An event."""
+
+ENDS: dict[str, type[BatchCompleted] | type[BatchPartial] | type[BatchFailed] | type[BatchCancelled]] = {
+    "COMPLETED": BatchCompleted,
+    "PARTIAL": BatchPartial,
+    "FAILED": BatchFailed,
+    "CANCELLED": BatchCancelled,
+}
+"""The last event of a batch, by the state that it is in."""
+
+
+def name_of(event: type[BatchEvent] | BatchEvent) -> str:
+    """What an event is called."""
+    tag = event.__struct_config__.tag
+    assert isinstance(tag, str)
+    return tag
+
+
+def instant_ms(at_ns: int) -> str:
+    """A time in UTC, to the millisecond."""
+    at = datetime.datetime.fromtimestamp(at_ns // 1_000_000 / 1000, tz=datetime.timezone.utc)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def instant_ns(at: str) -> int:
+    """The nanoseconds since 1970 of a time as events have it."""
+    return round(datetime.datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp() * 1000) * 1_000_000

@@ -1,0 +1,99 @@
+"""What earlier coordinators of a work batch told: read by the next one, so that each end is told once."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping
+from typing import Literal
+
+from codebatch.engine.story import Told
+from codebatch.errors import StoreError
+from codebatch.model import batch_event as events
+from codebatch.model.outcome import Used
+from codebatch.store import journal
+from codebatch.store.attempts import CommandPlaces
+from codebatch.store.batches import Batch
+from codebatch.store.events import EventReader
+
+ENDS_OF_ATTEMPTS = (
+    events.TaskCompleted,
+    events.TaskFailed,
+    events.TaskRetrying,
+    events.TaskBlocked,
+    events.TaskCancelled,
+)
+"""With which attempts end, unless an event `is_counted`."""
+
+
+class ToldBefore:
+    """What was told by coordinators before an epoch. `started`: when each (item, round) was told to have begun."""
+
+    def __init__(self, batch: Batch, epoch: int, items: Mapping[str, int]) -> None:
+        """`items` are the commands' by their ids. What cannot be read was not told."""
+        self.told = Told()
+        self.started: dict[tuple[int, int], str] = {}
+        self.last: events.AnyEvent | None = None
+        self._items = items
+        found: list[events.AnyEvent] = []
+        with contextlib.suppress(StoreError, OSError):
+            found = EventReader(batch.files, batch.root).read()
+        for event in found:
+            if event.place.epoch < epoch:
+                self.last = event
+                self._note(event)
+
+    @property
+    def left_by(self) -> Literal["kill", "drain", "request"]:
+        """How the last coordinator came to its end."""
+        if isinstance(self.last, events.BatchDrained):
+            return "drain"
+        return "request" if isinstance(self.last, events.BatchEnded) else "kill"
+
+    def _note(self, event: events.AnyEvent) -> None:
+        told = self.told
+        if isinstance(event, events.BatchStarted | events.BatchResumed):
+            told.requests = max(told.requests, event.requests)
+        elif isinstance(event, events.TaskAnswered | events.BatchPaused | events.BatchUnpaused | events.BatchChanged):
+            told.requests = max(told.requests, event.request)
+        if isinstance(event, events.TaskEvent) and (item := self._items.get(event.task)) is not None:
+            self._note_task(event, item)
+
+    def _note_task(self, event: events.TaskEvent, item: int) -> None:
+        told, place = self.told, (item, event.round)
+        if isinstance(event, events.TaskSkipped):
+            told.skipped.add(item)
+        elif isinstance(event, events.TaskQueued):
+            told.queued.add(place)
+            told.skipped.discard(item)
+        elif isinstance(event, events.TaskStarted):
+            self.started[place] = event.at
+        elif isinstance(event, events.TaskInterrupted):
+            told.interrupted.add((item, event.epoch))
+        elif is_counted(event):
+            told.counted.add(place)
+        elif isinstance(event, ENDS_OF_ATTEMPTS):
+            told.ends.add(place)
+
+
+def is_counted(event: events.TaskEvent) -> bool:
+    """Whether an event is of a command that counts as ended for a request, and of no attempt's end."""
+    if isinstance(event, events.TaskFailed):
+        return event.reason == "answer"
+    return isinstance(event, events.TaskCompleted) and event.as_done
+
+
+def used_by_the_journals(
+    batch: Batch, places: CommandPlaces, wanted: Collection[tuple[int, int]]
+) -> dict[tuple[int, int], Used]:
+    """What attempts took, by (item, round), as far as workers wrote it down."""
+    found: dict[tuple[int, int], Used] = {}
+    lines: list[journal.JournalLine] = []
+    with contextlib.suppress(StoreError, OSError):
+        lines = journal.read_journal(batch.files, batch.root)
+    for line in lines:
+        ran = line.event
+        item = places.item(ran.shard, ran.start) if isinstance(ran, journal.Ran) else None
+        if isinstance(ran, journal.Ran) and item is not None and (item, ran.round) in wanted:
+            used = Used(seconds=ran.seconds, cpu_seconds=ran.cpu_seconds, memory_peak_bytes=ran.memory_peak_bytes)
+            found[item, ran.round] = used
+    return found

@@ -1,0 +1,112 @@
+"""Following a batch from anywhere: what is told of it, and whether anybody is at work on it.
+
+A work batch has its stream of events; where each command stands follows from the disk all the same, be the stream gone.
+Of an analysis one is made up (application/following.py). Nobody who is followed notices.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from codebatch.application.following import AnalysisFollowed, Seen
+from codebatch.engine.lifecycle import CommandState
+from codebatch.errors import InvalidInput
+from codebatch.model.batch_event import BEGINNING, AnyEvent, BatchDrained, BatchEnded, Cursor, parse_cursor
+from codebatch.store.batches import Batch, is_work
+from codebatch.store.events import EventReader
+from codebatch.store.holders import LeaseReader
+from codebatch.store.store import Store
+from codebatch.work.standing import look_at
+
+POLL_SECONDS = 0.1
+LOOK_SECONDS = 1.0
+_SILENCE_SECONDS = 12.0
+"""Without an event for so long, of who tells one each 5 s, what stands is looked at on disk."""
+_SHARE = 20
+"""Of the time that passes, looks at all of the disk take a part of so many at most."""
+
+
+class Followed(Protocol):
+    """A batch that is followed."""
+
+    def read(self) -> list[AnyEvent]:
+        """What was told since."""
+
+    def look(self, *, closely: bool) -> Seen:
+        """Who is at work on it; `closely`: and where it stands, though somebody conducts it."""
+
+
+def cursor_of(text: str | None) -> Cursor:
+    """The place that is named; the beginning where none is. Raises InvalidInput."""
+    found = BEGINNING if text is None else parse_cursor(text)
+    if found is None:
+        raise InvalidInput(f"{text!r} is no cursor", hint="one is what an event has as its `cursor`: 1.42")
+    return found
+
+
+def followed_of(store: Store, batch: Batch, since: Cursor = BEGINNING) -> Followed:
+    """A batch of either kind, from a place in its stream on. Raises StoreCorrupt."""
+    return WorkFollowed(store, batch, since) if is_work(batch) else AnalysisFollowed(batch, since)
+
+
+def iter_followed(
+    followed: Followed, *, keeps: bool = False, sleep: Callable[[float], None] = time.sleep
+) -> Iterator[AnyEvent | Seen | None]:
+    """What is told of a batch as it comes, and now and then who is at work on it; None ten times a second besides.
+
+    The last is who was at work when it was over, or, unless it `keeps` on, when nobody was any more. Raises
+    CollectedMeanwhile, StoreCorrupt.
+    """
+    now = heard_at = time.monotonic()
+    next_look = 0.0
+    was_nobody = False
+    while True:
+        found = followed.read()
+        yield from found
+        now = time.monotonic()
+        heard_at = now if found else heard_at
+        has_ended = bool(found) and isinstance(found[-1], BatchEnded | BatchDrained)
+        if has_ended or now >= next_look:
+            seen = followed.look(closely=now - heard_at > _SILENCE_SECONDS)
+            next_look = now + max(LOOK_SECONDS, _SHARE * (time.monotonic() - now))
+            is_nobody = not seen.is_conducted and not seen.alone
+            if is_nobody and (seen.is_over or (was_nobody and not keeps)):
+                yield from followed.read()
+                yield seen
+                return
+            if is_nobody:  # Between two leases of one that goes on nobody conducts it for an instant: look again.
+                next_look = min(next_look, now + LOOK_SECONDS / 2)
+            was_nobody = is_nobody
+            yield seen
+        yield None
+        sleep(POLL_SECONDS)
+
+
+class WorkFollowed:
+    """Implements Followed."""
+
+    def __init__(self, store: Store, batch: Batch, since: Cursor) -> None:
+        self._store = store
+        self._batch = batch
+        self._reader = EventReader(batch.files, batch.root, since)
+        self._leases = LeaseReader(batch.files, batch.root)
+
+    def read(self) -> list[AnyEvent]:
+        return self._reader.read()
+
+    def look(self, *, closely: bool) -> Seen:
+        if not closely and self._leases.leader()[1] is not None:
+            return Seen(is_conducted=True)
+        found = look_at(self._store, self._batch)
+        stands = found.standing
+        if stands.coordinator is not None:
+            return Seen(is_conducted=True, counts=stands.counts)
+        return Seen(
+            is_conducted=False,
+            is_over=stands.state.is_final and not stands.workers,
+            alone=len(found.of(CommandState.RUNNING)),
+            counts=stands.counts,
+            shortfall=found.shortfall,
+        )

@@ -1,0 +1,218 @@
+"""Lists of tasks as people have them beside documents: markdown, a line of JSON a task, a line a task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from codebatch.errors import CodebatchError, InvalidConfiguration
+from codebatch.model.command import COMMAND_BYTES_MAX, COMMAND_ID_PATTERN
+from codebatch.model.json_text import JsonError, parse_json
+from codebatch.model.lined import LinedTable
+from codebatch.model.markdown import first_heading, sections_of, slug, split_front_matter
+from codebatch.model.toml import TomlError, parse_toml
+from codebatch.model.work import COMMANDS_MAX
+from codebatch.model.yaml import YamlError, parse_yaml
+from codebatch.work.checking import Place
+from codebatch.work.files import WORK_FILE_BYTES_MAX, WorkFile, Written, read_bytes, text_of
+from codebatch.work.problems import Problems
+
+FRONT_MATTER_CHARACTERS_MAX = 1 << 20
+_LEFT_OUT = "readme.md"
+_NEEDS = ("depends_on", "dependencies", "blocked_by")
+_PRIORITIES = {"high": 10, "medium": 0, "low": -10}
+_DONE = "done"
+_OF_PEOPLE = "status"
+_ALONE = {"run", "id", "needs", *_NEEDS}
+"""Front matter with one of these makes a file one task."""
+
+
+class _Prose(NamedTuple):
+    """A markdown file. `table` has a key for each of its front matter."""
+
+    table: LinedTable
+    body: str
+    body_line: int
+
+
+def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> WorkFile:
+    """The tasks of a directory, one a file, by name. What is wrong with one is told, and it is left out."""
+    root = os.path.realpath(path)
+    written: list[Written] = []
+    done: set[str] = set()
+    total = 0
+    for relative in _names(path, name, problems, is_recursive=is_recursive):
+        shown = os.path.join(name, relative)
+        if len(written) > COMMANDS_MAX:
+            break  # That there are too many is told.
+        try:
+            file = path / relative
+            if file.is_symlink() and not os.path.realpath(file).startswith(os.path.join(root, "")):
+                raise InvalidConfiguration(f"{shown} is a link out of {name}")
+            data = read_bytes(file, shown, COMMAND_BYTES_MAX)
+            total += len(data)
+            if total > WORK_FILE_BYTES_MAX:
+                raise InvalidConfiguration(f"the files of {name} have more than {WORK_FILE_BYTES_MAX:,} bytes together")
+            task, is_done = _task_of(_prose(text_of(data, shown), shown), shown, Path(relative).stem)
+        except CodebatchError as error:
+            problems.add(error.message, error.hint)
+            done.add(Path(relative).stem)  # Who needs it is told of nothing else.
+            if total > WORK_FILE_BYTES_MAX:
+                break
+            continue
+        if is_done:
+            done.add(task.name)
+        else:
+            written.append(task)
+    return WorkFile(path, name, (), None, tuple(written), frozenset(done))
+
+
+def markdown_file(path: Path, name: str) -> WorkFile:
+    """One task, where its front matter says what it runs, needs or is called; else a task a section.
+
+    Raises InvalidConfiguration.
+    """
+    text = text_of(read_bytes(path, name), name)
+    prose = _prose(text, name)
+    if prose.table.keys() & _ALONE:
+        task, is_done = _task_of(prose, name, path.stem)
+        done = frozenset({task.name}) if is_done else frozenset()
+        return WorkFile(path, name, (), None, () if is_done else (task,), done)
+    written: list[Written] = []
+    finished: set[str] = set()
+    for section in sections_of(prose.body):
+        place = Place(name, "", section.line + prose.body_line - 1)
+        id_ = section.name or slug(section.title)
+        if section.is_done:
+            finished.add(id_)
+            continue
+        table = {"title": section.title, "text": section.text}
+        written.append(Written(id_, place, table, is_prose=True))
+    if not written and not finished:
+        raise InvalidConfiguration(
+            f"{name} has no task",
+            hint="each is a section below a line with ##; or give the file front matter with an id",
+        )
+    return WorkFile(path, name, (), None, tuple(written), frozenset(finished))
+
+
+def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
+    """A task a line, each an object with its `id`. What is wrong with one is told. Raises InvalidConfiguration."""
+    written: list[Written] = []
+    for number, line in enumerate(text_of(read_bytes(path, name), name).split("\n"), 1):
+        if not line.strip():
+            continue
+        place = Place(name, "", number)
+        try:
+            table = parse_json(line)
+        except JsonError as error:
+            problems.add(f"{place} is no JSON that can be read: {error}")
+            continue
+        id_ = table.get("id") if isinstance(table, dict) else None
+        if isinstance(table, dict) and isinstance(id_, str):
+            written.append(Written(id_, place, {key: value for key, value in table.items() if key != "id"}))
+        else:
+            problems.add(f"{place} is no task: an object with an id", 'for example: {"id": "build", "run": "make"}')
+    return WorkFile(path, name, (), None, tuple(written))
+
+
+def lines_file(path: Path, name: str) -> WorkFile:
+    """A task a line, of one group that is called like the file. Raises InvalidConfiguration."""
+    lines = text_lines(text_of(read_bytes(path, name), name))
+    group = Written(slug(Path(name).stem) or "line", Place(name, ""), {}, lines=tuple(lines))
+    return WorkFile(path, name, (), None, (group,))
+
+
+def text_lines(text: str) -> list[str]:
+    """The lines of a text that are not empty, without what ends them."""
+    return [line for each in text.split("\n") if (line := each.rstrip("\r")).strip()]
+
+
+def _names(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> Sequence[str]:
+    """The markdown files of a directory, relative to it, by name."""
+    found: list[str] = []
+
+    def tell(error: OSError) -> None:
+        problems.add(f"cannot read {name}: {error.strerror}")
+
+    for directory, below, names in os.walk(path, onerror=tell):
+        below[:] = [each for each in below if is_recursive and not each.startswith((".", "_"))]
+        found += [
+            os.path.relpath(os.path.join(directory, each), path)
+            for each in names
+            if each.endswith(".md") and not each.startswith((".", "_")) and each.lower() != _LEFT_OUT
+        ]
+    return sorted(found)
+
+
+def _prose(text: str, name: str) -> _Prose:
+    """A markdown text, taken apart. Raises InvalidConfiguration."""
+    try:
+        front = split_front_matter(text)
+    except ValueError as error:
+        raise InvalidConfiguration(f"{name}: {error}") from error
+    if front is None:
+        return _Prose(LinedTable(1), text, 1)
+    try:
+        if front.language == "yaml":
+            found = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2)
+        else:
+            found = parse_toml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX)
+    except YamlError as error:
+        raise InvalidConfiguration(
+            f"{name}:{error.line}: its front matter is no YAML that can be read: {error}"
+        ) from error
+    except TomlError as error:
+        raise InvalidConfiguration(f"{name}: its front matter is no TOML: {error}") from error
+    if found is None:
+        found = LinedTable(1)
+    if not isinstance(found, dict):
+        kind = "a list" if isinstance(found, list) else "a single value"
+        raise InvalidConfiguration(
+            f"{name}:2: its front matter is {kind}, and is to have a key and a value on each line",
+            hint="for example: needs: [001-schema]",
+        )
+    return _Prose(_lined(found), front.body, front.body_line)
+
+
+def _lined(table: dict[str, object]) -> LinedTable:
+    if isinstance(table, LinedTable):
+        return table
+    lined = LinedTable(1)
+    lined.update(table)
+    return lined
+
+
+def _task_of(prose: _Prose, name: str, stem: str) -> tuple[Written, bool]:
+    """The task that a markdown file is, and whether it is done by hand. Raises InvalidConfiguration."""
+    table = LinedTable(prose.table.line)
+    needs: list[object] = []
+    table.lines = dict(prose.table.lines)
+    for key, value in prose.table.items():
+        if key == "needs" or key in _NEEDS:
+            needs += _as_list(value)
+            table.lines.setdefault("needs", table.lines.get(key, 1))
+        elif key == "priority" and isinstance(value, str):
+            table[key] = _PRIORITIES.get(value.lower(), value)
+        elif key not in ("id", _OF_PEOPLE):
+            table[key] = value
+    if needs:
+        table["needs"] = needs
+    table.setdefault("title", first_heading(prose.body))
+    table.setdefault("text", prose.body.strip("\r\n"))
+    id_ = prose.table.get("id", stem if COMMAND_ID_PATTERN.match(stem) else slug(stem) or stem)
+    if not isinstance(id_, str):
+        line = prose.table.lines.get("id", 1)
+        raise InvalidConfiguration(f"{name}:{line} sets id to {id_!r}, which is to be a string", hint="quote it")
+    status = prose.table.get(_OF_PEOPLE)
+    is_done = isinstance(status, str) and status.lower() == _DONE
+    return Written(id_, Place(name, ""), table, is_prose=True), is_done
+
+
+def _as_list(value: object) -> list[object]:
+    """What a task needs, where people write one id, or nothing."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

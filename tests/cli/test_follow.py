@@ -1,0 +1,266 @@
+"""`follow`, `events` and `cancel` of batches of both kinds, with real processes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from .process import CommandLine, make_modules, wait_until, write, write_own_task
+from .test_work import kill_workers, line, make_list, start, status
+
+__all__ = ["line"]
+
+
+def told(line: CommandLine, *words: str) -> list[dict[str, Any]]:
+    """The events of the latest batch."""
+    events = [json.loads(each) for each in line("events", "--json", *words).lines]
+    return [event for event in events if event["event"] != "BATCH_PROGRESS"]
+
+
+def names(events: list[dict[str, Any]]) -> list[str]:
+    return [
+        event["event"].removeprefix("BATCH_") + (f" {event['task']}" if "task" in event else "") for event in events
+    ]
+
+
+def events_directory(line: CommandLine) -> Path:
+    return next((line.directory / ".codebatch" / "batches").glob("*")) / "events"
+
+
+def test_all_that_happens_is_told_with_the_payload_that_programs_need(line: CommandLine) -> None:
+    make_list(
+        line,
+        {
+            "build": 'run = "echo built"\ntitle = "Build it"',
+            "test": 'run = "seq 30; kill -9 $$"\nneeds = ["build"]',
+            "ship": 'run = "true"\nneeds = ["test"]',
+        },
+    )
+    line("work", "run", status=3)
+    events = told(line)
+    assert names(events) == [
+        "STARTED",
+        "TASK_QUEUED build",
+        "TASK_STARTED build",
+        "TASK_COMPLETED build",
+        "TASK_QUEUED test",
+        "TASK_STARTED test",
+        "TASK_FAILED test",
+        "TASK_SKIPPED ship",
+        "PARTIAL",
+    ]
+    every = [json.loads(each)["cursor"] for each in line("events", "--json").lines]
+    assert every == [f"1.{n}" for n in range(1, len(every) + 1)]
+    begun, _, started, completed, *_, failed, skipped, ended = events
+    assert (begun["task_ids"], begun["edges"], begun["on_failure"]) == (
+        ["build", "test", "ship"],
+        {"file": 2},
+        "skip-dependents",
+    )
+    assert (started["title"], started["round"], started["try"], started["tries_max"]) == ("Build it", 1, 1, 1)
+    assert completed["seconds"] >= 0
+    assert completed["memory_peak_bytes"] >= 0
+    assert (failed["reason"], failed["signal"], failed["log_tail"]) == (
+        "signal",
+        "SIGKILL",
+        [str(n) for n in range(11, 31)],
+    )
+    assert (skipped["cause"], skipped["why"]) == ("test", "it needs test, which is not done")
+    assert (ended["counts"], ended["total"], ended["critical_path"]) == (
+        {"DONE": 1, "FAILED": 1, "SKIPPED": 1},
+        3,
+        ["build", "test"],
+    )
+    assert told(line, "--since", events[6]["cursor"]) == events[7:]
+    assert "'1,7' is no cursor" in line("events", "--since", "1,7", status=2).notes
+    followed = line("follow", status=3)
+    assert [each[9:] for each in followed.lines] == [
+        "started: 3 tasks of work.toml",
+        f"done build {followed.lines[1].split()[-1]}",
+        f"failed test {followed.lines[2].split()[3]} signal SIGKILL",
+        "skipped ship: it needs test, which is not done",
+        f"PARTIAL: 1 done, 1 failed, 1 skipped, in {followed.lines[4].split()[-1]}",
+    ]
+    assert "1 task of batch" in followed.notes
+
+
+def test_a_batch_that_goes_on_is_told_on_and_nothing_twice(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "true"', "two": 'run = "test -e fixed"'})
+    line("work", "run", status=3)
+    last = told(line)[-1]["cursor"]
+    write(line.directory / "fixed", "")
+    line("resume")
+    events = told(line, "--since", last)
+    assert names(events) == ["RESUMED", "TASK_QUEUED two", "TASK_STARTED two", "TASK_COMPLETED two", "COMPLETED"]
+    assert (events[0]["after"], events[0]["opened"], events[1]["round"], events[1]["try"]) == ("request", ["two"], 2, 1)
+    assert line("follow").lines[-1].startswith(f"{line('follow').lines[-1][:8]} COMPLETED: 2 done")
+
+
+def test_a_follower_hears_at_once_and_ends_as_the_run_does(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    follower = line.start("follow", "--json")
+    write(line.directory / "go", "")
+    line.finish(process)
+    ended = line.finish(follower)
+    assert names([json.loads(each) for each in ended.lines])[-2:] == ["TASK_COMPLETED one", "COMPLETED"]
+
+
+def test_what_is_deleted_while_it_runs_changes_nothing_but_what_is_seen(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": 'run = "true"\nneeds = ["one"]'})
+    process = start(line, began=("one",))
+    follower = line.start("follow")
+    shutil.rmtree(events_directory(line))
+    shutil.rmtree(events_directory(line).with_name("logs"))
+    write(line.directory / "go", "")
+    line.finish(process)
+    assert line.finish(follower).lines[-1].endswith("s")
+    assert status(line)["counts"] == {"DONE": 2}
+    assert names(told(line))[-1] == "COMPLETED"
+
+
+def test_events_that_are_damaged_are_passed_over_and_told_again(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "true"', "two": 'run = "test -e fixed"'})
+    line("work", "run", status=3)
+    path = events_directory(line) / "1.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"COMPLETED", b"COMPLETEE") + b'{"event": "BATCH')
+    write(line.directory / "fixed", "")
+    line("resume")
+    events = told(line)
+    assert names(events).count("TASK_COMPLETED one") == 1
+    assert events[-1]["event"] == "BATCH_COMPLETED"
+    assert status(line)["counts"] == {"DONE": 2}
+
+
+def test_events_that_cannot_be_written_stop_nothing(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": 'run = "true"'})
+    process = start(line, began=("one",))
+    shutil.rmtree(events_directory(line))
+    events_directory(line).write_text("in the way")
+    write(line.directory / "go", "")
+    line.finish(process)
+    assert status(line)["counts"] == {"DONE": 2}
+    assert line("follow").stdout == b""
+
+
+def test_a_batch_that_nobody_conducts_is_said_to_be_so(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": ""})
+    process = start(line, began=("one",))
+    kill_workers(line)
+    process.communicate()
+    ended = line("follow", "--json", status=3)
+    assert "nobody conducts batch" in ended.error["message"]
+    assert "codebatch resume --batch" in ended.error["hint"]
+    follower = line.start("follow", "--keep", "--json")
+    write(line.directory / "go", "")
+    line("resume")
+    followed = names([json.loads(each) for each in line.finish(follower).lines])
+    assert followed[-1] == "COMPLETED"
+    assert followed.count("TASK_INTERRUPTED one") == 1
+    assert followed.count("TASK_COMPLETED one") == 1
+
+
+def test_commands_that_run_on_alone_are_waited_for(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": ""})
+    process = start(line, began=("one",))
+    process.kill()
+    process.communicate()
+    follower = line.start("follow")
+    write(line.directory / "go", "")
+    ended = line.finish(follower, status=3)
+    assert "nobody conducts batch" in ended.notes
+    resumed = line("resume", "--json")
+    assert resumed.json["status"] == "COMPLETED"
+    events = told(line)
+    assert names(events).count("TASK_COMPLETED one") == 1
+    assert next(event for event in events if event["event"] == "BATCH_TASK_COMPLETED")["seconds"] > 0
+
+
+def test_an_answer_is_told(line: CommandLine) -> None:
+    make_list(line, {"once": 'if_interrupted = "ask"', "behind": 'run = "true"\nneeds = ["once"]'})
+    process = start(line, began=("once",))
+    kill_workers(line)
+    process.communicate()
+    line("resume", status=3)
+    line("work", "answer", "once", "done", "--batch", "latest")
+    line("resume")
+    events = told(line)
+    assert names(events) == [
+        "STARTED",
+        "TASK_QUEUED once",
+        "TASK_STARTED once",
+        "RESUMED",
+        "TASK_INTERRUPTED once",
+        "TASK_BLOCKED once",
+        "PARTIAL",
+        "RESUMED",
+        "TASK_ANSWERED once",
+        "TASK_COMPLETED once",
+        "TASK_QUEUED behind",
+        "TASK_STARTED behind",
+        "TASK_COMPLETED behind",
+        "COMPLETED",
+    ]
+    assert events[5]["question"]["choices"] == ["again", "failed", "done"]
+    assert (events[-5]["as_done"], events[4]["then"]) == (True, "ask")
+
+
+def test_an_analysis_is_followed_and_cancelled_from_elsewhere(line: CommandLine) -> None:
+    make_modules(line.directory / "tree", 60)
+    fast = line.directory / "fast"
+    code = (
+        f"import os, time\ndef task(file):\n    time.sleep(0.3 * (not os.path.exists({str(fast)!r})))\n    return []\n"
+    )
+    write_own_task(line.directory, "slow", code)
+    process = line.start("run", "tree", "--task", "slow", "-j", "2")
+    journal = line.directory / ".codebatch" / "batches"
+    wait_until(lambda: bool(list(journal.glob("*/journal/*.jsonl"))) or process.poll() is not None, "it begins")
+    follower = line.start("follow", "--json")
+    assert line("status", "--json").json["status"] in ("RUNNING", "PENDING")
+    answer = line("cancel", "--json").json
+    assert (answer["schema"], answer["status"]) == ("codebatch.status/1", "CANCELLED")
+    assert "was cancelled" in line.finish(process, status=3).notes
+    followed = line.finish(follower, status=3)
+    assert followed.error["code"] == "batch_cancelled"
+    assert names([json.loads(each) for each in followed.lines])[-1] == "CANCELLED"
+    assert "nobody is at work on a batch" in line("cancel", status=2).notes
+    write(fast, "")
+    assert line("resume", "--json").json["status"] == "COMPLETED"
+    assert names(told(line))[-1] == "COMPLETED"
+
+
+def test_who_has_run_it_before_is_told_how_long_it_takes(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "sleep 0.3"', "two": "needs = ['one']"})
+    write(line.directory / "go", "")
+    line("work", "run")
+    (line.directory / "go").unlink()
+    (line.directory / "two.began").unlink()
+    process = start(line, began=("two",))
+    answer = status(line)
+    low, middle, high = answer["eta_seconds"]
+    assert low <= middle <= high < 60
+    assert "to go     " in line("status").text
+    write(line.directory / "go", "")
+    line.finish(process)
+    assert status(line)["eta_seconds"] is None
+    kept = next((line.directory / ".codebatch" / "cache").glob("durations-*"))
+    kept.write_bytes(b"cbtime" + bytes(100))
+    line("work", "run")
+    kept.unlink()
+    line("work", "run")
+    assert kept.exists()
+
+
+def test_what_takes_longest_is_begun_first_once_that_is_known(line: CommandLine) -> None:
+    make_list(
+        line,
+        {"a": 'run = "true"', "b": 'run = "true"', "c": 'run = "sleep 0.5"', "d": 'run = "true"'},
+        "max_parallel = 2",
+    )
+    line("work", "run")
+    line("work", "run")
+    started = [event["task"] for event in told(line) if event["event"] == "BATCH_TASK_STARTED"]
+    assert started[0] == "c"
+    assert next(event for event in told(line) if event["event"] == "BATCH_TASK_STARTED")["estimate_seconds"] >= 0.5

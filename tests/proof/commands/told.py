@@ -1,0 +1,38 @@
+"""What must hold of the events of a work batch whose coordinator came to an end."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from codebatch.model.batch_event import AnyEvent, BatchEnded
+from codebatch.store.attempts import Attempts
+from codebatch.store.batches import Batch
+from codebatch.store.events import EventReader
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.store import Store
+from codebatch.store.told_before import ENDS_OF_ATTEMPTS, is_counted
+from codebatch.store.work import commands_of, read_work
+
+
+def check_told(store: Store, batch: Batch, *, is_whole: bool) -> None:
+    """Each end of an attempt is told once over all coordinators, and the last word of each is that all is over.
+
+    Where it `is_whole` nothing is missing, for the disk refused nothing.
+    """
+    told: Counter[tuple[str, int]] = Counter()
+    last: dict[int, AnyEvent] = {}
+    for event in EventReader(batch.files, batch.root).read():
+        before = last.get(event.place.epoch)
+        assert not isinstance(before, BatchEnded), f"{event} behind the last word"
+        last[event.place.epoch] = event
+        if isinstance(event, ENDS_OF_ATTEMPTS) and not is_counted(event):
+            told[event.task, event.round] += 1
+    twice = [place for place, count in told.items() if count > 1]
+    assert not twice, f"told twice: {twice}"
+    commands = commands_of(store, batch, read_work(batch))
+    concluded = Attempts(batch.plan(), Outcomes(batch.files, batch.root)).read()
+    ended = {(commands[one.item], one.round) for one in concluded.conclusions if one.reason != "unbegun"}
+    assert not told.keys() - ended, f"told of nothing: {told.keys() - ended}"
+    if is_whole:
+        assert not ended - told.keys(), f"not told: {ended - told.keys()}"
+        assert isinstance(last[max(last)], BatchEnded), "there is no last word"

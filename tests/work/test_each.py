@@ -1,0 +1,184 @@
+"""`each`: which members a task has, what they are called, and that they stay who they are (SPEC.md "Work files")."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from codebatch.errors import InvalidWork, NothingToDo
+from codebatch.model.command import Command
+from codebatch.work.expanding import Expander
+from codebatch.work.problems import Problems
+from codebatch.work.settings import WorkOptions
+from codebatch.work.tables import EachTable
+from tests.work.reading import read
+
+STRICT = WorkOptions(is_strict=True)
+
+
+def members(directory: Path, each: str, run: str = "true", more: str = "") -> tuple[Command, ...]:
+    return read(directory, f"[tasks.t]\nrun = {run!r}\neach = {each}\n{more}").commands
+
+
+def make(directory: Path, *paths: str) -> None:
+    for path in paths:
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_text("x", encoding="utf-8")
+
+
+def test_a_member_for_each_file_that_a_snapshot_would_have(tmp_path: Path) -> None:
+    make(tmp_path, "src/a.py", "src/b/c.py", "src/d.txt", "gen/e.py", "-f.py")
+    (tmp_path / ".gitignore").write_text("gen/\n", encoding="utf-8")
+    (tmp_path / "src" / "link.py").symlink_to("a.py")
+    os.mkfifo(tmp_path / "src" / "fifo.py")
+    found = members(tmp_path, '{ files = ["*.py"] }', "wc {file}")
+    assert [command.values for command in found] == [{"file": "./-f.py"}, {"file": "src/a.py"}, {"file": "src/b/c.py"}]
+    assert [command.title for command in found] == ["-f.py", "src/a.py", "src/b/c.py"]
+    assert all(command.id.startswith("t/") and len(command.id) == 10 for command in found)
+    below = members(tmp_path, '{ files = ["/src/*.py"] }', "wc {file}", 'cwd = "src/b"')
+    assert [command.values["file"] for command in below] == ["../a.py"]
+    assert below[0].id == found[1].id
+
+
+def test_files_in_chunks_are_arguments_of_their_own(tmp_path: Path) -> None:
+    make(tmp_path, *(f"f{n:02}.c" for n in range(20)))
+    whole = members(tmp_path, '{ files = ["*.c"], chunk = "all" }', "wc {files}")
+    assert [len(command.files) for command in whole] == [20]
+    parts = members(tmp_path, '{ files = ["*.c"], chunk = 6 }', "wc {files}")
+    assert [file for command in parts for file in command.files] == [f"f{n:02}.c" for n in range(20)]
+    assert max(len(command.files) for command in parts) <= 6
+    assert {len(command.values) for command in parts} == {0}
+    with pytest.raises(InvalidWork, match=r"has \{file\}, which has no value for 'f00.c and"):
+        members(tmp_path, '{ files = ["*.c"], chunk = "all" }', "wc {file}")
+
+
+def test_values_and_what_they_are_called(tmp_path: Path) -> None:
+    found = members(tmp_path, '{ values = ["3.11", "a b", "x", "X", "3.11"] }')
+    assert found[0].id == "t/3.11"
+    assert [command.values["value"] for command in found] == ["3.11", "a b", "x", "X"]
+    assert {len(command.id) for command in found[1:]} == {10}, "what is no id, or differs in case alone, has digits"
+
+
+def test_a_matrix_is_every_pair(tmp_path: Path) -> None:
+    found = members(tmp_path, '{ matrix = { python = ["3.11", "3.12"], os = ["a", "b c"] } }', "x {value.python}")
+    assert [command.id.partition("/")[2] for command in found if "b c" not in command.values.values()] == [
+        "3.11-a", "3.12-a",
+    ]  # fmt: skip
+    assert found[1].values == {"value.python": "3.11", "value.os": "b c"}
+    assert [command.title for command in found] == ["3.11 a", "3.11 b c", "3.12 a", "3.12 b c"]
+
+
+def test_lines_and_json(tmp_path: Path) -> None:
+    (tmp_path / "urls.txt").write_bytes(b"\xef\xbb\xbfhttp://a\r\n\r\nb\nb\n  \n")
+    found = read(tmp_path, "[tasks.t]\nrun = ['get', '{line}']\neach.lines = 'urls.txt'\n", PATH="")
+    assert [command.values["line"] for command in found.commands] == ["http://a", "b"]
+    assert found.notes[0] == "work.toml: [tasks.t.each]: 'b' stands twice, and is taken once"
+    rows = '{"id": "one", "n": 1, "deep": {"b": [null]}}\n{"n": "two", "x y": 3}\n"word"\n'
+    (tmp_path / "items.jsonl").write_text(rows, encoding="utf-8")
+    found = read(tmp_path, "[tasks.t]\nrun = 'true'\neach.json = 'items.jsonl'\n")
+    assert [command.values for command in found.commands] == [
+        {"value.id": "one", "value.n": "1", "value.deep": '{"b":[null]}'},
+        {"value.n": "two"},
+        {"value": "word"},
+    ]
+    assert [found.work.order[0], found.work.order[2]] == ["t/one", "t/word"]
+    (tmp_path / "list.json").write_text('[{"id": "a"}, {"id": "b"}]', encoding="utf-8")
+    assert [command.id for command in members(tmp_path, '{ json = "list.json" }')] == ["t/a", "t/b"]
+    with pytest.raises(InvalidWork, match=r"has \{value.n\}, which has no value for 'word'"):
+        members(tmp_path, '{ json = "items.jsonl" }', "x {value.n}")
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b'{"a": 1}\n{"a": \n', "x.jsonl:2 is no JSON that can be read"),
+        (b'{"a": 1, "a": 2}', "x.jsonl:1 is no JSON that can be read: the key 'a' stands twice"),
+        (b'"\\ud800"', "it has half of a character"),
+        (b"[" * 100_000, "it is nested too deep"),
+        (b'{"a": NaN}', "NaN is no number"),
+        (b"[1, ", "x.jsonl:1 is no JSON that can be read"),
+        (b"caf\xe9", r"x.jsonl is no UTF-8 \(line 1\)"),
+        (b'"a\\u0000b"', r"'a\\x00b' holds a NUL"),
+        (b'{"a": 1, "A": 2}', "x.jsonl:1 has keys that differ in case only"),
+        (b"1" * 5000, "x.jsonl:1 is no JSON that can be read"),
+    ],
+)
+def test_hostile_items_are_told(tmp_path: Path, data: bytes, told: str) -> None:
+    (tmp_path / "x.jsonl").write_bytes(data)
+    with pytest.raises(InvalidWork, match=told):
+        members(tmp_path, '{ json = "x.jsonl" }')
+
+
+def test_a_fifo_of_lines_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(InvalidWork, match="cannot read fifo: it is no regular file"):
+        members(tmp_path, '{ lines = "fifo" }')
+
+
+def test_a_group_is_needed_whole_or_pair_by_pair(tmp_path: Path) -> None:
+    more = "[tasks.join]\nrun = 'x'\nneeds = ['t']\n[tasks.u]\nrun = 'x'\neach.values = ['a', 'b']\nneeds = ['t/*']\n"
+    more += "[tasks.one]\nrun = 'x'\nafter = ['t/b']\n"
+    text = f"[tasks.t]\nrun = 'x'\neach.values = ['a', 'b']\n{more}"
+    edges = [(edge.task, edge.on, edge.kind) for edge in read(tmp_path, text).work.edges]
+    assert edges == [
+        ("join", "t/a", "needs"), ("join", "t/b", "needs"), ("u/a", "t/a", "needs"), ("u/b", "t/b", "needs"),
+        ("one", "t/b", "after"),
+    ]  # fmt: skip
+    assert read(tmp_path, text, WorkOptions(tasks=("u/a",))).work.order == ("t/a", "u/a")
+    assert read(tmp_path, text, WorkOptions(tasks=("u",), only=True)).work.order == ("u/a", "u/b")
+
+
+def test_a_group_without_members_counts_as_done(tmp_path: Path) -> None:
+    text = "[tasks.t]\nrun = 'x'\neach.files = ['*.none']\n[tasks.u]\nrun = 'x'\nneeds = ['t']\n"
+    found = read(tmp_path, text)
+    assert (found.work.order, found.work.edges) == (("u",), ())
+    assert found.notes == ("work.toml: the `each` of 't' matches nothing, and it counts as done",)
+    with pytest.raises(InvalidWork, match="the `each` of 't' matches nothing"):
+        read(tmp_path, text, STRICT)
+    with pytest.raises(NothingToDo, match="what its `each` is for is not there"):
+        read(tmp_path, text.partition("[tasks.u]")[0])
+
+
+def test_a_file_whose_name_is_no_unicode_is_passed_over_and_told(tmp_path: Path) -> None:
+    make(tmp_path, "a.py", os.fsdecode(b"caf\xe9.py"))
+    found = read(tmp_path, "[tasks.t]\nrun = 'x'\neach.files = ['*.py']\n")
+    assert [command.title for command in found.commands] == ["a.py"]
+    assert found.notes == ("passed over, for its name is no UTF-8: caf\\xe9.py",)
+
+
+def test_too_many_files_for_one_command_are_told(tmp_path: Path) -> None:
+    make(tmp_path, *(f"{'d' * 200}/{'e' * 200}/{'f' * 200}/{n:0100}.c" for n in range(1500)))
+    with pytest.raises(InvalidWork, match=r"names have 1,0.* characters together, and may 1,000,000"):
+        members(tmp_path, '{ files = ["*.c"], chunk = "all" }')
+
+
+WORDS = st.text(max_size=8).filter(lambda word: "\0" not in word and word.isprintable())
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(WORDS, unique_by=str.lower, min_size=1, max_size=30), st.data())
+def test_members_keep_their_keys_while_others_come_and_go(
+    tmp_path: Path, words: list[str], data: st.DataObject
+) -> None:
+    fewer = data.draw(st.lists(st.sampled_from(words), unique=True))
+
+    def keys(values: list[str]) -> dict[str, str]:
+        made = Expander(tmp_path, Problems(), []).members(None, EachTable(values=tuple(values)), ".")  # type: ignore[arg-type]
+        assert len({member.key.lower() for member in made}) == len(values)
+        return {member.values["value"]: member.key for member in made}
+
+    assert keys(fewer).items() <= keys(words).items()
+
+
+def test_one_file_more_changes_few_chunks(tmp_path: Path) -> None:
+    paths = [f"src/m{n:03}.py" for n in range(400)]
+    make(tmp_path, *paths)
+    before = {command.id for command in members(tmp_path, '{ files = ["*.py"], chunk = 10 }')}
+    make(tmp_path, "src/m001a.py")
+    after = {command.id for command in members(tmp_path, '{ files = ["*.py"], chunk = 10 }')}
+    assert len(before) > 40
+    assert len(after - before) < len(after) / 4

@@ -1,0 +1,412 @@
+"""Lists of tasks as people have them: YAML, JSON, lines, markdown. Whatever stands in them is a list or an error."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from codebatch.errors import CodebatchError, InvalidConfiguration, InvalidWork, NothingToDo
+from codebatch.model.command import encode_command
+from codebatch.model.markdown import sections_of, slug, split_front_matter
+from codebatch.model.work import Policy, encode_work
+from codebatch.model.yaml import YamlError, parse_yaml
+from codebatch.work.reading import WorkList, read_work_files
+from codebatch.work.settings import WorkOptions
+
+RUN = WorkOptions(command="true")
+
+
+def listed(directory: Path, name: str, data: str | bytes, options: WorkOptions = RUN) -> WorkList:
+    """A file of some content, read as a list."""
+    path = directory / name
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return read_work_files([Path(name)], overrides=options, here=directory, environ={"PATH": os.defpath})
+
+
+def told(directory: Path, name: str, data: str | bytes, options: WorkOptions = RUN) -> str:
+    with pytest.raises(InvalidConfiguration) as raised:
+        listed(directory, name, data, options)
+    return "\n".join(raised.value.lines)
+
+
+def tasks_in(directory: Path, files: dict[str, str], options: WorkOptions = RUN) -> WorkList:
+    """A directory `tasks` of markdown, read."""
+    for name, text in files.items():
+        (directory / "tasks" / name).parent.mkdir(exist_ok=True, parents=True)
+        (directory / "tasks" / name).write_text(text, encoding="utf-8")
+    return read_work_files([Path("tasks")], overrides=options, here=directory, environ={"PATH": os.defpath})
+
+
+def wrong_in(directory: Path, files: dict[str, str]) -> tuple[str, ...]:
+    with pytest.raises(InvalidWork) as raised:
+        tasks_in(directory, files)
+    return raised.value.lines
+
+
+NAMES = st.text("abcxyz019.-_", min_size=1, max_size=5).map(lambda name: f"t{name}")
+TEXTS = st.text(st.characters(categories=("L", "N", "P", "Zs"), max_codepoint=0xFFFF), max_size=12)
+TASKS = st.fixed_dictionaries(
+    {"run": st.just("true") | st.lists(st.just("x"), min_size=1, max_size=3)},
+    optional={
+        "title": TEXTS,
+        "text": TEXTS,
+        "priority": st.integers(-9, 9),
+        "exclusive": st.booleans(),
+        "timeout_seconds": st.floats(0.5, 99.0),
+        "exit_ok": st.lists(st.integers(0, 255), min_size=1, max_size=3),
+        "tags": st.lists(TEXTS, max_size=2),
+        "env": st.dictionaries(
+            st.sampled_from(["A", "B"]), TEXTS.filter(lambda text: "{" not in text and "$" not in text)
+        ),
+        "each": st.fixed_dictionaries({"values": st.lists(TEXTS, min_size=1, max_size=3)}),
+    },
+)
+DOCUMENTS = st.fixed_dictionaries(
+    {"tasks": st.dictionaries(NAMES, TASKS, min_size=1, max_size=3)},
+    optional={"max_parallel": st.integers(1, 5), "on_failure": st.sampled_from(["continue", "stop"])},
+)
+
+
+def as_toml(value: object) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{as_toml(key)} = {as_toml(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(as_toml, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+WRITERS: dict[str, Callable[[dict[str, object]], str]] = {
+    "toml": lambda document: "".join(f"{key} = {as_toml(value)}\n" for key, value in document.items()),
+    "json": json.dumps,
+    "yaml": lambda document: yaml.safe_dump(document, allow_unicode=True, sort_keys=False),
+    "yml": lambda document: json.dumps(document, ensure_ascii=False),
+}
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(DOCUMENTS)
+def test_a_list_is_the_same_in_each_language(tmp_path: Path, document: dict[str, object]) -> None:
+    told: set[object] = set()
+    for suffix, write in WRITERS.items():
+        try:
+            found = listed(tmp_path, f"list.{suffix}", write(document), WorkOptions())
+        except InvalidWork as error:
+            told.add("\n".join(error.lines).replace(f"list.{suffix}", "FILE").split("FILE")[-1].partition(": ")[2])
+            continue
+        work = encode_work(msgspec.structs.replace(found.work, source=""))
+        told.add((work, b"".join(map(encode_command, found.commands))))
+    assert len(told) == 1
+
+
+A = "tasks:\n  a:\n    run: x\n"
+YAML_MISTAKES = [
+    (f"{A}    title: 3.10\n", "w.yaml:4: [tasks.a] sets title to 3.1, which is to be a string", "quote"),
+    (f"{A}    needs: [003]\n", "w.yaml:4: [tasks.a] sets needs to [3], which", "quote"),
+    (f"{A}    env: {{A: yes}}\n", 'w.yaml:4: [tasks.a] sets env to {"A":true}, which', "quote"),
+    (f"{A}    each: {{values: [3.10, 3.9]}}\n", "w.yaml:4: [tasks.a.each] sets values to [3.1,3.9]", "quote"),
+    (f"{A}    title: 2020-01-01\n", 'w.yaml:4: [tasks.a] sets title to "2020-01-01", which', "quote"),
+    (f"{A}    retry: 3\n", "w.yaml:4: [tasks.a] sets 'retry', which there is not", "one of"),
+    (f"{A}  a:\n    run: y\n", "w.yaml:4 is no YAML that can be read: the key 'a' stands twice", None),
+    ("tasks:\n  1:\n    run: x\n", "w.yaml:2 is no YAML that can be read: the key 1 is no text: quote it", None),
+    ("tasks:\n  on:\n    run: x\n", "w.yaml:2 is no YAML that can be read: the key on is no text: quote it", None),
+    ("a: &a [x]\nb: [*a, *a]\n", "w.yaml:2 is no YAML that can be read: it has the alias *a, and aliases", None),
+    ("a: &a {b: c}\nd:\n  <<: *a\n", "w.yaml:3 is no YAML that can be read: ", None),
+    ("a: !!python/object/apply:os.system [x]\n", "w.yaml:1 is no YAML that can be read: no value has the tag", None),
+    ("a: !mine x\n", "w.yaml:1 is no YAML that can be read: no value has the tag !mine", None),
+    ("a: 2020-13-45\n", "w.yaml:1 is no YAML that can be read: 2020-13-45 is no timestamp", None),
+    ("a: !!int x\n", "w.yaml:1 is no YAML that can be read: x is no int", None),
+    ("---\na: 1\n---\nb: 2\n", "w.yaml:3 is no YAML that can be read: it has a second document", None),
+    ("a: [1\n", "w.yaml:2 is no YAML that can be read: ", None),
+    ("a:\n\tb: 1\n", "w.yaml:2 is no YAML that can be read: ", None),
+    ("? [a]\n: b\n", "w.yaml:1 is no YAML that can be read: a key is a list or a table", None),
+    ("a: \x01\n", "w.yaml:1 is no YAML that can be read: ", None),
+    ("[" * 100_000, "w.yaml:1 is no YAML that can be read: it is nested too deep", None),
+    ("- a\n- b\n", "w.yaml is no table of settings and tasks", "below `tasks`"),
+    ("tasks:\n  a: make\n", "w.yaml:2: the task 'a' is no table", "run ="),
+    (f"{A}  A:\n    run: y\n", "w.yaml:3: [tasks.a] and w.yaml:5: [tasks.A] have ids that differ", None),
+    (f"{A}    needs: [b]\n", "w.yaml:3: 'a' needs 'b', which there is not", None),
+    ("a: 1" + "0" * 5000, "w.yaml:1 is no YAML that can be read: ", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message", "hint"), YAML_MISTAKES, ids=[each[1][:50] for each in YAML_MISTAKES])
+def test_a_mistake_in_yaml_is_told_with_its_line(tmp_path: Path, text: str, message: str, hint: str | None) -> None:
+    with pytest.raises(InvalidConfiguration) as raised:
+        listed(tmp_path, "w.yaml", text, WorkOptions())
+    assert raised.value.lines[0].startswith(message)
+    assert hint is None or hint in str(raised.value.hint)
+
+
+def test_an_alias_bomb_costs_nothing() -> None:
+    bomb = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 40))
+    began = time.process_time()
+    with pytest.raises(YamlError, match="aliases are not read"):
+        parse_yaml(bomb, length_max=1 << 20)
+    with pytest.raises(YamlError, match="nested too deep"):
+        parse_yaml("{a: " * 100_000, length_max=1 << 20)
+    assert time.process_time() - began < 2
+
+
+def test_yaml_is_read_without_libyaml_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "tasks:\n  a: {run: [x, 'y'], priority: 3, env: {}}\n  b: ~\n  c: !!str 3\n"
+    fast = parse_yaml(text, length_max=999)
+    monkeypatch.delattr(yaml, "CSafeLoader")
+    assert parse_yaml(text, length_max=999) == fast == {
+        "tasks": {"a": {"run": ["x", "y"], "priority": 3, "env": {}}, "b": None, "c": "3"}
+    }  # fmt: skip
+    for bad in ("[" * 5000, "a: *a", '"\\ud800"', "a: \x01"):
+        with pytest.raises(YamlError):
+            parse_yaml(bad, length_max=9999)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"tasks": {"a": {"run": "x"}, "a": {}}}', "w.json is no JSON that can be read: the key 'a' stands twice"),
+        ('{"tasks":\n {"a": }}', "w.json:2 is no JSON that can be read: Expecting value"),
+        ("[" * 100_000, "w.json is no JSON that can be read: it is nested too deep"),
+        ("[" * 200 + "]" * 200, "w.json is no JSON that can be read: it is nested too deep"),
+        ("[]", "w.json is no table of settings and tasks"),
+        ('{"tasks": {"a": {"run": "x", "title": "\\udc00"}}}', "it has half of a character"),
+    ],
+)
+def test_a_mistake_in_json_is_told(tmp_path: Path, text: str, message: str) -> None:
+    assert message in told(tmp_path, "w.json", text)
+
+
+def test_a_task_a_line_of_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = '{"id": "a", "run": "x"}\r\n\n{"id": "b", "needs": ["a"], "priority": 3}\n'
+    found = listed(tmp_path, "w.jsonl", "\ufeff" + rows)
+    assert found.work.order == ("a", "b")
+    assert found.work.root == os.fsencode(tmp_path.resolve())
+    assert [command.run for command in found.commands] == ["x", "true"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(rows.encode())))
+    assert read_work_files([Path("-")], overrides=RUN, here=tmp_path).work.order == ("a", "b")
+    bad = '{"id": 3}\n[]\n{"id": "a", "run": \n{"id": "c", "colour": 1}\n{"id": "c"}\n'
+    message = told(tmp_path, "w.jsonl", bad)
+    for each in ("w.jsonl:1 is no task", "w.jsonl:2 is no task", "w.jsonl:3 is no JSON", "w.jsonl:4 sets 'colour'",
+                 "'c' is defined twice, in w.jsonl:4 and in w.jsonl:5"):  # fmt: skip
+        assert each in message
+
+
+def test_a_task_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = WorkOptions(command="get {line}")
+    found = listed(tmp_path, "My urls.txt", "http://a\n\nb c\n", options)
+    assert [(command.run, command.values["line"]) for command in found.commands] == [
+        ("get {line}", "http://a"), ("get {line}", "b c"),
+    ]  # fmt: skip
+    assert all(command.id.startswith("my-urls/") for command in found.commands)
+    each_line = WorkOptions(command="get {line}", each_line=True)
+    assert listed(tmp_path, "Makefile", "a\n", each_line).work.order == ("makefile/a",)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x\ny")))
+    assert read_work_files([Path("-")], overrides=each_line, here=tmp_path).work.order == ("line/x", "line/y")
+    assert "has nothing to run" in told(tmp_path, "urls.txt", "a\n", WorkOptions())
+
+
+def test_a_directory_of_markdown(tmp_path: Path) -> None:
+    found = tasks_in(
+        tmp_path,
+        {
+            "002-login.md": "---\nneeds: ['001']\npriority: high\nassignee: me\n---\n# Login form {#x}\n\nAdd it.\n",
+            "001-schema.md": "---\ntitle: The schema\nstatus: todo\nassignee: you\n---\n# Other\n",
+            "003-done.md": "---\nstatus: Done\n---\n",
+            "004 Übung.md": "+++\ndepends_on = ['003-done', '002-login']\ntags = ['x']\n+++\r\nText\r\n",
+            "005.md": "---\nblocked_by: 004-ubung\ndependencies:\n---\n---\nno front matter\n---\n",
+            "README.md": "no",
+            "_draft.md": "no",
+            ".hidden.md": "no",
+            "notes.txt": "no",
+            "sub/006.md": "no",
+        },
+    )
+    assert found.work.order == ("001-schema", "002-login", "004-ubung", "005")
+    assert [(edge.task, edge.on) for edge in found.work.edges] == [
+        ("002-login", "001-schema"), ("004-ubung", "002-login"), ("005", "004-ubung"),
+    ]  # fmt: skip
+    assert found.work.titles == {"001-schema": "The schema", "002-login": "Login form"}
+    assert found.work.policies == {"002-login": Policy(priority=10)}
+    assert [command.text for command in found.commands] == [
+        "# Other", "# Login form {#x}\n\nAdd it.", "Text", "---\nno front matter\n---",
+    ]  # fmt: skip
+    assert found.notes == (
+        "tasks/001-schema.md and 1 more: 'assignee' is no key of a task, and is passed over",
+        "done by hand, and not run: 003-done",
+    )
+    deeper = read_work_files([Path("tasks")], overrides=WorkOptions(command="x", is_recursive=True), here=tmp_path)
+    assert deeper.work.order[-1] == "006"
+
+
+def test_all_mistakes_of_a_directory_are_told_at_once_each_with_its_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "outside.md").write_text("secret", encoding="utf-8")
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "link.md").symlink_to("../outside.md")
+    (tmp_path / "tasks" / "loop.md").symlink_to("loop.md")
+    (tmp_path / "tasks" / "utf.md").write_bytes(b"a\nb\ncaf\xe9")
+    (tmp_path / "tasks" / "big.md").write_bytes(b"x" * ((4 << 20) + 1))
+    os.mkfifo(tmp_path / "tasks" / "fifo.md")
+    lines = wrong_in(
+        tmp_path,
+        {
+            "a.md": "---\nneeds: 3\n---\n",
+            "b.md": "---\ntitle: x\n",
+            "c.md": "---\ntitle: [\n---\n",
+            "d.md": "---\n- a\n---\n",
+            "e.md": "---\nword\n---\n",
+            "f.md": "+++\nx = \n+++\n",
+            "g.md": "---\n\nid: 7\n---\n",
+            "h.md": "---\nneeds: [c, nobody]\npriority: urgent\n---\n",
+            "i.md": "---\na: &a [*a]\n---\n",
+        },
+    )
+    assert lines[0] == "15 things are wrong with what is to be done"
+    for begin, line in zip(
+        [
+            "tasks/b.md: front matter begins with --- on line 1, and has no end",
+            "tasks/big.md has 4,194,305 bytes, and may have 4,194,304",
+            "tasks/c.md:3: its front matter is no YAML that can be read: ",
+            "tasks/d.md:2: its front matter is a list, and is to have a key and a value on each line",
+            "tasks/e.md:2: its front matter is a single value",
+            "tasks/f.md: its front matter is no TOML",
+            "cannot read tasks/fifo.md: it is no regular file",
+            "tasks/g.md:3 sets id to 7, which is to be a string; quote it",
+            "tasks/i.md:2: its front matter is no YAML that can be read: it has the alias *a",
+            "tasks/link.md is a link out of tasks",
+            "cannot read tasks/loop.md: Too many levels",
+            "tasks/utf.md is no UTF-8 (line 3)",
+            "tasks/a.md:2 sets needs to [3], which is to be a list of ids of tasks; quote",
+            "tasks/h.md:3 sets priority to 'urgent', which is to be a whole number",
+            "tasks/h.md: 'h' needs 'nobody', which there is not",
+        ],
+        lines[1:], strict=True,
+    ):  # fmt: skip
+        assert line.startswith(begin), (begin, line)
+
+
+def test_a_file_of_sections(tmp_path: Path) -> None:
+    text = """# Plan
+
+## Add the *schema*
+- [x] by hand
+## Login form {#login}
+Text of it.
+```
+## no heading
+```
+### Details
+more
+## Done twice
+
+- [ ] open
+# Other part
+"""
+    found = listed(tmp_path, "plan.md", text)
+    assert found.work.order == ("login", "done-twice")
+    assert found.commands[0].text == "Text of it.\n```\n## no heading\n```\n### Details\nmore"
+    assert found.work.titles == {"login": "Login form", "done-twice": "Done twice"}
+    assert "done by hand, and not run: add-the-schema" in found.notes
+    twice = told(tmp_path, "plan.md", "## a\n\n## A\n## 你好\n")
+    assert "'a' is defined twice, in plan.md:1 and in plan.md:3" in twice
+    assert "plan.md:4: '' is no id of a task" in twice
+    one = listed(tmp_path, "one.md", "---\ntitle: x\nid: two\n---\n## not a task\n")
+    assert one.work.order == ("two",)
+    assert listed(tmp_path, "three.md", "---\ntitle: x\n---\n## a\n").work.order == ("a",)
+    assert "four.md has no task" in told(tmp_path, "four.md", "# Only a heading\n")
+    with pytest.raises(NothingToDo, match=r"all tasks of five\.md are done by hand: a"):
+        listed(tmp_path, "five.md", "## a\n* [X] yes\n")
+
+
+def test_what_is_included_has_the_defaults_of_who_includes_it(tmp_path: Path) -> None:
+    tasks_in(tmp_path, {"a.md": "# A\n", "b.md": "---\nrun: own\nenv: {B: '2'}\n---\n"})
+    (tmp_path / "more.yaml").write_text("include: [main.toml, tasks/]\ntasks: {c: {needs: [a]}}", encoding="utf-8")
+    main = 'include = ["tasks/", "more.yaml"]\nenv = { A = "1" }\n[defaults]\nrun = "x"\nenv = { B = "1" }\n[tasks.z]\n'
+    found = listed(tmp_path, "main.toml", main, WorkOptions())
+    assert [(command.id, command.run, command.env) for command in found.commands] == [
+        ("z", "x", {"A": "1", "B": "1"}),
+        ("a", "x", {"A": "1", "B": "1"}),
+        ("b", "own", {"A": "1", "B": "2"}),
+        ("c", "x", {"A": "1", "B": "1"}),
+    ]
+    assert found.work.source == "main.toml, tasks/, more.yaml"
+    chain = {f"{n}.toml": f'include = ["{n + 1}.toml"]\n[tasks.t{n}]\nrun = "x"\n' for n in range(30)}
+    for name, text in chain.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert "21.toml is included by files more than 20 deep" in told(tmp_path, "0.toml", chain["0.toml"])
+    names = [f"f{n}.toml" for n in range(1100)]
+    for name in names:
+        (tmp_path / name).write_text("", encoding="utf-8")
+    assert "there are more than 1,000 work files" in told(
+        tmp_path, "0.toml", f"include = {names}\n[tasks.x]\nrun = 'x'"
+    )
+
+
+def test_tags_choose(tmp_path: Path) -> None:
+    text = "tasks:\n  a: {run: x}\n  b: {run: x, tags: [n], needs: [a]}\n  c: {run: x, tags: [m, n]}\n"
+    assert listed(tmp_path, "w.yaml", text, WorkOptions(tags=("n",))).work.order == ("a", "b", "c")
+    assert listed(tmp_path, "w.yaml", text, WorkOptions(tags=("m",))).work.order == ("c",)
+    assert listed(tmp_path, "w.yaml", text, WorkOptions(tags=("n",), tasks=("b",), only=True)).work.order == ("b",)
+    with pytest.raises(CodebatchError, match=r"no task of w\.yaml has the tag 'x'"):
+        listed(tmp_path, "w.yaml", text, WorkOptions(tags=("x",)))
+    with pytest.raises(NothingToDo, match=r"no task of w\.yaml was asked for"):
+        listed(tmp_path, "w.yaml", text, WorkOptions(tags=("m",), tasks=("b",)))
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.sampled_from(["x.md", "x.yaml", "x.json", "x.jsonl", "x.txt", "tasks/x.md"]),
+    st.binary(max_size=60)
+    | st.lists(
+        st.sampled_from(
+            ["---\n", "+++\n", "needs: ", "[a]", "\n", "id: x", "title: ", "- [x]", "## ", "# ", "```\n", "{", "}", ":",
+             "&a", "*a", "!!map", "<<", "'", '"', "|\n ", "3.10", "\ufeff", "\r\n", "each: ", "values", "run: x", ", "]
+        ),
+        max_size=14,
+    ).map(lambda words: "".join(words).encode()),
+)  # fmt: skip
+@example("tasks/x.md", b"---\nid: ../x\n---\n")
+@example("x.yaml", b"tasks: {a: {run: x, each: {matrix: {a: [], b: [c]}}}}")
+def test_any_bytes_are_a_list_or_an_error(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / "tasks").mkdir(exist_ok=True)
+    for old in (tmp_path / "tasks").iterdir():
+        old.unlink()
+    (tmp_path / name).write_bytes(data)
+    try:
+        found = read_work_files([Path(name).parent if "/" in name else Path(name)], overrides=RUN, here=tmp_path)
+    except CodebatchError:
+        return
+    assert encode_work(found.work)
+    assert all(map(encode_command, found.commands))
+
+
+@given(st.text("#-[x] \n`~{}ab\r", max_size=60))
+def test_markdown_is_taken_apart_and_nothing_is_lost(text: str) -> None:
+    for section in sections_of(text):
+        assert section.text in text.replace("\r\n", "\r\n")
+        assert text.split("\n")[section.line - 1].lstrip().startswith("##")
+    try:
+        front = split_front_matter(f"---\n{text}")
+    except ValueError:
+        return
+    assert front is not None
+    assert f"---\n{text}".startswith(f"---\n{front.text}")
+    assert f"---\n{text}".endswith(front.body)
+    assert f"---\n{text}".split("\n")[front.body_line - 1 :] == front.body.split("\n") or front.body == ""
+
+
+@given(st.text(max_size=120))
+def test_a_slug_is_an_id_or_nothing(text: str) -> None:
+    made = slug(text)
+    assert made == "" or (len(made) <= 100 and made[0].isalnum() and made.isascii() and made == made.lower())
