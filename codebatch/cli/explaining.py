@@ -116,6 +116,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "summary": _QUESTION,
     "tasks": _ABOUT,
     "top": _QUESTION,
+    "trace": ("store", "batch", "plan", "snapshot", "entries", "work", "events", "evidence"),
 }
 
 EXPLAINED = frozenset(_READS)

@@ -34,6 +34,7 @@ from codebatch.cli.report import ReportWritten
 from codebatch.cli.reuse import VerifyAnswer
 from codebatch.cli.run import RunAnswer
 from codebatch.cli.snapshots import SnapshotShown
+from codebatch.cli.trace import TraceWritten
 from codebatch.cli.trying import TaskTested, TaskTried
 from codebatch.cli.work import LogRow
 from codebatch.cli.work_status import WorkStatus
@@ -47,6 +48,7 @@ from codebatch.query.dependencies import Cycle, Dependent, Import
 from codebatch.query.summary import SummaryAnswer
 from codebatch.store.untrusted import UntrustedKey
 from codebatch.work.analyzing import Analysis
+from codebatch.work.rehearsing import Rehearsal
 
 _EVERYWHERE = {"store", "color", *FLAGS}
 
@@ -191,12 +193,14 @@ ANSWERS: dict[str, object] = {
     "task-try": TaskTried,
     "tasks": list[TaskStatus],
     "top": dict[str, int],
+    "trace": TraceWritten,
     "unpin": answers.Unpinned,
     "verify": VerifyAnswer,
     "verify-trust": UntrustedKey,
     "version": VersionShown,
     "work-analyze": Analysis,
     "work-answer": WorkStatus,
+    "work-dry-run": Rehearsal,
     "work-log": list[LogRow],
     "work-run": WorkStatus,
     "work-status": WorkStatus,

@@ -15,7 +15,8 @@ from codebatch.cli.batches import answer_standing
 from codebatch.cli.completing import complete_command
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option
-from codebatch.cli.work_analyze import Form, answer_listed, is_agreed
+from codebatch.cli.rehearsal import answer_rehearsal
+from codebatch.cli.work_analyze import Form, answer_listed
 from codebatch.cli.work_lists import Listing, list_options
 from codebatch.cli.work_options import Output, output_option, trust_option
 from codebatch.cli.work_progress import EndTeller, WorkTeller
@@ -28,10 +29,13 @@ from codebatch.store.batches import Batch, is_work
 from codebatch.store.logs import last_lines
 from codebatch.store.store import Store
 from codebatch.work import cancelling, requesting, running
+from codebatch.work.detaching import run_detached
 from codebatch.work.logs import AttemptLog, find_log, iter_log, log_of
+from codebatch.work.rehearsing import rehearse
 from codebatch.work.running import WorkRan
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, look_at, resolve_live
+from codebatch.work.tables import SECONDS_MAX
 from codebatch.work.trusting import CommandsForeign
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -84,6 +88,8 @@ def work() -> None:
 @click.option("--parallel-batches", "is_beside", is_flag=True, help="Run beside a batch in the same directory.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask before edges are taken that were inferred.")
 @click.option("--analyze", "is_looked_at", is_flag=True, help="Run nothing: as `work analyze`.")
+@click.option("--dry-run", "is_rehearsed", is_flag=True, help="Say what would start when; nothing is run or written.")
+@click.option("--detach", "is_detached", is_flag=True, help="Run it in the background, and print its id.")
 @output_option
 @trust_option
 @answering
@@ -100,6 +106,8 @@ def work_run(
     is_beside: bool,
     is_sure: bool,
     is_looked_at: bool,
+    is_rehearsed: bool,
+    is_detached: bool,
     output: Output,
     is_trusted: bool,
 ) -> int:
@@ -115,11 +123,26 @@ def work_run(
         on_failure=on_failure,
         failures_max=failures_max,
         env=variables,
-        infer_command=not is_looked_at,
+        infer_command=not (is_looked_at or is_rehearsed),
         **listing,
     )
     if is_looked_at:
         answer_listed(answering, running.list_files(paths, options, answering.place), "text", None)
+        return 0
+    if is_rehearsed:
+        answer_rehearsal(answering, rehearse(paths, options, answering.place))
+        return 0
+    if is_detached:
+        found = run_detached(
+            paths,
+            options,
+            answering.place,
+            is_beside=is_beside,
+            is_trusted=is_trusted,
+            listener=WorkTeller(answering, output, is_sure=is_sure),
+        )
+        answer_work(answering, found, [found.batch.id])
+        answering.note(f"see how it goes with: codebatch follow --batch {found.batch.id}")
         return 0
     ran = running.run_files(
         paths,
@@ -128,8 +151,7 @@ def work_run(
         keep=load_configuration(Path.cwd()).settings.store.keep,
         is_beside=is_beside,
         is_trusted=is_trusted,
-        listener=WorkTeller(answering, output),
-        agrees=lambda listed: is_agreed(answering, listed, is_sure=is_sure),
+        listener=WorkTeller(answering, output, is_sure=is_sure),
     )
     return answer_ran(answering, ran)
 
@@ -232,9 +254,17 @@ def work_answer(answering: Answering, task: str, text: str, batch_reference: str
         answering.note(f"go on with: codebatch resume --batch {found.batch.id}")
 
 
+def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
+    if seconds is not None and not seconds <= SECONDS_MAX:  # Nor is it so of what is no number.
+        raise InvalidInput(f"--grace is {seconds}, and must be from 0 to {SECONDS_MAX:,}")
+    return seconds
+
+
 @click.command()
 @live_batch_option
-@click.option("--grace", type=click.FloatRange(min=0), metavar="SECONDS", help="Until what runs is killed.")
+@click.option(
+    "--grace", type=click.FloatRange(min=0), callback=_finite, metavar="SECONDS", help="Until what runs is killed."
+)
 @click.option("--force", "is_forced", is_flag=True, help="Kill whoever is at work on it here, first.")
 @click.option("--no-wait", is_flag=True, help="Ask for it, and do not wait until nothing runs.")
 @trust_option
@@ -312,7 +342,8 @@ def answer_ran(answering: Answering, ran: WorkRan, name: str | None = None) -> i
     """Say how it went; returns the exit status."""
     answer_work(answering, ran, [end_line(ran, ran.seconds)], name=name)
     if ran.signal_status:
-        answering.note(f"stopped; go on with: codebatch resume --batch {ran.batch.id}")
+        if ran.standing.state is not BatchState.COMPLETED:
+            answering.note(f"stopped; go on with: codebatch resume --batch {ran.batch.id}")
         return ran.signal_status
     if ran.shortfall is not None:
         raise ran.shortfall

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +14,7 @@ from codebatch.cli.options import Answering
 from codebatch.cli.tables import table
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import count_of, human_seconds
+from codebatch.model.work import InferredEdge, Work
 from codebatch.work.analyzing import Analysis, AnalyzedEdge, analyze, toml_of
 from codebatch.work.inferring import LeftOut
 from codebatch.work.reading import WorkList
@@ -38,10 +39,10 @@ def answer_listed(answering: Answering, listed: WorkList, form: Form, written: P
     _answer(msgspec.structs.replace(answering, as_json=True) if form == "json" else answering, found, form)
 
 
-def is_agreed(answering: Answering, listed: WorkList, *, is_sure: bool) -> bool:
+def is_agreed(answering: Answering, work: Work, left_out: Sequence[LeftOut], *, is_sure: bool) -> bool:
     """Tell what was inferred; on a terminal ask whether that is right, unless that is sure."""
-    _tell_inferred(answering, listed)
-    if is_sure or not listed.work.inferred or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    _tell_inferred(answering, work.inferred, left_out)
+    if is_sure or not work.inferred or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     with answering.display.aside():
         return click.confirm("Run it so?", default=True, err=True)
@@ -65,21 +66,20 @@ def _write_needs(path: Path, found: Analysis) -> None:
         raise InvalidInput(f"cannot write {path}: {error.strerror}") from error
 
 
-def _tell_inferred(answering: Answering, listed: WorkList) -> None:
+def _tell_inferred(answering: Answering, inferred: Sequence[InferredEdge], left_out: Sequence[LeftOut]) -> None:
     """Tell, before anything runs, which edges were inferred and why, and which are none."""
-    inferred = listed.work.inferred
-    if inferred or listed.left_out:
+    if inferred or left_out:
         answering.tell(f"inferred: {count_of(len(inferred), 'edge')}")
         rows = ((each.task, each.on, f"{each.confidence:.2f}", each.why) for each in inferred[:_EDGES_TOLD_MAX])
         for line in table(rows, ("task", "needs", "sure", "why")) if inferred else ():
             answering.tell(line)
         if len(inferred) > _EDGES_TOLD_MAX:
             answering.tell(f"and {len(inferred) - _EDGES_TOLD_MAX:,} more; see: codebatch work analyze")
-    for line in _left_out_lines(listed.left_out[:_EDGES_TOLD_MAX]):
+    for line in _left_out_lines(left_out[:_EDGES_TOLD_MAX]):
         answering.tell(line)
 
 
-def _left_out_lines(left_out: tuple[LeftOut, ...]) -> Iterator[str]:
+def _left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
     for each in left_out:
         yield f"not taken: {each.task} needs {each.on} ({each.confidence:.2f}, {each.why}): {each.reason}"
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 from codebatch.coordinator.command_crew import CommandCrew
 from codebatch.coordinator.conducting import CommandWatcher, Conducting
 from codebatch.coordinator.estimating import estimator_of
+from codebatch.coordinator.notifying import Notifier
+from codebatch.coordinator.telling import Helpers
+from codebatch.model.command import CommandId
+from codebatch.model.plan import Plan
+from codebatch.model.work import Work
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.store import Store
 from codebatch.store.work import commands_of, read_work
 from codebatch.system.clock import wall_ns
+from codebatch.system.environment import given_environment
 from codebatch.system.host import this_host
 
 
@@ -25,18 +34,49 @@ def conduct(store: Store, batch: Batch, *, watcher: CommandWatcher | None = None
     work, plan = read_work(batch), batch.plan()
     commands = commands_of(store, batch, work)
     estimator = estimator_of(store, batch, work)
+    with _notifying(work, watcher) as notifier:
+        return _conduct(store, batch, work, plan, commands, watcher, store_lock, Helpers(estimator, notifier))
+
+
+@contextlib.contextmanager
+def _notifying(work: Work, watcher: CommandWatcher | None) -> Iterator[Notifier | None]:
+    if work.notify is None:
+        yield None
+        return
+    directory = Path(os.fsdecode(work.root))
+    notifier = Notifier(work.notify, directory=directory, environment=given_environment())
+    notifier.begin()
+    try:
+        yield notifier
+    finally:
+        notifier.close()
+        if watcher is not None and notifier.problem is not None:
+            watcher.noted(notifier.problem)
+
+
+def _conduct(
+    store: Store,
+    batch: Batch,
+    work: Work,
+    plan: Plan,
+    commands: list[CommandId],
+    watcher: CommandWatcher | None,
+    store_lock: int | None,
+    helpers: Helpers,
+) -> int:
     while True:
         about = HolderFile(
             holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
         )
         crew = CommandCrew(batch, store_root=str(store.root), coordinator=about.holder, store_lock=store_lock)
         conducting = Conducting(
-            batch, plan, work, commands, crew, about=about, watcher=watcher, wall_ns=wall_ns, estimator=estimator
+            batch, plan, work, commands, crew, about=about, watcher=watcher, wall_ns=wall_ns, helpers=helpers
         )
         try:
             conducting.run()
         finally:
             conducting.close()
-            estimator.save()
+            if helpers.estimator is not None:
+                helpers.estimator.save()
         if crew.exit_status or not conducting.has_unseen_requests:
             return crew.exit_status

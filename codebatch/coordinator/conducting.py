@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said
-from codebatch.coordinator.estimating import Estimator
-from codebatch.coordinator.telling import Clocks, Found, Telling
+from codebatch.coordinator.telling import NO_HELPERS, Clocks, Found, Helpers, Telling
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.agenda import agenda_of
 from codebatch.engine.command_events import (
@@ -66,6 +65,9 @@ class CommandWatcher(Protocol):
         `eta` is how long it takes yet, None where nobody knows.
         """
 
+    def noted(self, text: str) -> None:
+        """Something worth knowing."""
+
 
 class Conducting:
     """One run over one work batch, with a crew of its own, as the only one who may."""
@@ -82,10 +84,9 @@ class Conducting:
         watcher: CommandWatcher | None,
         wall_ns: Callable[[], int],
         now_ns: Callable[[], int] = running_ns,
-        estimator: Estimator | None = None,
+        helpers: Helpers = NO_HELPERS,
     ) -> None:
-        """`commands` are the plan's items in its order; `about` is what this process is known by; `estimator` knows how
-        long they take.
+        """`commands` are the plan's items in its order; `about` is what this process is known by.
 
         Raises BatchConducted where another process conducts the batch.
         """
@@ -117,7 +118,7 @@ class Conducting:
             self._crew.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
             requests = list(self._requests.read())
             self.conductor = Conductor(
-                agenda_of(work, commands, estimator.lengths if estimator else ()),
+                agenda_of(work, commands, helpers.estimator.lengths if helpers.estimator else ()),
                 concluded=concluded,
                 epochs=leased.epochs,
                 foreign=leased.live,
@@ -126,7 +127,7 @@ class Conducting:
             found = Found(concluded, requests, leased.leases)
             clocks = Clocks(wall_ns, now_ns)
             self._telling = Telling(
-                batch, work, self.conductor, self._attempts, self.epoch, found, clocks=clocks, estimator=estimator
+                batch, work, self.conductor, self._attempts, self.epoch, found, clocks=clocks, helpers=helpers
             )
             opened.callback(self._telling.close)
             self._opened = opened.pop_all()
@@ -267,8 +268,9 @@ class Conducting:
                 self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
                 self._idle(worker, Refused(worker, epoch))
             case messages.Committed(commit=commit, lost=lost, used=used):
-                self._telling.uses(commit, used)
-                self._handle(Concluded(self._attempts.of_commit(commit)))
+                ended = self._attempts.of_commit(commit)
+                self._telling.uses(ended, used)
+                self._handle(Concluded(ended))
                 if lost:
                     self._learn()
             case messages.Finished():

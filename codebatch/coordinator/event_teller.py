@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from codebatch.coordinator.estimating import Estimator
+from codebatch.coordinator.notifying import Notifier
 from codebatch.engine.command_events import Conclusion, Start
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.estimate import Eta
@@ -26,7 +27,7 @@ from codebatch.engine.story import (
 )
 from codebatch.errors import StoreError
 from codebatch.model import batch_event as events
-from codebatch.model.batch_event import Cursor, TaskEvent
+from codebatch.model.batch_event import TaskEvent
 from codebatch.model.outcome import HolderId, Used
 from codebatch.model.request import INTERRUPTED_CHOICES, Request, interrupted_question
 from codebatch.model.work import Work
@@ -62,6 +63,7 @@ class EventTeller:
         wall_ns: Callable[[], int],
         running_ns: Callable[[], int],
         estimator: Estimator | None = None,
+        notifier: Notifier | None = None,
     ) -> None:
         """`leases` are those that were found, by item; `started`: when an (item, round) was told to have begun."""
         self._batch = batch
@@ -76,6 +78,7 @@ class EventTeller:
         self._wall_ns = wall_ns
         self._running_ns = running_ns
         self._estimator = estimator
+        self._notifier = notifier
         self._writer = EventWriter(batch.files, batch.root, epoch)
         self._seq = 0
         self._began_ns = running_ns()
@@ -89,16 +92,17 @@ class EventTeller:
     def tell(self, type_: Callable[..., events.BatchEvent], **fields: object) -> None:
         """Tell something of the batch."""
         self._seq += 1
-        self._writer.add(
-            type_(
-                cursor=str(Cursor(self._epoch, self._seq)),
-                seq=self._seq,
-                at=events.instant_ms(self._wall_ns()),
-                batch_id=self._batch.id,
-                counts={state.value: count for state, count in self._story.counts.items() if count},
-                **fields,
-            )
+        event = type_(
+            cursor=f"{self._epoch}.{self._seq}",
+            seq=self._seq,
+            at=events.instant_ms(self._wall_ns()),
+            batch_id=self._batch.id,
+            counts=self._story.counts,
+            **fields,
         )
+        self._writer.add(event)
+        if self._notifier is not None:
+            self._notifier.tell(event)
 
     def _tell_of(self, type_: Callable[..., TaskEvent], item: int, round_: int, **fields: object) -> None:
         id_ = self._ids[item]

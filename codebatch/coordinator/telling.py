@@ -12,13 +12,14 @@ from typing import NamedTuple
 from codebatch.coordinator.crew import Member
 from codebatch.coordinator.estimating import Estimator
 from codebatch.coordinator.event_teller import EventTeller
+from codebatch.coordinator.notifying import Notifier
 from codebatch.engine.actions import Break, Complete, Drained
-from codebatch.engine.command_events import CommandEvent, Concluded, Start
+from codebatch.engine.command_events import CommandEvent, Concluded, Conclusion, Start
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.estimate import Eta, Forecast
 from codebatch.engine.story import Story
 from codebatch.model import batch_event as events
-from codebatch.model.outcome import Commit, Used
+from codebatch.model.outcome import Used
 from codebatch.model.request import Request
 from codebatch.model.work import Work
 from codebatch.store.attempts import Attempts
@@ -29,7 +30,9 @@ from codebatch.store.told_before import ToldBefore, used_by_the_journals
 PROGRESS_SECONDS = 5.0
 _SHARE = 50
 """Of the time that passes, estimating takes a part of so many at most."""
+_FIRST_SECONDS = 1.0
 _SAVE_SECONDS = 60.0
+_LOOK_SECONDS = 1.0
 
 
 class Found(NamedTuple):
@@ -47,6 +50,16 @@ class Clocks(NamedTuple):
     running_ns: Callable[[], int]
 
 
+class Helpers(NamedTuple):
+    """Who knows how long commands take, and who tells somebody of what happens, where there are such."""
+
+    estimator: Estimator | None = None
+    notifier: Notifier | None = None
+
+
+NO_HELPERS = Helpers()
+
+
 class Telling:
     """What one coordinator tells."""
 
@@ -60,16 +73,17 @@ class Telling:
         found: Found,
         *,
         clocks: Clocks,
-        estimator: Estimator | None = None,
+        helpers: Helpers,
     ) -> None:
         """The batch is ours: what was told before is read, and what was not is told."""
         concluded, requests, leases = found
         wall_ns, running_ns = clocks
+        estimator, notifier = helpers
         self._conductor = conductor
-        self._attempts = attempts
         self._running_ns = running_ns
         self._estimator = estimator
-        self._next_progress_ns = self._saved_ns = running_ns()
+        self._saved_ns = self._looked_ns = running_ns()
+        self._next_progress_ns = self._saved_ns + round(_FIRST_SECONDS * 1e9)
         self._forecast: tuple[Forecast, int] | None = None
         self._signal = ""
         ids = conductor.agenda.ids
@@ -87,6 +101,7 @@ class Telling:
             wall_ns=wall_ns,
             running_ns=running_ns,
             estimator=estimator,
+            notifier=notifier,
         )
         untold = {(one.item, one.round) for one in concluded.conclusions} - before.told.ends
         if untold:
@@ -111,10 +126,10 @@ class Telling:
         self._teller.members[start.item] = member.holder, member.pid
         self._story.start(start)
 
-    def uses(self, commit: Commit, used: Used | None) -> None:
-        """An attempt took so much. To be called before its end is handled."""
+    def uses(self, ended: Sequence[Conclusion], used: Used | None) -> None:
+        """These attempts took so much. To be called before their end is handled."""
         if used is not None:
-            self._teller.used.update({(one.item, one.round): used for one in self._attempts.of_commit(commit)})
+            self._teller.used.update({(one.item, one.round): used for one in ended})
 
     def handled(self, event: CommandEvent) -> None:
         """The conductor has taken an event, and what it asked for is done."""
@@ -128,7 +143,10 @@ class Telling:
         if self._estimator is not None and now - self._saved_ns >= _SAVE_SECONDS * 1e9:
             self._saved_ns = now
             self._estimator.save()
-        self._teller.flush()
+        looks = now - self._looked_ns >= _LOOK_SECONDS * 1e9
+        if looks:
+            self._looked_ns = now
+        self._teller.flush(looks=looks)
 
     def _tell_progress(self, now_ns: int) -> None:
         if self._estimator is not None:
@@ -160,7 +178,7 @@ class Telling:
             self._teller.end()
         else:
             self._teller.tell(events.BatchDrained, signal=self._signal)
-        self._teller.flush()
+        self._teller.flush(looks=True)
 
     def close(self) -> None:
         """Release the file."""

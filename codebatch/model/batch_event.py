@@ -7,6 +7,7 @@ up a short one of what stands on disk.
 from __future__ import annotations
 
 import datetime
+import functools
 import re
 from typing import Literal, NamedTuple
 
@@ -305,8 +306,12 @@ def name_of(event: type[BatchEvent] | BatchEvent) -> str:
 
 def instant_ms(at_ns: int) -> str:
     """A time in UTC, to the millisecond."""
-    at = datetime.datetime.fromtimestamp(at_ns // 1_000_000 / 1000, tz=datetime.timezone.utc)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"{_to_the_second(at_ns // 1_000_000_000)}.{at_ns // 1_000_000 % 1000:03}Z"
+
+
+@functools.lru_cache(maxsize=4)
+def _to_the_second(at: int) -> str:
+    return datetime.datetime.fromtimestamp(at, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def instant_ns(at: str) -> int:

@@ -73,6 +73,29 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 NO_POLICY = Policy()
 
 
+EventName = Literal[
+    "BATCH_STARTED", "BATCH_RESUMED", "BATCH_TASK_QUEUED", "BATCH_TASK_STARTED", "BATCH_TASK_ADOPTED",
+    "BATCH_TASK_COMPLETED", "BATCH_TASK_RETRYING", "BATCH_TASK_FAILED", "BATCH_TASK_BLOCKED", "BATCH_TASK_ANSWERED",
+    "BATCH_TASK_SKIPPED", "BATCH_TASK_CANCELLED", "BATCH_TASK_INTERRUPTED", "BATCH_PAUSED", "BATCH_UNPAUSED",
+    "BATCH_CHANGED", "BATCH_PROGRESS", "BATCH_DRAINED", "BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED",
+    "BATCH_CANCELLED",
+]  # fmt: skip
+"""What events are called (model/batch_event.py)."""
+
+NOTIFIED: tuple[EventName, ...] = (
+    "BATCH_TASK_BLOCKED", "BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED",
+)  # fmt: skip
+NOTIFY_SECONDS = 10.0
+
+
+class Notify(msgspec.Struct, frozen=True, kw_only=True):
+    """A command, as `run` of tasks, that is given each of these events, and may take so long for one."""
+
+    command: str | tuple[str, ...]
+    events: tuple[EventName, ...] = NOTIFIED
+    timeout_seconds: float = NOTIFY_SECONDS
+
+
 class Work(Document, frozen=True, kw_only=True):
     """work.json. `order` is that of the file; `titles`, `policies` have those that differ from the default.
 
@@ -93,6 +116,7 @@ class Work(Document, frozen=True, kw_only=True):
     on_failure: OnFailure = "skip-dependents"
     failures_max: int = 1
     pools: dict[str, int] = msgspec.field(default_factory=dict)
+    notify: Notify | None = None
 
     def policy(self, command: CommandId) -> Policy:
         """How a command is scheduled."""

@@ -42,8 +42,8 @@ class _Kept(msgspec.Struct, array_like=True):
 class Durations:
     """What is known of the commands of one directory."""
 
-    def __init__(self, store: Store, root: bytes) -> None:
-        """What is damaged or gone is as if nothing had been known."""
+    def __init__(self, store: Store | None, root: bytes) -> None:
+        """What is damaged or gone is as if nothing had been known, as it is without a store."""
         self._store = store
         self._name = layout.durations_cache_name(digest_bytes(root))
         self._kept = self._read()
@@ -65,7 +65,7 @@ class Durations:
 
     def save(self) -> None:
         """Write what was added. A store that cannot be written goes without."""
-        if not self._new:
+        if not self._new or self._store is None:
             return
         self._kept = self._read()
         for took in self._new:
@@ -80,7 +80,7 @@ class Durations:
         write_kept(self._store, self._name, _MAGIC, msgspec.msgpack.encode(self._kept))
 
     def _read(self) -> _Kept:
-        body = read_kept(self._store, self._name, _MAGIC)
+        body = None if self._store is None else read_kept(self._store, self._name, _MAGIC)
         try:
             return _Kept() if body is None else msgspec.msgpack.decode(body, type=_Kept)
         except (msgspec.DecodeError, ValueError):

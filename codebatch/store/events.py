@@ -43,13 +43,13 @@ class EventWriter:
             self._pending.append(data)
             self._pending_bytes += len(data)
 
-    def flush(self) -> None:
-        """Hand what was added to the kernel, never synced. Where somebody removed the file it is begun again."""
+    def flush(self, *, looks: bool = False) -> None:
+        """Hand what was added to the kernel, never synced. Who `looks` begins a file again that somebody removed."""
         if not self._pending:
             return
         # No name for the file any more: nobody sees what is written to it. Or the disk is full.
         with contextlib.suppress(StoreError, OSError):
-            if self._appender is not None and self._files.size(self._path) is None:
+            if looks and self._appender is not None and self._files.size(self._path) is None:
                 self.close()
             if self._appender is None:
                 self._appender = self._files.open_append(self._path)

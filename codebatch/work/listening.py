@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from codebatch.store.attempts import CommandPlaces
 from codebatch.store.batches import Batch
 from codebatch.store.work import read_work
 from codebatch.system.clock import running_ns
+from codebatch.work.inferring import LeftOut
 
 _STATES: dict[OutcomeType, CommandState] = {
     "result": CommandState.DONE,
@@ -72,6 +73,10 @@ class WorkListener:
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
+
+    def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
+        """Whether a list is to be run with the edges that were inferred; asked before anything is written."""
+        return True
 
     def chosen(self, batch: Batch, work: Work) -> None:
         """This batch is worked on now."""
@@ -143,10 +148,15 @@ class Watch:
                 running=tuple(
                     CommandRunning(id=self._ids[item], seconds=(now - began) / 1e9, log=self._log(item))
                     for item, began in self._began.items()
+                    if self._conductor.attempt(item)[0] > self._told.get(item, 0)
                 ),
                 eta=eta,
             )
         )
+
+    def noted(self, text: str) -> None:
+        """Something worth knowing."""
+        self._listener.note(text)
 
     def _see_running(self) -> None:
         running = self._conductor.running

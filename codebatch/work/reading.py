@@ -131,6 +131,7 @@ def _listed(
         on_failure=settings.on_failure,
         failures_max=settings.failures_max,
         pools=dict(settings.pools),
+        notify=settings.notify,
     )
     return WorkList(commands, work, (*notes, *programs_not_found(commands, path)))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from codebatch.application.collecting import tidy
 from codebatch.application.requesting import request
@@ -26,7 +27,7 @@ from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import WorkList, read_work_files
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, iter_work, look_at
-from codebatch.work.trusting import check_place, check_trusted
+from codebatch.work.trusting import check_file_system, check_place, check_trusted
 
 _OPENED = (CommandState.FAILED, CommandState.CANCELLED)
 
@@ -50,21 +51,48 @@ def run_files(
     is_beside: bool = False,
     is_trusted: bool = False,
     listener: WorkListener,
-    agrees: Callable[[WorkList], bool] = lambda _: True,
 ) -> WorkRan:
     """Make a batch of the commands that files define, and conduct it to its end.
 
     It is refused while another one is at work in the same root, unless it is to run `is_beside`; and in a store that
     was not made here by us, unless that `is_trusted`. In the main thread SIGINT and SIGTERM end it early, and SIGHUP is
-    passed over. `agrees` is asked before anything is written, and nothing is run where it does not. `keep` as in
-    `collect_garbage`. Raises CodebatchError; nothing is written then before anything began.
+    passed over. The listener is asked before anything is written, and nothing is run where it does not agree. `keep` as
+    in `collect_garbage`. Raises CodebatchError; nothing is written then before anything began.
     """
+    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as made:
+        ran = _conduct(made.store, made.batch, listener, made.lock, made.leads)
+    if not ran.signal_status:
+        _tidy(ran, keep, listener)
+    return ran
+
+
+class MadeBatch(NamedTuple):
+    """A batch that was made. `lock` is that of its store; `leads` is to be called once somebody conducts it."""
+
+    store: Store
+    batch: Batch
+    lock: Lock
+    leads: Callable[[], None]
+
+
+@contextlib.contextmanager
+def make_batch(
+    paths: tuple[Path, ...],
+    options: WorkOptions,
+    place: StorePlace,
+    *,
+    is_beside: bool,
+    is_trusted: bool,
+    listener: WorkListener,
+) -> Iterator[MadeBatch]:
+    """Make a batch of the commands that files define. Raises as `run_files` does."""
     listed = list_files(paths, options, place)
     for text in listed.notes:
         listener.note(text)
-    if not agrees(listed):
+    if not listener.agrees(listed.work, listed.left_out):
         hint = "see why each is there with: codebatch work analyze; write `needs`, or leave them out with --no-infer"
         raise NothingToDo("nothing is run, for what was inferred is not right", hint=hint)
+    check_file_system(place.root() or Path.cwd())
     store = place.open_or_make(listener.note)
     check_place(store, is_trusted=is_trusted)
     with store.writing() as lock, contextlib.ExitStack() as making:
@@ -73,15 +101,12 @@ def run_files(
         if not is_beside:
             _refuse_beside(store, listed.work.root)
         batch = make_work_batch(store, listed.commands, listed.work, at_ns=wall_ns())
-        ran = _conduct(store, batch, listener, lock, making.close)
-    if not ran.signal_status:
-        _tidy(ran, keep, listener)
-    return ran
+        yield MadeBatch(store, batch, lock, making.close)
 
 
 def list_files(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -> WorkList:
     """What files list, as far as it is chosen. A store is looked at only where a former batch chooses."""
-    return read_work_files(paths, overrides=options, former=functools.partial(_former, place, options.of))
+    return read_work_files(paths, overrides=options, former=functools.partial(former_states, place, options.of))
 
 
 def resume_work(
@@ -114,7 +139,7 @@ def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRa
         return _conduct(store, batch, listener, lock, lambda: None)
 
 
-def _former(place: StorePlace, of: str | None, source: str, root: bytes) -> Mapping[CommandId, CommandState]:
+def former_states(place: StorePlace, of: str | None, source: str, root: bytes) -> Mapping[CommandId, CommandState]:
     """Where the tasks of the batch stand that is named, else of the latest of a source."""
     store = place.open()
     if of is not None:

@@ -13,12 +13,12 @@ from msgspec import UNSET
 
 from codebatch.engine.inference import CONFIDENCE_MIN
 from codebatch.errors import InvalidInput
-from codebatch.model.work import OnFailure, Strategy
+from codebatch.model.work import Notify, OnFailure, Strategy
 from codebatch.system.host import usable_cores
 from codebatch.work.checking import Place, TableChecker, sound_part
 from codebatch.work.files import WorkFile
 from codebatch.work.problems import Problems
-from codebatch.work.tables import InferTable, SettingsTable
+from codebatch.work.tables import NUMBER_MAX, InferTable, SettingsTable
 
 PARALLEL_MAX = 8
 """Commands at once where nobody says how many."""
@@ -60,8 +60,8 @@ class WorkOptions:
         """Raises InvalidInput."""
         for name in ("max_parallel", "failures_max"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InvalidInput(f"{name} is {value}, and must be at least 1")
+            if value is not None and not 1 <= value <= NUMBER_MAX:
+                raise InvalidInput(f"{name} is {value}, and must be from 1 to {NUMBER_MAX:,}")
         if self.only and not (self.tasks or self.tags):
             raise InvalidInput("no task is named of which there are to be no others", hint="name the tasks")
         if not 0 <= self.infer_confidence <= 1:
@@ -90,7 +90,8 @@ class Settings:
     on_failure: OnFailure
     failures_max: int
     pools: Mapping[str, int]
-    infer: InferTable | None
+    notify: Notify | None = None
+    infer: InferTable | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -125,8 +126,17 @@ def settings_of(
     infer = None if first.infer is UNSET else first.infer
     if infer is not None and strategy != "auto":
         notes.append(f"the command of `infer` is not asked: strategy is {strategy!r}")
-    settings = Settings(roots[0], strategy, max_parallel, on_failure, failures_max, pools, infer, notes)
+    settings = Settings(roots[0], strategy, max_parallel, on_failure, failures_max, pools, _notify(first), infer, notes)
     return settings, tables
+
+
+def _notify(first: SettingsTable) -> Notify | None:
+    said = first.notify
+    return (
+        None
+        if said is UNSET
+        else Notify(command=said.command, events=said.events, timeout_seconds=said.timeout_seconds)
+    )
 
 
 def _tables(files: Sequence[WorkFile], checker: TableChecker) -> list[SettingsTable]:

@@ -12,7 +12,16 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from codebatch.model.command import GRACE_SECONDS, LOG_MB_MAX, Leftovers
-from codebatch.model.work import COMMANDS_MAX, RESTARTS_MAX, IfInterrupted, OnFailure, Strategy
+from codebatch.model.work import (
+    COMMANDS_MAX,
+    NOTIFIED,
+    NOTIFY_SECONDS,
+    RESTARTS_MAX,
+    EventName,
+    IfInterrupted,
+    OnFailure,
+    Strategy,
+)
 
 SECONDS_MAX = 1_000_000_000
 NUMBER_MAX = 1_000_000
@@ -105,6 +114,14 @@ class TaskTable(TaskDefaults, frozen=True, kw_only=True, forbid_unknown_fields=T
     ) = UNSET
 
 
+class NotifyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[notify]`: a command that is given events as JSON on its standard input."""
+
+    command: Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
+    events: tuple[EventName, ...] = NOTIFIED
+    timeout_seconds: Annotated[float, Meta(gt=0, le=SECONDS_MAX)] = NOTIFY_SECONDS
+
+
 class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a work file says of all its tasks together."""
 
@@ -119,6 +136,15 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     clean_env: Flag = False
     root: Annotated[str, Meta(min_length=1, description="the path of a directory")] = "."
     infer: Annotated[InferTable, Meta(description="a table of command and timeout_seconds")] | UnsetType = UNSET
+    notify: (
+        Annotated[
+            NotifyTable,
+            Meta(
+                description="a table of `command`, and perhaps `events`, a list of their names, and `timeout_seconds`"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     include: Annotated[tuple[str, ...], Meta(description="a list of paths")] = ()
 
 
@@ -130,7 +156,7 @@ class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 SETTINGS_TO_COME = frozenset({
-    "on_blocked", "start_every_seconds", "answering", "notify", "trees",
+    "on_blocked", "start_every_seconds", "answering", "trees",
 })  # fmt: skip
 KEYS_TO_COME = frozenset({
     "retries", "backoff_seconds", "backoff_factor", "backoff_seconds_max", "retry_reasons", "tries",

@@ -238,8 +238,8 @@ def test_who_has_run_it_before_is_told_how_long_it_takes(line: CommandLine) -> N
     (line.directory / "go").unlink()
     (line.directory / "two.began").unlink()
     process = start(line, began=("two",))
-    answer = status(line)
-    low, middle, high = answer["eta_seconds"]
+    wait_until(lambda: status(line)["eta_seconds"] is not None, "it is told")
+    low, middle, high = status(line)["eta_seconds"]
     assert low <= middle <= high < 60
     assert "to go     " in line("status").text
     write(line.directory / "go", "")
@@ -264,3 +264,81 @@ def test_what_takes_longest_is_begun_first_once_that_is_known(line: CommandLine)
     started = [event["task"] for event in told(line) if event["event"] == "BATCH_TASK_STARTED"]
     assert started[0] == "c"
     assert next(event for event in told(line) if event["event"] == "BATCH_TASK_STARTED")["estimate_seconds"] >= 0.5
+
+
+def test_a_dry_run_says_what_would_start_when_and_writes_nothing(line: CommandLine) -> None:
+    tasks = {"a": 'run = "sleep 0.2"', "b": 'run = "true"\nneeds = ["a"]', "c": 'run = "true"\nexpected_seconds = 60'}
+    make_list(line, tasks, "max_parallel = 2")
+    before = sorted(line.directory.iterdir())
+    planned = line("work", "run", "--dry-run", "--json").json
+    assert sorted(line.directory.iterdir()) == before
+    assert [(each["task"], each["slot"], each["seconds"]) for each in planned["tasks"]] == [
+        ("a", 1, None),
+        ("c", 2, 60.0),
+        ("b", 1, None),
+    ]
+    assert planned["unknown"] == 2
+    line("work", "run")
+    known = line("work", "run", "--dry-run", "--json").json
+    assert known["unknown"] == 0
+    starts = {each["task"]: each["start_seconds"] for each in known["tasks"]}
+    assert starts["b"] >= 0.2 > starts["c"]
+    low, _, high = known["range_seconds"]
+    assert low <= known["makespan_seconds"] <= high
+    assert "All done after " in line("work", "run", "--dry-run").text
+    assert len(line("batch", "list", "--json").json) == 1
+
+
+def test_a_batch_runs_in_the_background(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    batch_id = line("work", "run", "--detach").text.strip()
+    assert status(line)["batch_id"] == batch_id
+    assert line("work", "run", "--detach", "--json", status=3).error["code"] == "batch_conducted"
+    write(line.directory / "go", "")
+    assert line("follow", "--batch", batch_id).lines[-1].split()[1] == "COMPLETED:"
+    assert names(told(line))[0] == "STARTED"
+
+
+def test_a_trace_has_what_ran_and_what_needed_what(line: CommandLine) -> None:
+    make_list(
+        line, {"a": 'run = "sleep 0.1"', "b": 'run = "false"\nneeds = ["a"]', "c": 'run = "true"'}, "max_parallel = 2"
+    )
+    line("work", "run", status=3)
+    found = json.loads(line("trace").stdout)["traceEvents"]
+    spans = {each["name"]: each for each in found if each["ph"] == "X"}
+    assert spans.keys() == {"a", "b", "c"}
+    assert spans["a"]["dur"] >= 90_000
+    assert spans["b"]["ts"] >= spans["a"]["ts"] + spans["a"]["dur"]
+    assert spans["b"]["args"]["reason"] == "exit"
+    arrows = [(each["ph"], each["id"]) for each in found if each["ph"] in "sf"]
+    assert arrows == [("s", 1), ("f", 1)]
+    assert {each["name"] for each in found if each["ph"] == "C"} >= {"running"}
+    assert [each["args"]["running"] for each in found if each["name"] == "running"][-1] == 0
+    written = line("trace", "-o", "trace.json", "--json").json
+    assert written["bytes"] == (line.directory / "trace.json").stat().st_size
+    make_modules(line.directory / "tree", 3)
+    line("run", "tree", "--pipeline", "parse")
+    units = [each for each in json.loads(line("trace").stdout)["traceEvents"] if each["ph"] == "X"]
+    assert sum(each["args"]["items"] for each in units) == 3
+
+
+def test_somebody_is_notified_of_what_he_wants_to_know(line: CommandLine) -> None:
+    top = '[notify]\ncommand = "cat >>told"\nevents = ["BATCH_TASK_FAILED", "BATCH_PARTIAL"]\n'
+    make_list(line, {"a": 'run = "true"', "b": 'run = "false"'}, top)
+    line("work", "run", status=3)
+    found = [json.loads(each) for each in (line.directory / "told").read_text().splitlines()]
+    assert names(found) == ["TASK_FAILED b", "PARTIAL"]
+    assert found == [event for event in told(line) if event["event"] in ("BATCH_TASK_FAILED", "BATCH_PARTIAL")]
+
+
+def test_notifying_in_vain_does_no_harm(line: CommandLine) -> None:
+    for command, told_so in (
+        ('["no-such-program"]', "nobody is notified: No such file or directory"),
+        ('"exit 3"', "notify ended with status 3"),
+        ('"sleep 60"', "notify took longer than 0.2 s, and was killed"),
+    ):
+        wanted = "events = ['BATCH_TASK_STARTED', 'BATCH_COMPLETED']"
+        top = f"[notify]\ncommand = {command}\n{wanted}\ntimeout_seconds = 0.2\n"
+        make_list(line, {"a": 'run = "true"', "b": 'run = "true"'}, top)
+        assert told_so in line("work", "run").notes
+        assert status(line)["counts"] == {"DONE": 2}

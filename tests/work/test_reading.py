@@ -36,6 +36,10 @@ env = { CI = "1", TOKEN = "$TOKEN" }
 [pools]
 browser = 2
 
+[notify]
+command = ["cat"]
+events = ["BATCH_FAILED"]
+
 [defaults]
 timeout_seconds = 1800
 env = { LANG = "C" }

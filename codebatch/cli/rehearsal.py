@@ -1,0 +1,43 @@
+"""What a work list would do, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codebatch.cli.eta import eta_text
+from codebatch.cli.options import Answering
+from codebatch.cli.tables import table
+from codebatch.cli.work_status import tasks_at_once
+from codebatch.model.quantities import count_of, human_seconds
+from codebatch.work.rehearsing import Rehearsal
+
+
+def answer_rehearsal(answering: Answering, found: Rehearsal) -> None:
+    """Say what would start when."""
+    for note in found.notes:
+        answering.note(note)
+    answering.print(found, _lines(found), name="work-dry-run")
+    answering.note("nothing was run")
+
+
+def _lines(found: Rehearsal) -> Iterator[str]:
+    yield f"{tasks_at_once(found.strategy, found.max_parallel, len(found.tasks))}, of {found.source}"
+    rows = (
+        (
+            human_seconds(each.start_seconds) if found.makespan_seconds is not None else str(place),
+            each.slot,
+            each.task,
+            "-" if each.seconds is None else human_seconds(each.seconds),
+            ", ".join((*each.needs, *each.after)) or "-",
+        )
+        for place, each in enumerate(found.tasks, 1)
+    )
+    yield from table(
+        rows, ("start" if found.makespan_seconds is not None else "place", "slot", "task", "takes", "behind")
+    )
+    if found.makespan_seconds is None:
+        yield "Nobody knows how long it takes: none of it ran here before"
+        return
+    more = f"; of {count_of(found.unknown, 'task')} nobody knows how long they take" if found.unknown else ""
+    left = eta_text(found.range_seconds).removesuffix(" left")
+    yield f"All done after {human_seconds(found.makespan_seconds)}, likely within {left}{more}"

@@ -1,0 +1,53 @@
+"""`trace`: what of a batch ran when, for viewers of traces."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import msgspec
+
+from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.reading import explain_option
+from codebatch.cli.targets import STANDARD_OUTPUT, refuse_in_store, target_of
+from codebatch.errors import InvalidInput
+from codebatch.model.quantities import human_bytes
+from codebatch.system.files import RealFiles
+from codebatch.work.tracing import trace_of
+
+
+class TraceWritten(msgspec.Struct, frozen=True, kw_only=True):
+    """`trace`: the file that was written, where, and how long it is."""
+
+    batch_id: str
+    path: str
+    bytes: int
+
+
+@click.command()
+@batch_option
+@click.option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, help="Where to. Default: standard output.")
+@explain_option
+@answering
+def trace(answering: Answering, batch_reference: str | None, output: str) -> None:
+    """What of a batch ran when, in Chrome's format: open it with https://ui.perfetto.dev, or chrome://tracing.
+
+    Of commands a track is a slot, arrows are needs; of an analysis it is a worker with its units.
+    """
+    if output == STANDARD_OUTPUT:
+        if answering.as_json:
+            raise InvalidInput(
+                "--json tells where a trace was written, and standard output is taken by it: name -o FILE"
+            )
+        data = trace_of(*answering.batch(batch_reference, "any"))
+        answering.display.make_way()
+        sys.stdout.buffer.write(data + b"\n")
+        sys.stdout.flush()
+        return
+    target = target_of(output, "codebatch trace -o FILE")
+    store, batch = answering.batch(batch_reference, "any")
+    refuse_in_store(target, store.root)
+    data = trace_of(store, batch)
+    RealFiles().write_atomic(target, data)
+    written = TraceWritten(batch_id=batch.id, path=output, bytes=len(data))
+    answering.print(written, [f"{output}: {human_bytes(len(data))}; open it with https://ui.perfetto.dev"])

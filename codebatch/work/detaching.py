@@ -1,0 +1,68 @@
+"""Running commands in the background: made here, conducted by a process of its own that no terminal takes along."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from codebatch.application.stores import StorePlace
+from codebatch.errors import BatchIncomplete
+from codebatch.store.batches import Batch
+from codebatch.store.holders import LeaseReader
+from codebatch.store.store import Store
+from codebatch.work.listening import WorkListener
+from codebatch.work.running import make_batch
+from codebatch.work.settings import WorkOptions
+from codebatch.work.standing import WorkBatch, look_at
+
+_LOOK_SECONDS = 0.02
+_TAKEN_UP_SECONDS_MAX = 60.0
+
+# Python looks for modules in the current directory first, which is somebody else's.
+_MAIN = "import sys; sys.path[:1] = sys.path[:1] if sys.path[0] else []; from codebatch.__main__ import main; main()"
+
+
+def run_detached(
+    paths: tuple[Path, ...],
+    options: WorkOptions,
+    place: StorePlace,
+    *,
+    is_beside: bool = False,
+    is_trusted: bool = False,
+    listener: WorkListener,
+) -> WorkBatch:
+    """Make a batch of the commands that files define, and have it conducted; on return somebody does, or did.
+
+    Raises as `run_files` does; BatchIncomplete where nobody takes it up.
+    """
+    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as made:
+        _have_conducted(made.store, made.batch, is_trusted=is_trusted)
+        return look_at(made.store, made.batch)
+
+
+def _have_conducted(store: Store, batch: Batch, *, is_trusted: bool) -> None:
+    words = ["resume", "--batch", batch.id, "--store", str(store.root), "--quiet", "--output", "none"]
+    reader = LeaseReader(batch.files, batch.root)
+    with tempfile.TemporaryFile() as told:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _MAIN, *words, *(["--trust"] if is_trusted else [])],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=told,
+            start_new_session=True,
+        )
+        deadline = time.monotonic() + _TAKEN_UP_SECONDS_MAX
+        while reader.leader()[0] == 0:
+            if process.poll() is not None or time.monotonic() > deadline:
+                told.seek(0)
+                said = told.read().decode("utf-8", "replace").strip().splitlines()
+                why = next((line for line in said if line.startswith("error: ")), "error: it says nothing")
+                raise BatchIncomplete(
+                    f"nobody conducts batch {batch.id}: {why.removeprefix('error: ')}",
+                    hint=f"go on with: codebatch resume --batch {batch.id}",
+                )
+            time.sleep(_LOOK_SECONDS)
+        process.returncode = 0  # It outlives us, and nobody here waits for it.
