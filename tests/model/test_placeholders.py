@@ -6,6 +6,7 @@ Real shells judge: whatever script is accepted, what it prints is the value.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -35,7 +36,7 @@ TEXTS = st.text(
 
 
 def _printed(script: str, value: str, shell: str = "sh") -> subprocess.CompletedProcess[bytes]:
-    values = dict.fromkeys(NAMES, value)
+    values = dict.fromkeys((*NAMES, "value", "value.os", "line"), value)
     with tempfile.TemporaryDirectory() as directory:
         done = subprocess.run(
             [shell, "-c", shell_script(script)],
@@ -52,12 +53,18 @@ def _printed(script: str, value: str, shell: str = "sh") -> subprocess.Completed
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
-@given(TEXTS, st.sampled_from(["{text}", "{{id}}{text}", "-{text}.json", "$(printf %s {text}; echo .)"]))
+@given(
+    TEXTS,
+    st.sampled_from(["{text}", "{value.os}", "{line}", "{{id}}{text}", "-{text}.json", "$(printf %s {text}; echo .)"]),
+)
 @example("--help", "{text}")
 @example("'; touch pwned; '", "{text}")
 def test_a_value_comes_out_of_a_shell_as_it_went_in(value: str, word: str) -> None:
     done = _printed(f'x={word}; printf %s "$x"', value)
-    expected = word.replace("$(printf %s {text}; echo .)", "{text}.").replace("{text}", value).replace("{{id}}", "{id}")
+    expected = re.sub(
+        r"\{(?:text|value\.os|line)\}", lambda _: value, word.replace("$(printf %s {text}; echo .)", "{text}.")
+    )
+    expected = expected.replace("{{id}}", "{id}", 1) if "{{id}}" in word else expected
     assert (done.stdout.decode(), done.stderr, done.returncode) == (expected, b"", 0)
 
 
@@ -137,6 +144,16 @@ def test_arguments_of_a_list() -> None:
     assert expand_arguments(run, values) == [
         "x", "a", "{id} $(x)-", "{id}", "{fiel}", "{}", "{print $1}", "${id}", "/t",
     ]  # fmt: skip
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(st.lists(TEXTS, min_size=1, max_size=3))
+def test_files_come_out_of_a_shell_each_as_one(files: list[str]) -> None:
+    script = shell_script("printf '%s\\0' {files}")
+    done = subprocess.run(["sh", "-c", script, "sh", *files], check=True, capture_output=True)
+    assert done.stdout.decode().split("\0")[:-1] == files
+    assert expand_arguments(["a", "{files}", "b"], {}, files) == ["a", *files, "b"]
 
 
 @given(TEXTS)

@@ -1,0 +1,34 @@
+"""Lists of tasks as people have them: a directory of markdown, read and checked; nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.measuring import alternate
+from bench.rows import Row, Target, figure_row
+from bench.setting import Setting
+
+_FILES = 1_000
+_SOURCE = "conductor design, numbers of lists"
+_READ_SECONDS = Target(limit=1.0, source=_SOURCE)
+_WORDS = "Some more words about what is to be done there, and how it is seen that it is. " * 8
+
+
+def markdown(setting: Setting) -> Iterator[Row]:
+    """`work analyze` of a thousand files, each of which needs two: as they are written, and by what they say, too."""
+    directory = setting.scratch / "tasks"
+    directory.mkdir(exist_ok=True)
+    for n in range(_FILES):
+        needs = sorted({f"{n // 2:04}-task", f"{n // 3:04}-task"} - {f"{n:04}-task"})
+        text = f"---\nneeds: {needs}\npriority: high\ntags: [a, b]\n---\n# Title of {n}\n\nAdd src/f{n}.py. {_WORDS}\n"
+        (directory / f"{n:04}-task.md").write_text(text, encoding="utf-8")
+    words = ["work", "analyze", "-f", str(directory), "--command", "true", "--quiet"]
+    sides = [
+        setting.codebatch("read and checked", *words),
+        setting.codebatch("read, checked and inferred", *words, "--strategy", "auto"),
+    ]
+    targets = (_READ_SECONDS, None)
+    for side, usages, target in zip(sides, alternate(sides, setting.runs_of_short), targets, strict=True):
+        corpus = f"{_FILES:,} markdown files"
+        cpu = [usage.cpu_s for usage in usages]
+        yield figure_row("lists", f"CPU, whole process: {side.name}", corpus, cpu, "s", target=target)
