@@ -63,14 +63,38 @@ def choose_base(
 
 
 def _has_been_elsewhere(store: Store, head: Batch, repository: Repository) -> bool:
-    """Whether the store has a batch of this repository's in another place: a cache of CI is restored anywhere."""
-    return any(
-        each.about.paths == head.about.paths
-        and each.about.snapshot_id != head.about.snapshot_id
-        and repository.find(each.about.commit) is not None
+    """Whether the store has a batch of this repository's in another place: a cache of CI is restored anywhere.
+
+    It is by its commit. A shallow clone has few of them: there it is by the paths of its files too.
+    """
+    others = [
+        each
         for each in iter_batches(store)
         if is_commit(each.about.commit)
-    )
+        and each.about.paths == head.about.paths
+        and each.about.snapshot_id != head.about.snapshot_id
+    ]
+    if any(repository.find(each.about.commit) is not None for each in others):
+        return True
+    if not others or not _is_shallow(repository):
+        return False
+    latest = {each.about.sources: each for each in reversed(others)}
+    paths = _paths_of(store, head)
+    return any(2 * len(paths & theirs) > len(theirs) for theirs in (_paths_of(store, each) for each in latest.values()))
+
+
+def _is_shallow(repository: Repository) -> bool:
+    try:
+        return repository.is_shallow
+    except GitError:
+        return False
+
+
+def _paths_of(store: Store, batch: Batch) -> set[bytes]:
+    try:
+        return {entry.path for entry in snapshot_of(store, batch).entries}
+    except (StoreCorrupt, UnknownId):
+        return set()
 
 
 def _has_submodules_of(store: Store, batch: Batch, head: Batch) -> bool:

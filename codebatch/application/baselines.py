@@ -47,7 +47,7 @@ class HeldFindings(NamedTuple):
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a baseline: how many findings it has now, and how many went, moved, and came; `left_out` are new
-    ones that were not accepted, `not_comparable` stay, for their files cannot be looked at as they were.
+    ones that were not accepted, `not_comparable` stay, for they are not looked for as they were.
     """
 
     findings: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -37,7 +38,7 @@ def beginning_of(head: Batch, repository: Repository, environment: Mapping[str, 
     name = f"origin/{branch}" if branch else _DEFAULT_BRANCH
     other = repository.find(f"refs/remotes/{name}")
     if other is None and branch:
-        raise GitError(f"there is no {name} in this clone; fetch it: {_fetch(repository)}")
+        raise GitError(f"there is no {name} in this clone; fetch it: {_fetch(repository, branch)}")
     if other is not None:
         try:
             base = repository.merge_base(other, commit)
@@ -55,7 +56,9 @@ def beginning_of(head: Batch, repository: Repository, environment: Mapping[str, 
     return Beginning(parents[0], f"the commit before HEAD, for {why}")
 
 
-def _fetch(repository: Repository) -> str:
+def _fetch(repository: Repository, branch: str = "") -> str:
+    """What to type. A clone of one branch fetches no other one unless it is named."""
+    named = shlex.join([f"{branch}:refs/remotes/origin/{branch}"]) if branch else ""
     if repository.is_shallow:
-        return "git fetch --unshallow origin, or with actions/checkout `fetch-depth: 0`"
-    return "git fetch origin"
+        return f"{f'git fetch --unshallow origin {named}'.rstrip()}, or with actions/checkout `fetch-depth: 0`"
+    return f"git fetch origin {named}".rstrip()

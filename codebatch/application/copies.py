@@ -159,6 +159,7 @@ class MostLines:
         self._number = number
         self._is_asked = is_asked
         self._stands_apart = stands_apart
+        self._seen: dict[tuple[str | UnsetType, str | UnsetType], tuple[bool, bool]] = {}
         self._asked: set[str] = set()
         self._plain: set[str] = set()
         self._most_lines: list[int] = []
@@ -181,10 +182,15 @@ class MostLines:
         return sorted(blocks, key=lambda block: (-block.lines, -block.copies, *_first_place(block)))[: self._number]
 
     def _look_at(self, each: Duplicate) -> None:
-        for path in (each.path_bytes, each.other_path_bytes):
-            if self._is_asked(path):
+        for fields in ((each.path, each.path_b64), (each.other_path, each.other_path_b64)):
+            seen = self._seen.get(fields)
+            if seen is None:
+                path = path_from_fields(*fields)
+                seen = self._seen[fields] = self._is_asked(path), not self._stands_apart(path)
+            is_asked, is_plain = seen
+            if is_asked:
                 self._asked.add(each.group)
-            if not self._stands_apart(path):
+            if is_plain:
                 self._plain.add(each.group)
         if each.group in self._asked and each.group in self._plain:
             self.found.add(each.group)

@@ -22,15 +22,17 @@ from codebatch.index.read import open_index
 from codebatch.model.digest import Digest
 from codebatch.model.quantities import count_of
 from codebatch.store import layout
-from codebatch.store.batches import Batch, BatchId, batch_ids, open_batch, snapshot_of
+from codebatch.store.batches import Batch, BatchId, batch_ids, is_work, open_batch, snapshot_of
 from codebatch.store.collection import objects_of_records
 from codebatch.store.object_survey import may_lack_objects, survey_objects
 from codebatch.store.outputs import current_outputs
+from codebatch.store.requests import Requests
 from codebatch.store.shard_files import DAMAGE_HINT
 from codebatch.store.shard_survey import Choose, Fault, ShardName, shard_names, survey
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
 from codebatch.store.untrusted import load_untrusted
+from codebatch.store.work import commands_of, read_work
 
 
 class Damage(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,6 +193,11 @@ class _Look:
             if self._store.files.stat(self._store.root / layout.SNAPSHOTS / batch.about.snapshot_id) is None:
                 with self._noting(root):
                     snapshot_of(self._store, batch)
+            with self._noting(root):
+                Requests(self._store.files, root).read()
+            if is_work(batch):
+                with self._noting(root):
+                    commands_of(self._store, batch, read_work(batch))
             names += shard_names(batch)
         return names
 

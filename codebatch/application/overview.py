@@ -108,6 +108,9 @@ def _rank(question: Question, about: JsonRecord | None, numbers: dict[str, int])
     else:
         of_files = kept.of(_COGNITIVE) or {}
         above = [path for path, value in of_files.items() if value > numbers[_COGNITIVE]]
+    if len(above) > _LOOKED_UP_MAX and kept is not None:
+        of_kept = kept.languages
+        return 1 + sum(of_kept.get(path) == about["lang"] for path in above)
     if len(above) > _LOOKED_UP_MAX:
         return 1 + sum(records.languages.get(path_key({**path_row(path)})) == about["lang"] for path in above)
     of = records.find_items(above).values()

@@ -84,7 +84,7 @@ def baseline_update(answering: Answering, file: Path, batch_reference: str | Non
         answering, answer, document, [f"{_shown(file)}: {count_of(update.findings, 'finding')}, {changes}"]
     )
     if update.not_comparable:
-        answering.note(f"{update.not_comparable:,} stay in it, for their files are not looked at as they were")
+        answering.note(f"{update.not_comparable:,} stay in it, for they are not looked for as they were")
     if update.left_out:
         answering.note(f"{update.left_out:,} new are not in it; add them with --accept-new")
     return status

@@ -171,7 +171,7 @@ def _counted(checked: Checked) -> Iterator[str]:
     else:
         new, known, gone = (checked.counts[state] for state in _OF_BASELINE)
         unknown = checked.counts.get("not_comparable", 0)
-        beside = f", {unknown:,} not comparable: their files are not looked at as they were" if unknown else ""
+        beside = f", {unknown:,} not comparable: not looked for as they were" if unknown else ""
         yield f"{new:,} new, {known:,} of the baseline, {gone:,} of it gone{beside}"
     if checked.not_of_change:
         yield f"{checked.not_of_change:,} of these on lines that this change did not touch: not of this change"

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.reading import explain_option
 from codebatch.cli.targets import STANDARD_OUTPUT, refuse_in_store, target_of
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import human_bytes
@@ -26,6 +27,7 @@ class TraceWritten(msgspec.Struct, frozen=True, kw_only=True):
 @click.command()
 @batch_option
 @click.option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, help="Where to. Default: standard output.")
+@explain_option
 @answering
 def trace(answering: Answering, batch_reference: str | None, output: str) -> None:
     """What of a batch ran when, in Chrome's format: open it with https://ui.perfetto.dev, or chrome://tracing.

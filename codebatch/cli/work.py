@@ -34,6 +34,7 @@ from codebatch.work.rehearsing import rehearse
 from codebatch.work.running import WorkRan
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, look_at, resolve_live
+from codebatch.work.tables import SECONDS_MAX
 from codebatch.work.trusting import CommandsForeign
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -212,9 +213,17 @@ def work_answer(answering: Answering, task: str, text: str, batch_reference: str
         answering.note(f"go on with: codebatch resume --batch {found.batch.id}")
 
 
+def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
+    if seconds is not None and not seconds <= SECONDS_MAX:  # Nor is it so of what is no number.
+        raise InvalidInput(f"--grace is {seconds}, and must be from 0 to {SECONDS_MAX:,}")
+    return seconds
+
+
 @click.command()
 @live_batch_option
-@click.option("--grace", type=click.FloatRange(min=0), metavar="SECONDS", help="Until what runs is killed.")
+@click.option(
+    "--grace", type=click.FloatRange(min=0), callback=_finite, metavar="SECONDS", help="Until what runs is killed."
+)
 @click.option("--force", "is_forced", is_flag=True, help="Kill whoever is at work on it here, first.")
 @click.option("--no-wait", is_flag=True, help="Ask for it, and do not wait until nothing runs.")
 @trust_option
@@ -292,7 +301,8 @@ def answer_ran(answering: Answering, ran: WorkRan, name: str | None = None) -> i
     """Say how it went; returns the exit status."""
     answer_work(answering, ran, [end_line(ran, ran.seconds)], name=name)
     if ran.signal_status:
-        answering.note(f"stopped; go on with: codebatch resume --batch {ran.batch.id}")
+        if ran.standing.state is not BatchState.COMPLETED:
+            answering.note(f"stopped; go on with: codebatch resume --batch {ran.batch.id}")
         return ran.signal_status
     if ran.shortfall is not None:
         raise ran.shortfall

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -56,17 +56,21 @@ def pair_told(trees: Trees, old: Iterable[Told], new: Iterable[Told]) -> Paired:
     which the other batch is without, might take the pair of what the other did.
     """
     left = {"old": [*old], "new": [*new]}
-    tasks: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for told in chain(*left.values()):
-        tasks[told.code].add(told.task)
     pairs: list[ToldPair] = []
-    for task in sorted(set().union(*(each for each in tasks.values() if len(each) > 1))):
+    for task in _tasks_alike(chain(*left.values())):
         of_it = [[told for told in of_side if told.task == task] for of_side in left.values()]
         pairs += _Pairing(trees, *of_it).paired().pairs
         taken = {told for pair in pairs for told in (pair.old, pair.new)}
         left = {side: [told for told in of_side if told not in taken] for side, of_side in left.items()}
     last = _Pairing(trees, *left.values()).paired()
     return last._replace(pairs=[*pairs, *last.pairs])
+
+
+def _tasks_alike(every: Iterable[Told]) -> list[str]:
+    """The tasks that tell what another one tells too, by tool and code."""
+    found = {(told.about.tool, told.about.code, told.task) for told in every}
+    tasks = Counter((tool, code) for tool, code, _ in found)
+    return sorted({task for tool, code, task in found if tasks[tool, code] > 1})
 
 
 class _Findings(NamedTuple):

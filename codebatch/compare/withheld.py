@@ -37,7 +37,8 @@ class Withheld:
         if not found or (path == its_other and is_same):
             return
         content = self._trees.content(other, its_other)
-        may_be_noted = content is not None and has_notes_of_others(content)
+        is_for_ruff = any(told.about.tool == "ruff" for told in found)
+        may_be_noted = content is not None and is_for_ruff and has_notes_of_others(content)
         places = {told: place for told, place in found.items() if place.line and (place.is_same or may_be_noted)}
         if content is not None and places:
             self._places[path, its_other] = places

@@ -12,14 +12,16 @@ from typing import TypeVar, cast
 import msgspec
 
 from codebatch.model.digest import Digest
+from codebatch.model.entry import path_row
 from codebatch.model.record import CLASSES_APART
 from codebatch.query.apart import Apart
+from codebatch.query.fields import path_key
 from codebatch.query.records import BatchRecords
 from codebatch.store import layout
 from codebatch.store.kept import read_kept, write_kept
 
 _METRICS = ("dependents", "cognitive", "max_cognitive", "max_complexity")
-_MAGIC = b"cbnumb\0\1"
+_MAGIC = b"cbnumb\0\2"
 
 T = TypeVar("T")
 
@@ -28,13 +30,14 @@ class FileNumbers(msgspec.Struct, frozen=True, array_like=True):
     """What is kept of the files of a batch, each part packed: few questions need all of them.
 
     `made_of`: of which merged results, and by which classes files stand apart. `metrics` have a value for each of
-    `paths`, 0 where there is none.
+    `paths`, 0 where there is none; `languages` are theirs.
     """
 
     made_of: tuple[str, list[str]]
     packed_apart: msgspec.Raw
     packed_in_part: msgspec.Raw
     packed_paths: msgspec.Raw
+    packed_languages: msgspec.Raw
     packed_metrics: dict[str, msgspec.Raw]
 
     @property
@@ -46,6 +49,12 @@ class FileNumbers(msgspec.Struct, frozen=True, array_like=True):
     def in_part(self) -> set[bytes]:
         """The files that were parsed in part, or have syntax errors."""
         return _unpack(self.packed_in_part, set[bytes])
+
+    @property
+    def languages(self) -> Mapping[bytes, str]:
+        """The language of each file that has any of the metrics, by path."""
+        languages = _unpack(self.packed_languages, list[str])
+        return dict(zip(_unpack(self.packed_paths, list[bytes]), languages, strict=True))
 
     def of(self, metric: str) -> Mapping[bytes, int] | None:
         """A metric of the files of which it is not 0; None where the batch lacks the task that gives it."""
@@ -81,12 +90,14 @@ def keep_numbers(records: BatchRecords) -> FileNumbers | None:
     classes = read_file_classes(records)
     found = numbers_of_files(records, _METRICS)
     paths = sorted(set().union(*found.values()))
+    languages = records.languages
     digest = outputs.manifest.result_digest
     made = FileNumbers(
         _made_of(digest),
         _pack(classes.apart),
         _pack(sorted(classes.in_part)),
         _pack(paths),
+        _pack([languages.get(path_key({**path_row(path)}), "") for path in paths]),
         {metric: _pack([values.get(path, 0) for path in paths]) for metric, values in found.items()},
     )
     write_kept(records.store, layout.numbers_cache_name(digest), _MAGIC, msgspec.msgpack.encode(made))

@@ -374,7 +374,10 @@ def _unreadable(store: Store, kind: BatchKind) -> NoReturn:
         open_batch(store, batch_id)
     if kind == "work":
         raise UnknownId("there is no batch of commands in this store yet", hint="make one with: codebatch work run")
-    raise UnknownId("there is no batch in this store yet", hint="make one with: codebatch run PATH")
+    hint = "make one with: codebatch run PATH"
+    if kind == "any":
+        hint = f"{hint}; or of commands, with: codebatch work run"
+    raise UnknownId("there is no batch in this store yet", hint=hint)
 
 
 def given_names(store: Store) -> dict[str, BatchId]:

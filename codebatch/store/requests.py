@@ -57,7 +57,10 @@ class Requests:
         try:
             return decode_request(read_document_bytes(self._files, path), n)
         except (FileNotFoundError, DocumentError) as error:
-            hint = "nothing more is started, for nobody can tell what was asked; what runs goes on"
+            hint = (
+                "nothing more is started, for nobody can tell what was asked; what runs goes on. What it and those "
+                "behind it asked is forgotten once they are removed"
+            )
             raise CorruptFile(str(path), str(error), hint=hint) from error
 
 

@@ -102,10 +102,10 @@ class TableChecker:
             self._problems.add(f"{place} sets {key} to what holds a NUL")
         elif key == "env" and isinstance(value, dict):
             self.check_environment(place, value)
-        elif key == "cwd" and isinstance(value, str):
+        elif key in ("cwd", "stdin") and isinstance(value, str):
             if value.startswith("/") or ".." in value.split("/") or not value:
                 hint = "set `root`, which may be anywhere"
-                self._problems.add(f"{place} sets cwd to {value!r}, which is not below the root", hint)
+                self._problems.add(f"{place} sets {key} to {value!r}, which is not below the root", hint)
         elif key == "run" and isinstance(value, str | list):
             if not value or not value[0].strip():
                 self._problems.add(f"{place} has an empty run", 'for example: run = "make test"')

@@ -143,6 +143,7 @@ class Watch:
                 running=tuple(
                     CommandRunning(id=self._ids[item], seconds=(now - began) / 1e9, log=self._log(item))
                     for item, began in self._began.items()
+                    if self._conductor.attempt(item)[0] > self._told.get(item, 0)
                 ),
                 eta=eta,
             )

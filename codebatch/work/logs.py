@@ -96,11 +96,21 @@ class LogReader:
         self._path = path
         self._place = 0
 
-    def read(self, *, is_over: bool = False) -> list[str]:
-        """The lines that came since; a last one without its end once it `is_over`."""
+    def read(self, *, is_over: bool = False) -> Iterator[str]:
+        """The lines that came since, of a piece at most; once it `is_over` all, a last one without its end too.
+
+        A line that is longer than a piece comes in several.
+        """
+        while data := self._next_piece(is_over=is_over):
+            self._place += len(data)
+            yield from data.decode("utf-8", "replace").removesuffix("\n").split("\n")
+            if not is_over:
+                return
+
+    def _next_piece(self, *, is_over: bool) -> bytes:
         end = self._files.size(self._path) or 0
-        data = self._files.read_range(self._path, self._place, min(PIECE_BYTES, end - self._place)) if end else b""
-        if not is_over:
-            data = data[: data.rfind(b"\n") + 1]
-        self._place += len(data)
-        return data.decode("utf-8", "replace").splitlines()
+        length = min(PIECE_BYTES, end - self._place)
+        data = self._files.read_range(self._path, self._place, length) if length > 0 else b""
+        if (is_over and self._place + len(data) >= end) or (len(data) == PIECE_BYTES and b"\n" not in data):
+            return data
+        return data[: data.rfind(b"\n") + 1]

@@ -27,7 +27,7 @@ from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import read_work_files
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, iter_work, look_at
-from codebatch.work.trusting import check_place, check_trusted
+from codebatch.work.trusting import check_file_system, check_place, check_trusted
 
 _OPENED = (CommandState.FAILED, CommandState.CANCELLED)
 
@@ -88,6 +88,7 @@ def make_batch(
     listed = read_work_files(paths, overrides=options, former=functools.partial(former_states, place, options.of))
     for text in listed.notes:
         listener.note(text)
+    check_file_system(place.root() or Path.cwd())
     store = place.open_or_make(listener.note)
     check_place(store, is_trusted=is_trusted)
     with store.writing() as lock, contextlib.ExitStack() as making:

@@ -17,7 +17,7 @@ from codebatch.system.host import usable_cores
 from codebatch.work.checking import Place, TableChecker, sound_part
 from codebatch.work.files import WorkFile
 from codebatch.work.problems import Problems
-from codebatch.work.tables import SettingsTable
+from codebatch.work.tables import NUMBER_MAX, SettingsTable
 
 PARALLEL_MAX = 8
 """Commands at once where nobody says how many."""
@@ -56,8 +56,8 @@ class WorkOptions:
         """Raises InvalidInput."""
         for name in ("max_parallel", "failures_max"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InvalidInput(f"{name} is {value}, and must be at least 1")
+            if value is not None and not 1 <= value <= NUMBER_MAX:
+                raise InvalidInput(f"{name} is {value}, and must be from 1 to {NUMBER_MAX:,}")
         if self.only and not (self.tasks or self.tags):
             raise InvalidInput("no task is named of which there are to be no others", hint="name the tasks")
         if self.of is not None and not self.is_of_former:

@@ -47,10 +47,16 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ended_ns(self) -> int | None:
-        """When the last of what was done in it was on disk, None where it is not over or nothing was done."""
-        found = self.batch.files.stat(self.batch.root / layout.OUTCOMES)
-        is_begun = any(command.round for command in self.standing.commands)
-        return found.st_mtime_ns if found is not None and is_begun and self.standing.state.is_final else None
+        """When the last of what was done in it was on disk, None where it is not over or nothing was done.
+
+        Of one that is cancelled, be it with nothing at work in it, not before it was.
+        """
+        state = self.standing.state
+        if not state.is_final or not any(command.round for command in self.standing.commands):
+            return None
+        names = (layout.OUTCOMES, *([layout.REQUESTS] if state is BatchState.CANCELLED else []))
+        found = [self.batch.files.stat(self.batch.root / name) for name in names]
+        return max((each.st_mtime_ns for each in found if each is not None), default=None)
 
     @property
     def eta(self) -> Eta | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from itertools import islice
+from pathlib import Path
 
 from codebatch.errors import StoreForeign, UnfitFileSystem
 from codebatch.store.batches import Batch
@@ -41,10 +42,7 @@ def check_trusted(store: Store, batch: Batch) -> None:
 
 
 def check_place(store: Store, *, is_trusted: bool) -> None:
-    """Raise StoreForeign where no work batch is to be made in a store, UnfitFileSystem where none can be.
-
-    Which of several hosts' processes live is not known on a file system that they share, nor that a start is on disk.
-    """
+    """Raise StoreForeign where no work batch is to be made in a store, UnfitFileSystem where none can be."""
     if not is_trusted:
         try:
             check_made_here(store)
@@ -53,9 +51,17 @@ def check_place(store: Store, *, is_trusted: bool) -> None:
                 f"no command is run from this store: {error.message}",
                 hint="name another one with --store; or, where you know who writes to it, pass --trust",
             ) from error
-    kind = far_kind(store.root)
+    check_file_system(store.root)
+
+
+def check_file_system(path: Path) -> None:
+    """Raise UnfitFileSystem where a store at a path, which need not be there, is none for commands.
+
+    Which of several hosts' processes live is not known on a file system that they share, nor that a start is on disk.
+    """
+    kind = far_kind(path)
     if kind is not None:
-        raise UnfitFileSystem(str(store.root), "say who lives and what is on disk", f"it is {kind}")
+        raise UnfitFileSystem(str(path), "say who lives and what is on disk", f"it is {kind}")
 
 
 def _typed(store: Store, batch: Batch, command: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -334,3 +335,28 @@ def test_store_that_was_made_over_another_clone_lets_nothing_pass(project: Proje
     project.commit({"b.py": _SYNTAX_ERROR})
     project.run()
     assert _new(project.check()) == [("b.py", "syntax-error")]
+
+
+def test_store_of_another_clone_lets_nothing_pass_in_a_shallow_one(project: Project, tmp_path: Path) -> None:
+    """None of the commits that it has batches of is here: the paths of their files tell what they are of."""
+    project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{project.tree}", "shallow")
+    full, project.tree = project.tree, tmp_path / "shallow"
+    project.run()
+    checked = project.check(environment={"GITHUB_BASE_REF": "main"})
+    assert isinstance(checked.base, NoBase)
+    assert not checked.base.is_first
+    (fetch,) = re.findall(r"fetch it: git (.*), or with", checked.base.why)
+    git(project.tree, *fetch.split())
+    assert _new(project.check(environment={"GITHUB_BASE_REF": "main"})) == [("b.py", "syntax-error")]
+    project.tree, project.store = full, tmp_path / "other-store"
+    make_repository(tmp_path / "z", [(NOW, {b"a.py": b"", b"x.py": b"", b"y.py": b""})])
+    git(tmp_path / "z", "reset", "-q", "--hard")
+    run(tmp_path / "z", project.store)
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{full}", "first")
+    project.tree = tmp_path / "first"
+    project.run()
+    checked = project.check()
+    assert isinstance(checked.base, NoBase)
+    assert checked.base.is_first, "of another project there is one path in common"

@@ -198,6 +198,52 @@ def test_what_is_killed_with_all_that_conducts_it_is_begun_again_after_its_rest_
     assert count(line, "one.ended") == 1  # The first one was ended before.
 
 
+def test_all_that_tasks_print_is_shown_once(line: CommandLine) -> None:
+    long = "yes x | head -n 2500000 | tr -d '\\n'"
+    tasks = {
+        "fast": 'run = "seq 200000"',
+        "slow": 'run = "echo one; sleep 0.3; echo two"',
+        "long": f"run = {json.dumps(long + '; echo; printf last')}",
+    }
+    make_list(line, tasks, "max_parallel = 3")
+    shown = line("work", "run", "--output", "all").notes.splitlines()
+    assert [each for each in shown if each.startswith("[fast]")] == [f"[fast] {n}" for n in range(1, 200_001)]
+    assert [each for each in shown if each.startswith("[slow]")] == ["[slow] one", "[slow] two"]
+    of_long = [each.removeprefix("[long] ") for each in shown if each.startswith("[long]")]
+    assert "".join(of_long[:-1]) == "x" * 2_500_000
+    assert of_long[-1] == "last"
+
+
+def test_a_batch_that_is_cancelled_with_nobody_at_work_ends_then(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "true"', "two": ""})
+    process = start(line, began=("two",))
+    kill_workers(line)
+    process.communicate()
+    outcomes = next((line.directory / ".codebatch" / "batches").glob("*/outcomes"))
+    os.utime(outcomes, (0, 0))
+    assert line("cancel", "--batch", "latest", "--json").json["ended_at"] > status(line)["started_at"]
+
+
+def test_a_request_that_cannot_be_read_is_damage(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "true"'})
+    line("work", "run")
+    (batch,) = (line.directory / ".codebatch" / "batches").iterdir()
+    (batch / "requests").mkdir(exist_ok=True)
+    write(batch / "requests" / "000001.json", "{")
+    assert line("status", "--json", status=4).error["code"] == "store_corrupt"
+    assert "000001.json" in line("diagnose", status=4, has_answer=True).text
+    (batch / "requests" / "000001.json").unlink()
+    assert status(line)["status"] == "COMPLETED"
+
+
+@pytest.mark.parametrize(
+    "words", [("work", "run", "-j", "9" * 20), ("cancel", "--grace", "nan"), ("cancel", "--grace", "1e30")]
+)
+def test_limits_hold_on_the_command_line(line: CommandLine, words: tuple[str, ...]) -> None:
+    make_list(line, {"one": 'run = "true"'})
+    assert "must be from" in line(*words, status=2).notes
+
+
 def test_what_was_interrupted_and_cancelled_is_begun_again_once(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))

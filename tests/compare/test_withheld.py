@@ -16,6 +16,10 @@ from codebatch.application.comparing import Comparison, compare
 from codebatch.compare.differences import Difference
 from codebatch.compare.states import State
 from codebatch.model.record import Diagnostic
+from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.rule import Finding, TextRule
+from codebatch_workers.lint.withheld import Asked, Wanted, why_withheld
+from codebatch_workers.syntax.source import SourceFile
 from tests.compare.withheld_cases import CASES, Row
 
 Told = Mapping[str, list[Row]]
@@ -142,3 +146,19 @@ def _path_of(row: Difference) -> str:
     record = row.new or row.old
     assert record is not None
     return str(record.path)
+
+
+def test_a_rule_is_asked_of_a_file_once_for_all_that_is_wanted_of_it() -> None:
+    """Of a file with more findings than are told each one is asked for: once each took a minute of redis."""
+    asked: list[SourceFile] = []
+
+    def find(file: SourceFile) -> Iterator[Finding]:
+        asked.append(file)
+        return iter([(0, 1, "m 1"), (2, 3, "m 2")])
+
+    rule = TextRule(code="r", severity="error", summary="s", find=find)
+    file = SourceFile(b"a.c", b"x\ny\nz\n", executable=False, contexts={})
+    wanted = [Wanted(line, "codebatch", "r", message) for line, message in ((1, "m 9"), (2, "m 9"), (3, "m"), (1, "n"))]
+    (answer,) = why_withheld(LintConfig(), {"r": rule}, [Asked(file, wanted, is_marked=False)])
+    assert answer == ["doubted", "doubted", "", ""]
+    assert asked == [file]

@@ -415,7 +415,9 @@ def test_an_offset_is_a_place_by_the_files_own_text(
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1", "ascii"])
 def test_each_offset_leads_to_its_character_in_each_encoding(encoding: str) -> None:
     """Held against the lines and columns of the text as Python counts them."""
-    text = "#!/usr/bin/python\n# coding: latin-1\r\nab\n\nlast" + ("" if encoding == "ascii" else " \xe4\xff!\n\xb0x")
+    text = "#!/usr/bin/python\n# coding: latin-1\r\nab\n\nlast" + (
+        "" if encoding == "ascii" else " \xe4\xff!\n\xb0x \xc3\xa9 y"
+    )
     text = text if encoding == "latin-1" else text.replace("latin-1", "utf-8")
     text = text.replace("!", "\U0001f600") if encoding.startswith("utf") else text
     content = text.encode(encoding)
@@ -446,6 +448,8 @@ def test_bytes_are_those_of_the_file_whatever_its_encoding() -> None:
     of_bytes = Reported((), "", "info", line=2, column=7, unit="utf-8")
     declared = source("a.py", b"# coding: latin-1\nx='\xe9\xe9'; y\n")
     assert declared.encoding == "iso-8859-1"
+    pair = source("script", b"#!/usr/bin/python\n# coding: latin-1\nx='\xc3\xa9'; y\n")
+    assert [place and place.column for place in map(Places(pair).find, [of_bytes._replace(line=3, column=9)])] == [9]
     for file in (declared, source("a.txt", b"\nx='\xe9\xff'; y\n")):
         found = [Places(file).find(of_bytes._replace(column=column)) for column in (4, 5, 9)]
         assert [place and place.column for place in found] == [4, 5, 9]

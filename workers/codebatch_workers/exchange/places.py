@@ -98,6 +98,8 @@ class Places:
         if content.startswith(WIDE_MARKS):
             unit, size = _WIDE_UNITS[4 if self._file.encoding.startswith("utf-32") else 2]
             return self._of_units(unit, max(offset // size - 1, 0))
+        if self._has_a_byte_each:
+            return self._of_units("characters", offset)
         file = self._bytewise
         offset -= len(content) - len(file.utf8)
         line = file.line(max(offset, 0))
@@ -108,7 +110,7 @@ class Places:
             return default
         if not self._file.is_ascii:
             column = self._from_utf16(line, column) if unit == "utf-16" else column
-            column = self._from_utf8(line, column) if unit == "utf-8" else column
+            column = self._from_utf8(line, column) if unit == "utf-8" and not self._has_a_byte_each else column
         return min(column, self._end(line))
 
     def _end(self, line: int) -> int:
@@ -136,13 +138,18 @@ class Places:
         return file.position(offset)[1]
 
     @cached_property
+    def _has_a_byte_each(self) -> bool:
+        """Whether each character is one byte, as in ISO 8859, though two of them may look like one of UTF-8."""
+        return self._starts_in("characters")[-1] == len(self._file.content)
+
+    @cached_property
     def _bytewise(self) -> SourceFile:
         """The file, where it is UTF-8; else one of as many bytes: a `?` is each that belongs to no character."""
         content = self._file.content.removeprefix(codecs.BOM_UTF8)
         if content == self._file.utf8:
             return self._file
         plain = _NO_TEXT.sub("?", content.decode("utf-8", "surrogateescape")).encode()
-        return SourceFile(b"plain.txt", plain, executable=False, contexts={})
+        return SourceFile(b"", plain, executable=False, contexts={})
 
 
 def _count(text: bytes, each: bytes) -> int:

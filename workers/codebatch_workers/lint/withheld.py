@@ -7,6 +7,7 @@ it is not there. Of a file that ruff cannot read nothing is known.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -78,10 +79,11 @@ def why_withheld(config: LintConfig, rules: Mapping[str, TextRule], asked: Seque
                 )
                 answers.update(zip(files, ruff.check(files), strict=True))
     for one in asked:
+        ours = _Ours(one.file, rules)
         yield [
             _why_not_by_ruff(one.file, each, every, told, is_project=is_project)
             if each.tool == "ruff"
-            else _why_not(one.file, each, rules.get(each.code))
+            else ours.why_not(each)
             for each in one.wanted
         ]
 
@@ -111,7 +113,25 @@ def _why_not_by_ruff(file: SourceFile, wanted: Wanted, every: _Answers, told: _A
     return "" if is_only_doubtful else "doubted"
 
 
-def _why_not(file: SourceFile, wanted: Wanted, rule: TextRule | None) -> Why:
-    if rule is None or file.file_class in ("binary", "huge", "empty") or rule.needle not in file.utf8:
-        return ""
-    return "doubted" if any(wanted.is_as(file.line(start), said) for start, _, said in rule.find(file)) else ""
+class _Ours:
+    """What rules that are not ruff's find in a file, each of them asked once."""
+
+    def __init__(self, file: SourceFile, rules: Mapping[str, TextRule]) -> None:
+        self._file = file
+        self._rules = rules
+        self._found: dict[str, dict[int, list[str]]] = {}
+
+    def why_not(self, wanted: Wanted) -> Why:
+        if wanted.code not in self._found:
+            self._found[wanted.code] = self._find(self._rules.get(wanted.code))
+        said = self._found[wanted.code].get(wanted.line, ())
+        return "doubted" if any(wanted.is_as(wanted.line, each) for each in said) else ""
+
+    def _find(self, rule: TextRule | None) -> dict[int, list[str]]:
+        """What a rule says, by line."""
+        found: dict[int, list[str]] = defaultdict(list)
+        file = self._file
+        if rule is not None and file.file_class not in ("binary", "huge", "empty") and rule.needle in file.utf8:
+            for start, _, said in rule.find(file):
+                found[file.line(start)].append(said)
+        return found
