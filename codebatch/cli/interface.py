@@ -47,6 +47,7 @@ from codebatch.model.task import PIPELINES
 from codebatch.query.dependencies import Cycle, Dependent, Import
 from codebatch.query.summary import SummaryAnswer
 from codebatch.store.untrusted import UntrustedKey
+from codebatch.work.analyzing import Analysis
 from codebatch.work.rehearsing import Rehearsal
 
 _EVERYWHERE = {"store", "color", *FLAGS}
@@ -197,6 +198,7 @@ ANSWERS: dict[str, object] = {
     "verify": VerifyAnswer,
     "verify-trust": UntrustedKey,
     "version": VersionShown,
+    "work-analyze": Analysis,
     "work-answer": WorkStatus,
     "work-dry-run": Rehearsal,
     "work-log": list[LogRow],

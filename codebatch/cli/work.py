@@ -16,6 +16,7 @@ from codebatch.cli.completing import complete_command
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.rehearsal import answer_rehearsal
+from codebatch.cli.work_analyze import Form, answer_listed
 from codebatch.cli.work_lists import Listing, list_options
 from codebatch.cli.work_options import Output, output_option, trust_option
 from codebatch.cli.work_progress import EndTeller, WorkTeller
@@ -40,6 +41,7 @@ from codebatch.work.trusting import CommandsForeign
 F = TypeVar("F", bound=Callable[..., object])
 
 _LINES_IN_JSON = 20
+_STRATEGY_HELP = "One after the other, or several at once; auto: that, and by what texts of tasks say of one another."
 
 live_batch_option = click.option(
     "--batch", "batch_reference", metavar="ID", help="The batch. Default: the only one that is at work."
@@ -72,7 +74,7 @@ def work() -> None:
 @click.option(
     "--strategy",
     type=click.Choice(get_args(Strategy)),
-    help="One after the other, several at once, or that and by what texts say of one another.",
+    help=_STRATEGY_HELP,
 )
 @click.option("--on-failure", type=click.Choice(get_args(OnFailure)), help="What becomes of the rest where one fails.")
 @click.option("--failures-max", type=click.IntRange(min=1), help="With stop: how many failures stop it. Default: 1.")
@@ -84,6 +86,8 @@ def work() -> None:
     help="A variable of every task; without a value yours, which is not stored as a value is.",
 )
 @click.option("--parallel-batches", "is_beside", is_flag=True, help="Run beside a batch in the same directory.")
+@click.option("--yes", "is_sure", is_flag=True, help="Do not ask before edges are taken that were inferred.")
+@click.option("--analyze", "is_looked_at", is_flag=True, help="Run nothing: as `work analyze`.")
 @click.option("--dry-run", "is_rehearsed", is_flag=True, help="Say what would start when; nothing is run or written.")
 @click.option("--detach", "is_detached", is_flag=True, help="Run it in the background, and print its id.")
 @output_option
@@ -100,6 +104,8 @@ def work_run(
     listing: Listing,
     variables: tuple[str, ...],
     is_beside: bool,
+    is_sure: bool,
+    is_looked_at: bool,
     is_rehearsed: bool,
     is_detached: bool,
     output: Output,
@@ -117,8 +123,12 @@ def work_run(
         on_failure=on_failure,
         failures_max=failures_max,
         env=variables,
+        infer_command=not (is_looked_at or is_rehearsed),
         **listing,
     )
+    if is_looked_at:
+        answer_listed(answering, running.list_files(paths, options, answering.place), "text", None)
+        return 0
     if is_rehearsed:
         answer_rehearsal(answering, rehearse(paths, options, answering.place))
         return 0
@@ -129,7 +139,7 @@ def work_run(
             answering.place,
             is_beside=is_beside,
             is_trusted=is_trusted,
-            listener=WorkTeller(answering, output),
+            listener=WorkTeller(answering, output, is_sure=is_sure),
         )
         answer_work(answering, found, [found.batch.id])
         answering.note(f"see how it goes with: codebatch follow --batch {found.batch.id}")
@@ -141,9 +151,40 @@ def work_run(
         keep=load_configuration(Path.cwd()).settings.store.keep,
         is_beside=is_beside,
         is_trusted=is_trusted,
-        listener=WorkTeller(answering, output),
+        listener=WorkTeller(answering, output, is_sure=is_sure),
     )
     return answer_ran(answering, ran)
+
+
+@work.command("analyze")
+@click.argument("tasks", metavar="[TASK]...", nargs=-1)
+@list_options
+@click.option("-j", "--max-parallel", type=click.IntRange(min=1), help="How many run at once.")
+@click.option("--strategy", type=click.Choice(get_args(Strategy)), help=_STRATEGY_HELP)
+@click.option("--format", "form", type=click.Choice(get_args(Form)), default="text", help="Default: text.")
+@click.option("--run-infer", is_flag=True, help="Ask the command that `infer` of the file names, too.")
+@click.option(
+    "--write", "written", type=click.Path(path_type=Path), metavar="FILE", help="Write inferred edges as TOML, to keep."
+)
+@answering
+def work_analyze(
+    answering: Answering,
+    tasks: tuple[str, ...],
+    paths: tuple[Path, ...],
+    listing: Listing,
+    max_parallel: int | None,
+    strategy: Strategy | None,
+    form: Form,
+    run_infer: bool,
+    written: Path | None,
+) -> None:
+    """Which TASK waits for which and why, the longest path, how long it takes with how many at once.
+
+    Nothing is run, and no store is needed, but for --unfinished and --blocked. Exit status 2 where tasks need one
+    another in a circle.
+    """
+    options = WorkOptions(tasks=tasks, max_parallel=max_parallel, strategy=strategy, infer_command=run_infer, **listing)
+    answer_listed(answering, running.list_files(paths, options, answering.place), form, written)
 
 
 @work.command("log")

@@ -10,6 +10,7 @@ from typing import TypedDict, TypeVar
 import click
 
 from codebatch.cli.options import SourcePath
+from codebatch.engine.inference import CONFIDENCE_MIN
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -26,6 +27,8 @@ class Listing(TypedDict):
     each_line: bool
     is_recursive: bool
     is_strict: bool
+    infer: bool
+    infer_confidence: float
 
 
 _OPTIONS = [
@@ -46,6 +49,20 @@ _OPTIONS = [
     click.option("--unfinished", is_flag=True, help="What is not done in the latest batch of these files."),
     click.option("--blocked", is_flag=True, help="What waits for an answer in the latest batch of these files."),
     click.option("--of", metavar="BATCH", help="The batch that --unfinished or --blocked means."),
+    click.option(
+        "--no-infer",
+        "infer",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="Under auto, no edge that is not written.",
+    ),
+    click.option(
+        "--infer-confidence",
+        type=click.FloatRange(0, 1),
+        default=CONFIDENCE_MIN,
+        help="How sure an inferred edge must be. Default: 0.5; 0.7 leaves out tasks that change the same file.",
+    ),
     click.option("--strict", "is_strict", is_flag=True, help="An `each` that matches nothing is an error."),
 ]
 _NAMES = tuple(Listing.__annotations__)

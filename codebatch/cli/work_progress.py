@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from codebatch.cli.eta import eta_text
 from codebatch.cli.options import Answering
 from codebatch.cli.progress import Stage
+from codebatch.cli.work_analyze import is_agreed
 from codebatch.cli.work_options import Output
 from codebatch.cli.work_status import tasks_at_once, why_failed
 from codebatch.engine.lifecycle import CommandState
@@ -15,6 +17,7 @@ from codebatch.model.quantities import count_of, human_seconds
 from codebatch.model.work import Work
 from codebatch.store.batches import Batch
 from codebatch.store.logs import last_lines
+from codebatch.work.inferring import LeftOut
 from codebatch.work.listening import CommandEnded, WorkListener, WorkProgress
 from codebatch.work.logs import LogReader
 
@@ -45,14 +48,19 @@ class EndTeller(WorkListener):
 class WorkTeller(WorkListener):
     """Tells on standard error how a batch of commands goes."""
 
-    def __init__(self, answering: Answering, output: Output) -> None:
+    def __init__(self, answering: Answering, output: Output, *, is_sure: bool = False) -> None:
+        """`is_sure`: nobody is asked whether what was inferred is right."""
         self._answering = answering
         self._output = output
+        self._is_sure = is_sure
         self._logs: dict[Path, tuple[CommandId, LogReader]] = {}
         self._width = 0
 
     def note(self, text: str) -> None:
         self._answering.note(text)
+
+    def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
+        return is_agreed(self._answering, work, left_out, is_sure=self._is_sure)
 
     def chosen(self, batch: Batch, work: Work) -> None:
         self._batch = batch

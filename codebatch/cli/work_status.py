@@ -218,5 +218,5 @@ def _shown(holder: HolderFile) -> str:
 
 def tasks_at_once(strategy: str, max_parallel: int, planned: int) -> str:
     """How many there are, and how many run at once, for people."""
-    how = f"parallel, {max_parallel} at once" if strategy == "parallel" else "one after the other"
+    how = f"{strategy}, {max_parallel} at once" if strategy != "serial" else "one after the other"
     return f"{count_of(planned, 'task')}, {how}"

@@ -19,7 +19,8 @@ WORK_LISTING = "work"
 COMMANDS_MAX = 50_000
 RESTARTS_MAX = 3
 
-Strategy = Literal["serial", "parallel"]
+Strategy = Literal["serial", "parallel", "auto"]
+"""`auto` is parallel, with edges of which the texts of tasks speak, too."""
 OnFailure = Literal["skip-dependents", "continue", "stop"]
 IfInterrupted = Literal["restart", "fail", "ask"]
 EdgeKind = Literal["needs", "after"]
@@ -31,6 +32,19 @@ class WorkEdge(msgspec.Struct, frozen=True, array_like=True):
     task: CommandId
     on: CommandId
     kind: EdgeKind = "needs"
+
+
+class InferredEdge(msgspec.Struct, frozen=True, kw_only=True):
+    """Why there is an edge that nobody wrote, as a sentence that quotes, and how sure that is, from 0 to 1.
+
+    `source`: our rules over the texts of tasks, or the `command` of `infer`.
+    """
+
+    task: CommandId
+    on: CommandId
+    source: Literal["inferred", "command"]
+    why: str
+    confidence: float
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -85,7 +99,7 @@ class Notify(msgspec.Struct, frozen=True, kw_only=True):
 class Work(Document, frozen=True, kw_only=True):
     """work.json. `order` is that of the file; `titles`, `policies` have those that differ from the default.
 
-    `source` is what it was made of, for people. `root`, an absolute
+    `inferred` tells of those edges that nobody wrote. `source` is what it was made of, for people. `root`, an absolute
     path, is where commands start. With `stop`, nothing new starts after `failures_max` failures.
     """
 
@@ -94,6 +108,7 @@ class Work(Document, frozen=True, kw_only=True):
     root: bytes
     order: tuple[CommandId, ...]
     edges: tuple[WorkEdge, ...] = ()
+    inferred: tuple[InferredEdge, ...] = ()
     titles: dict[CommandId, str] = msgspec.field(default_factory=dict)
     policies: dict[CommandId, Policy] = msgspec.field(default_factory=dict)
     strategy: Strategy = "serial"
@@ -122,6 +137,8 @@ def decode_work(data: bytes) -> Work:
     spoken_of = {*work.titles, *work.policies, *(id_ for edge in work.edges for id_ in (edge.task, edge.on))}
     if not spoken_of <= known or not work.root.startswith(b"/"):
         raise DocumentError("it speaks of commands that it has not")
+    if not {(edge.task, edge.on) for edge in work.inferred} <= {(edge.task, edge.on) for edge in work.edges}:
+        raise DocumentError("it says why there are edges that it has not")
     if work.max_parallel < 1 or work.failures_max < 1 or any(size < 1 for size in work.pools.values()):
         raise DocumentError("it has room for nothing")
     for policy in work.policies.values():

@@ -31,6 +31,9 @@ def start(
     on_failure: OnFailure | None = None,
     failures_max: int | None = None,
     env: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    command: str | None = None,
+    infer: bool = True,
     parallel_batches: bool = False,
     trust: bool = False,
     listener: WorkListener | None = None,
@@ -38,9 +41,9 @@ def start(
     """Run the commands that files define, by default those of the project around the current directory; to their end.
 
     Of them `tasks`, with all that these need, or these `only`. What is given goes before what a file says; `env` are
-    NAME=VALUE, which is stored, or NAME for whoever conducts. Where this process dies, what runs ends by itself, and
-    `resume` goes on. Raises CodebatchError or OSError; what could not be
-    done is told by `WorkRan.shortfall`.
+    NAME=VALUE, which is stored, or NAME for whoever conducts. `command` is run by tasks that say nothing else; without
+    `infer`, `auto` adds no edges. Where this process dies, what runs ends by itself, and `resume` goes on. Raises
+    CodebatchError or OSError; what could not be done is told by `WorkRan.shortfall`.
     """
     options = WorkOptions(
         tasks=tuple(tasks),
@@ -50,6 +53,9 @@ def start(
         on_failure=on_failure,
         failures_max=failures_max,
         env=env,
+        tags=tuple(tags),
+        command=command,
+        infer=infer,
     )
     return run_files(
         tuple(map(path_of, files)),

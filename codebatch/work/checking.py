@@ -17,7 +17,7 @@ from codebatch.work.tables import TABLES, TO_COME, Kind
 
 ID_HINT = "letters, digits, '.', '_' and '-', a letter or a digit first, 100 at most"
 _NAME_OF_CALLER = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)\Z")
-_INNER: dict[str, Kind] = {"each": "each"}
+_INNER: dict[str, Kind] = {"each": "each", "infer": "infer"}
 _QUOTE_HINT = 'quote what is to be a text: "3.10" is one, and 3.10 is a number'
 _SHOWN_MAX = 60
 _SHOWN_INTEGER_MAX = 2**63
@@ -84,9 +84,6 @@ class TableChecker:
             return False
         if key in _INNER and isinstance(value, dict):
             return self.check(place.below(key, value), _INNER[key], value)
-        if value == "auto" and key == "strategy":
-            self._problems.add(f"{place} sets strategy to 'auto', which this version does not have yet")
-            return False
         try:
             msgspec.convert(value, fields[key])
             return True

@@ -46,6 +46,7 @@ class Task(NamedTuple):
     tags: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    title: str = ""
 
 
 class Definer:
@@ -129,7 +130,7 @@ class Definer:
         command, policy = _command(name, task, env, settings), _policy(task)
         one = Task(
             name, place, task.needs, task.after, policy.pools, command, policy,
-            tags=task.tags, inputs=task.inputs, outputs=task.outputs,
+            tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title,
         )  # fmt: skip
         members = self._members(written, task)
         self._check_names(command, members, place)

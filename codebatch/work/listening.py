@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from codebatch.store.attempts import CommandPlaces
 from codebatch.store.batches import Batch
 from codebatch.store.work import read_work
 from codebatch.system.clock import running_ns
+from codebatch.work.inferring import LeftOut
 
 _STATES: dict[OutcomeType, CommandState] = {
     "result": CommandState.DONE,
@@ -72,6 +73,10 @@ class WorkListener:
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
+
+    def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
+        """Whether a list is to be run with the edges that were inferred; asked before anything is written."""
+        return True
 
     def chosen(self, batch: Batch, work: Work) -> None:
         """This batch is worked on now."""

@@ -6,8 +6,10 @@ import contextlib
 import gc
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
 
 from codebatch.errors import NothingToDo
 from codebatch.model.command import Command
@@ -18,6 +20,7 @@ from codebatch.work.defining import Definer, Task, programs_not_found
 from codebatch.work.expanding import Expander
 from codebatch.work.files import nothing_hint
 from codebatch.work.including import read_files
+from codebatch.work.inferring import LeftOut, with_inferred
 from codebatch.work.problems import Problems
 from codebatch.work.settings import Settings, WorkOptions, settings_of
 from codebatch.work.validating import check_circles, check_ids, check_pools, edges_of
@@ -25,11 +28,15 @@ from codebatch.work.validating import check_circles, check_ids, check_pools, edg
 
 @dataclass(frozen=True, slots=True)
 class WorkList:
-    """Commands in the order of the files, what else a batch of them is, and what people are to be told of them."""
+    """Commands in the order of the files, what else a batch of them is, and what people are to be told of them.
+
+    `left_out` was inferred under `auto`, and is no edge.
+    """
 
     commands: tuple[Command, ...]
     work: Work
     notes: tuple[str, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def read_work_files(
@@ -84,12 +91,17 @@ def _read(
     problems.raise_any()
     if done:
         settings.notes.append(f"done by hand, and not run: {names_shown(sorted(done))}")
+    found = with_inferred(tasks, edges, definer.groups, settings, options)
+    edges = found.edges
     before = former(source, os.fsencode(settings.root)) if options.is_of_former else {}
     chosen = Choice(tasks, edges, definer.groups, source).choose(options, before)
     settings.notes.extend(chosen.notes)
     tasks = [task for task in tasks if task.id in chosen.ids]
     edges = [edge for edge in edges if edge.task in chosen.ids and edge.on in chosen.ids]
-    return _listed(tasks, edges, settings, source, environ.get("PATH"))
+    listed = _listed(tasks, edges, settings, source, environ.get("PATH"))
+    inferred = tuple(each for each in found.inferred if each.task in chosen.ids and each.on in chosen.ids)
+    work = msgspec.structs.replace(listed.work, inferred=inferred)
+    return replace(listed, work=work, left_out=tuple(found.left_out))
 
 
 def _nothing(source: str, done: Collection[str], definer: Definer) -> NothingToDo:

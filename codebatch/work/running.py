@@ -24,7 +24,7 @@ from codebatch.store.work import make_work_batch
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
 from codebatch.work.listening import Watch, WorkListener
-from codebatch.work.reading import read_work_files
+from codebatch.work.reading import WorkList, read_work_files
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, iter_work, look_at
 from codebatch.work.trusting import check_file_system, check_place, check_trusted
@@ -56,7 +56,8 @@ def run_files(
 
     It is refused while another one is at work in the same root, unless it is to run `is_beside`; and in a store that
     was not made here by us, unless that `is_trusted`. In the main thread SIGINT and SIGTERM end it early, and SIGHUP is
-    passed over. `keep` as in `collect_garbage`. Raises CodebatchError; nothing is written then before anything began.
+    passed over. The listener is asked before anything is written, and nothing is run where it does not agree. `keep` as
+    in `collect_garbage`. Raises CodebatchError; nothing is written then before anything began.
     """
     with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as made:
         ran = _conduct(made.store, made.batch, listener, made.lock, made.leads)
@@ -85,9 +86,12 @@ def make_batch(
     listener: WorkListener,
 ) -> Iterator[MadeBatch]:
     """Make a batch of the commands that files define. Raises as `run_files` does."""
-    listed = read_work_files(paths, overrides=options, former=functools.partial(former_states, place, options.of))
+    listed = list_files(paths, options, place)
     for text in listed.notes:
         listener.note(text)
+    if not listener.agrees(listed.work, listed.left_out):
+        hint = "see why each is there with: codebatch work analyze; write `needs`, or leave them out with --no-infer"
+        raise NothingToDo("nothing is run, for what was inferred is not right", hint=hint)
     check_file_system(place.root() or Path.cwd())
     store = place.open_or_make(listener.note)
     check_place(store, is_trusted=is_trusted)
@@ -98,6 +102,11 @@ def make_batch(
             _refuse_beside(store, listed.work.root)
         batch = make_work_batch(store, listed.commands, listed.work, at_ns=wall_ns())
         yield MadeBatch(store, batch, lock, making.close)
+
+
+def list_files(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -> WorkList:
+    """What files list, as far as it is chosen. A store is looked at only where a former batch chooses."""
+    return read_work_files(paths, overrides=options, former=functools.partial(former_states, place, options.of))
 
 
 def resume_work(

@@ -11,13 +11,14 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET
 
+from codebatch.engine.inference import CONFIDENCE_MIN
 from codebatch.errors import InvalidInput
 from codebatch.model.work import Notify, OnFailure, Strategy
 from codebatch.system.host import usable_cores
 from codebatch.work.checking import Place, TableChecker, sound_part
 from codebatch.work.files import WorkFile
 from codebatch.work.problems import Problems
-from codebatch.work.tables import NUMBER_MAX, SettingsTable
+from codebatch.work.tables import NUMBER_MAX, InferTable, SettingsTable
 
 PARALLEL_MAX = 8
 """Commands at once where nobody says how many."""
@@ -32,8 +33,8 @@ class WorkOptions:
     `env`: `NAME=VALUE`, which the batch keeps, or `NAME`, whose value is that of whoever conducts. `tasks` and `tags`
     choose those, with all that they need; `only`, without. `unfinished` chooses what is not DONE in the batch `of`, by
     default the latest of the same files, `blocked` what is BLOCKED there; what is DONE there counts as done. `command`
-    is run by tasks that say nothing else; `each_line`: the files have one on each line. `strict`: a group without
-    members is an error.
+    is run by tasks that say nothing else; `each_line`: the files have one on each line. `is_strict`: a group
+    without members is an error. Under `auto` nothing is inferred without `infer`, nor asked without `infer_command`.
     """
 
     max_parallel: int | None = None
@@ -51,6 +52,9 @@ class WorkOptions:
     each_line: bool = False
     is_recursive: bool = False
     is_strict: bool = False
+    infer: bool = True
+    infer_confidence: float = CONFIDENCE_MIN
+    infer_command: bool = True
 
     def __post_init__(self) -> None:
         """Raises InvalidInput."""
@@ -60,6 +64,8 @@ class WorkOptions:
                 raise InvalidInput(f"{name} is {value}, and must be from 1 to {NUMBER_MAX:,}")
         if self.only and not (self.tasks or self.tags):
             raise InvalidInput("no task is named of which there are to be no others", hint="name the tasks")
+        if not 0 <= self.infer_confidence <= 1:
+            raise InvalidInput(f"infer_confidence is {self.infer_confidence}, and must be from 0 to 1")
         if self.of is not None and not self.is_of_former:
             raise InvalidInput("--of is for what a batch has left", hint="say --unfinished or --blocked, too")
 
@@ -85,6 +91,7 @@ class Settings:
     failures_max: int
     pools: Mapping[str, int]
     notify: Notify | None = None
+    infer: InferTable | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -116,7 +123,10 @@ def settings_of(
         notes.append(f"failures_max is {failures_max}, and nothing stops at it: on_failure is {on_failure!r}")
     if any("=" in each for each in options.env):
         notes.append("the batch keeps the values that --env sets; --env NAME takes those of whoever conducts it")
-    settings = Settings(roots[0], strategy, max_parallel, on_failure, failures_max, pools, _notify(first), notes)
+    infer = None if first.infer is UNSET else first.infer
+    if infer is not None and strategy != "auto":
+        notes.append(f"the command of `infer` is not asked: strategy is {strategy!r}")
+    settings = Settings(roots[0], strategy, max_parallel, on_failure, failures_max, pools, _notify(first), infer, notes)
     return settings, tables
 
 
@@ -156,7 +166,7 @@ def _parallel(first: SettingsTable, options: WorkOptions, name: str, notes: list
     strategy = options.strategy or (None if first.strategy is UNSET else first.strategy)
     if strategy is None:
         strategy = "parallel" if (asked or 1) > 1 else "serial"
-    if strategy == "parallel":
+    if strategy in ("parallel", "auto"):
         return strategy, asked or min(usable_cores(), PARALLEL_MAX)
     if options.strategy is None and (options.max_parallel or 1) > 1:
         notes.append(f'{name} says strategy = "serial": one at a time, unless --strategy parallel says otherwise')

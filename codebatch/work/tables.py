@@ -97,6 +97,13 @@ class EachTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     json: FileName | UnsetType = UNSET
 
 
+class InferTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`infer`: a command that says which tasks need which, under `strategy = "auto"`."""
+
+    command: Annotated[tuple[str, ...], Meta(min_length=1, description="a list of strings that is not empty")]
+    timeout_seconds: Seconds = 120.0
+
+
 class TaskTable(TaskDefaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[tasks.ID]`: a command, and what it waits for."""
 
@@ -128,6 +135,7 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     env: Environment = msgspec.field(default_factory=dict)
     clean_env: Flag = False
     root: Annotated[str, Meta(min_length=1, description="the path of a directory")] = "."
+    infer: Annotated[InferTable, Meta(description="a table of command and timeout_seconds")] | UnsetType = UNSET
     notify: (
         Annotated[
             NotifyTable,
@@ -148,7 +156,7 @@ class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 SETTINGS_TO_COME = frozenset({
-    "on_blocked", "start_every_seconds", "answering", "infer", "trees",
+    "on_blocked", "start_every_seconds", "answering", "trees",
 })  # fmt: skip
 KEYS_TO_COME = frozenset({
     "retries", "backoff_seconds", "backoff_factor", "backoff_seconds_max", "retry_reasons", "tries",
@@ -156,16 +164,18 @@ KEYS_TO_COME = frozenset({
 })  # fmt: skip
 """Keys of a task that are decided and not built."""
 
-Kind = Literal["settings", "defaults", "task", "each"]
+Kind = Literal["settings", "defaults", "task", "each", "infer"]
 TABLES: dict[Kind, type[msgspec.Struct]] = {
     "settings": SettingsTable,
     "defaults": TaskDefaults,
     "task": TaskTable,
     "each": EachTable,
+    "infer": InferTable,
 }
 TO_COME: dict[Kind, frozenset[str]] = {
     "settings": SETTINGS_TO_COME,
     "defaults": KEYS_TO_COME,
     "task": KEYS_TO_COME,
     "each": frozenset(),
+    "infer": frozenset(),
 }

@@ -1,55 +1,60 @@
-"""How long a batch takes beside the best that any schedule could do (SPEC.md "Scheduling"), in simulated time."""
+"""How long an agenda takes: between what no schedule beats and what Graham's bound allows."""
 
 from __future__ import annotations
 
-import pytest
+from itertools import pairwise
 
-from tests.engine.makespan import SKEWS, Crew, Simulation, log_normal, skewed, wrong
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-ITEMS = 100_000
-
-
-@pytest.mark.parametrize("jobs", [2, 16, 128, 1024])
-@pytest.mark.parametrize("skew", SKEWS)
-def test_with_exact_estimates_the_makespan_is_the_bound(skew: str, jobs: int) -> None:
-    costs = SKEWS[skew](ITEMS, 1)
-    makespan = Simulation(costs, costs, Crew(jobs=jobs)).run()
-    assert makespan <= 1.05 * max(*costs, sum(costs) / jobs)
+from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
+from codebatch.engine.makespan import critical_path, run_through
+from codebatch.model.command import CommandId
+from codebatch.model.work import Policy, Work, WorkEdge
 
 
-@pytest.mark.parametrize("jobs", [2, 16, 128, 1024])
-@pytest.mark.parametrize("skew", SKEWS)
-def test_with_wrong_estimates_the_tail_is_one_item(skew: str, jobs: int) -> None:
-    costs = SKEWS[skew](ITEMS, 1)
-    simulation = Simulation(costs, wrong(costs, 2), Crew(jobs=jobs))
-    makespan = simulation.run()
-    assert makespan <= 1.05 * (sum(costs) / jobs + max(costs))
-    assert simulation.busy <= 1.01 * sum(costs), "work was done twice"
+def agenda(
+    needs: list[list[int]], slots: int, pools: dict[str, int] | None = None, taken: dict[int, Policy] | None = None
+) -> Agenda:
+    ids = tuple(CommandId(f"t{n}") for n in range(len(needs)))
+    edges = tuple(WorkEdge(ids[task], ids[on]) for task, on_ in enumerate(needs) for on in on_)
+    policies = {ids[task]: policy for task, policy in (taken or {}).items()}
+    work = Work(
+        source="", root=b"/", order=ids, edges=edges, policies=policies, strategy="auto", max_parallel=slots,
+        pools=pools or {},
+    )  # fmt: skip
+    return agenda_of(work, ids)
 
 
-@pytest.mark.parametrize(
-    "crew",
-    [
-        Crew(jobs=64, speeds=(1.0, 0.5, 0.25)),
-        Crew(jobs=64, join_seconds=0.1),
-        Crew(jobs=64, stall_rate=0.002, stall_seconds=1.0),
-        Crew(jobs=64, leave_rate=0.005),
-    ],
-    ids=["slow", "joining", "stalling", "leaving"],
-)
-def test_whatever_the_workers_do_the_rest_goes_on(crew: Crew) -> None:
-    costs = skewed(ITEMS, 1)
-    simulation = Simulation(costs, wrong(costs, 2), crew)
-    makespan = simulation.run()
-    power = sum(crew.speeds) / len(crew.speeds) * crew.jobs
-    idle = crew.join_seconds * crew.jobs**2 / 2 + crew.stall_seconds * simulation.stalls
-    tail = max(costs) / min(crew.speeds) + crew.stall_seconds
-    assert makespan <= 1.05 * ((sum(costs) + simulation.lost + idle) / power + tail)
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[list[list[int]], list[float], int]:
+    count = draw(st.integers(1, 12))
+    needs = [draw(st.lists(st.integers(0, n - 1), unique=True, max_size=3)) if n else [] for n in range(count)]
+    seconds = draw(st.lists(st.integers(1, 20).map(float), min_size=count, max_size=count))
+    return needs, seconds, draw(st.integers(1, 4))
 
 
-def test_a_unit_that_is_stolen_from_again_and_again_is_done_once() -> None:
-    costs = log_normal(200, 3)
-    simulation = Simulation(costs, wrong(costs, 4), Crew(jobs=32))
-    simulation.run()
-    assert simulation.steals > 32
-    assert simulation.busy <= 1.1 * sum(costs)
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_it_is_between_what_none_beats_and_grahams_bound(problem: tuple[list[list[int]], list[float], int]) -> None:
+    needs, seconds, slots = problem
+    made = agenda(needs, slots)
+    run = run_through(made, seconds, made.capacity)
+    path = critical_path(made, seconds)
+    least = max(sum(seconds[item] for item in path), sum(seconds) / slots)
+    assert least - 1e-9 <= run.makespan <= (2 - 1 / slots) * least + 1e-9
+    assert all(one in needs[other] for one, other in pairwise(path))
+    for task, on_ in enumerate(needs):
+        assert all(run.ends[on] <= run.starts[task] for on in on_)
+    for moment in run.starts:
+        assert sum(start <= moment < end for start, end in zip(run.starts, run.ends, strict=True)) <= slots
+    assert run_through(made, seconds, {SLOTS: len(needs)}).makespan == sum(seconds[item] for item in path)
+
+
+def test_pools_and_exclusive_ones_hold() -> None:
+    taken = {0: Policy(pools={"db": 1}), 1: Policy(pools={"db": 1}), 3: Policy(exclusive=True)}
+    made = agenda([[], [], [], []], 3, {"db": 1}, taken)
+    run = run_through(made, [2.0, 2.0, 1.0, 1.0], made.capacity)
+    assert run.starts == [0.0, 2.0, 0.0, 4.0]
+    assert run_through(made, [2.0, 2.0, 1.0, 1.0], {**made.capacity, "db": 2}).makespan == 3.0
+    assert run_through(made, [1.0] * 4, {SLOTS: 1, "db": 1}).makespan == 4.0

@@ -1,0 +1,254 @@
+"""What the text of a task says of others: which tasks it comes after, which files it creates, changes and speaks of.
+
+The rules are narrow: what is not said in plain words is not said, for an edge too many keeps a night waiting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+_CODE_BLOCK = re.compile(r"^ {0,3}(```+|~~~+)[^\n]*\n.*?(?:^ {0,3}\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_NO_WORDS = re.compile(
+    r"(?<![\w+.-])[a-z][a-z0-9+.-]{0,20}://[^\s)>\]`\"']+"
+    r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.]+|\bwww\.[^\s)>\]`\"']+",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])[\"')*_]*\s+(?=[\"'(*_`]*[A-Z0-9`#])|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)]|#+|>)\s)|;\s"
+)
+_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|cf|etc|vs|approx|no|fig)\.\s*\Z", re.IGNORECASE)
+_LEAD = re.compile(r"[ \t]*(?:[-*+]|\d+[.)]|#+|>)[ \t]+(?:\[[ xX]\][ \t]+)?")
+_TEXT_CHARACTERS_MAX = 100_000
+_SENTENCE_CHARACTERS_MAX = 2_000
+_REGIONS_MAX = 20
+_PATHS_MAX = 50
+_BEFORE_CHARACTERS_MAX = 200
+
+# What somebody waits for stands behind these words.
+_WAITS = re.compile(
+    r"\b(?:(?P<soft>(?:depend(?:s|ing)?|dependent) (?:up)?on|blocked (?:by|on)|builds? (?:up)?on|waits? (?:for|on)"
+    r"|waiting (?:for|on)|prerequisites?:?(?: is| are)?|after|as soon as|(?:not|n't|wait)(?: \w+){0,3} until"
+    r"|once(?! (?:upon|in|again|more|or|a)\b)|when)"
+    r"|(?P<hard>requires?|needs?)):?\s+",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"\b(?:not|never|no(?: longer| need)?|without|nothing|neither|nor|cannot|unlike"
+    r"|independent(?:ly)? of)\b(?:\W+\w+){0,3}\W*\Z"
+    r"|n't(?:\W+\w+){0,3}\W*\Z",
+    re.IGNORECASE,
+)
+_ENDED = re.compile(
+    r"\b(?:is|are|was|has been|have been|has|have|gets?|got|being)?\s*\b(?:done|finished|complete|completed|ready"
+    r"|in place|there|merged|landed"
+    r"|available|over|through|exists?|ends?|ended|finishes|completes|lands|succeeds|passes)\b",
+    re.IGNORECASE,
+)
+_REGION_END = re.compile(
+    r"[,;:()\u2014]| - |\b(?:then|so|because|but|before|which|that|see|like|unlike|while|although|to make|in order)\b",
+    re.IGNORECASE,
+)
+_ENUMERATED = re.compile(r"\s*,?\s*(?:and|or|&|as well as|plus)?\s*", re.IGNORECASE)
+
+_EXTENSIONS = (
+    "bash|c|cc|cfg|cjs|conf|cpp|cs|css|csv|env|go|gql|graphql|h|hcl|hpp|html|ini|ipynb|java|js|json|jsonl|jsx|kt|lock|lua"
+    "|md|mdx|mjs|php|prisma|proto|ps1|py|pyi|rb|rs|rst|scala|scss|sh|sql|svelte|svg|swift|tf|toml|ts|tsx|txt|vue|xml|yaml"
+    "|yml|zig"
+)
+_PATH = re.compile(
+    r"(?P<quote>`?)(?<![\w@/.$~-])(?P<path>\.{0,2}/?(?:[\w.@+-]+/)*[\w.@+-]*\.[A-Za-z]\w{0,7}|Dockerfile|Makefile)"
+    r"(?![\w/*{(-]|\.\w)(?(quote)`?)"
+)
+_KNOWN = re.compile(rf"[\w.@+-]*[\w]\.(?:{_EXTENSIONS})\Z|Dockerfile\Z|Makefile\Z")
+_PRODUCT = re.compile(r"[A-Z]\w*\.(?:js|io|ai|net|NET)\Z")
+
+_NEW_THINGS = (
+    r"(?:(?:a|an|the|one|our|its|new|empty|initial|small|simple|basic|shared|first|separate|short|central"
+    r"|single|missing"
+    r"|file|files|module|script|helper|class|component|page|view|migration|schema|config|configuration|test"
+    r"|tests|document"
+    r"|service|model|template|stylesheet|endpoint|library|package|hook|router|store|type|types|interface"
+    r"|fixture|fixtures"
+    r"|called|named|at|as|file:|sql|python|typescript|javascript|react|css|yaml|json|markdown|github|workflow|shell"
+    r"|[\w-]+(?= (?:file|module|script|helper|class|component|page|migration|test|service|model|config)\b)"
+    r"|(?:file|module|script|class|component|helper|service)\b)\s+){0,6}"
+)
+_CREATES = re.compile(
+    rf"\b(?P<verb>create|add|write|generate|introduce|scaffold|creating|adding|writing|generating|creates|adds|writes"
+    rf"|generates|introduces)\s+{_NEW_THINGS}\Z",
+    re.IGNORECASE,
+)
+_WRITES_TO = re.compile(
+    r"\b(?:write|generate|save|export|output|dump|store|put|writes|generates|saves|exports|outputs|dumps)\s"
+    r"(?:(?!\b(?:to|into|from|for|in)\b)[^,;:]){0,80}?\b(?:to|into)\s+(?:a |the )?(?:new )?(?:file )?\Z",
+    re.IGNORECASE,
+)
+_THIRD_PERSON = re.compile(r"s\Z")
+_OWN_SUBJECT = re.compile(r"\A\W*(?:this(?: task| step| change| one)?|it|the task|which|and|also)?\s*\Z", re.IGNORECASE)
+_CHANGES = re.compile(
+    r"\b(?:change|edit|update|modify|extend|refactor|rewrite|fix|rename|move|delete|remove|drop|replace"
+    r"|migrate|convert|adjust"
+    r"|append|patch|add|implement|put|insert|wire|register|improve|clean up|simplify|split|speed up|port"
+    r"|rework|tidy|harden"
+    r"|make|use|call|document|expose|handle|log|enable|disable)\b"
+    r"(?P<between>[^;:]*)\Z",
+    re.IGNORECASE,
+)
+_ONLY_READ = re.compile(
+    r"\b(?:according|described?|documented|specified|reported|listed|from|using|via|like|see|as in|per|against"
+    r"|with|for|so|by"
+    r"|compare|read|reads|unlike|instead|than|based|without|not|similar|same|where|which|that|mentioned|of"
+    r"|calls?|uses?|about"
+    r"|and (?:check|run|read|see|verify|compare))\b",
+    re.IGNORECASE,
+)
+_PLACED = re.compile(r"\b(?:in|to|into|inside|within|at the (?:top|end) of|out of|of|the|a|an)?\s*\Z", re.IGNORECASE)
+_NEEDS_PLACE = {"add", "implement", "put", "insert", "wire", "register", "make", "use", "call", "document", "expose",
+                "handle", "log", "enable", "disable"}  # fmt: skip
+_ASIDE = re.compile(
+    r"\b(?:see(?: also)?|cf\.?|e\.g\.?|for example|compare|unlike|instead of|like|similar to|as in|(?:not|n't"
+    r"|never|without)\W+(?:\w+\W+)?"
+    r"(?:touch\w*|chang\w*|edit\w*|modify\w*|look\w*|need\w*|us\w+)|ignore|leave|except|inspired by|copy of"
+    r"|modelled on|modeled on)"
+    r"[^,;]{0,40}\Z",
+    re.IGNORECASE,
+)
+
+
+class Region(NamedTuple):
+    """What is waited for, as a sentence says it. `is_hard`: behind a word that says much else, too, as `needs`."""
+
+    words: str
+    sentence: str
+    is_hard: bool
+
+
+class Said(NamedTuple):
+    """What a text says of files, each path with the sentence that says so."""
+
+    created: dict[str, str]
+    changed: dict[str, str]
+    named: dict[str, str]
+
+
+def iter_sentences(text: str) -> Iterator[str]:
+    """The sentences of a text in their order, without code and addresses."""
+    text = text[:_TEXT_CHARACTERS_MAX].replace("\r\n", "\n")
+    text = _COMMENT.sub(" ", _CODE_BLOCK.sub("\n\n", text))
+    text = _NO_WORDS.sub("\u2026", text)
+    at = 0
+    for found in _SENTENCE_END.finditer(text):
+        if _ABBREVIATION.search(text, max(at, found.start() - 12), found.end()):
+            continue
+        yield from _as_sentence(text[at : found.start()])
+        at = found.end()
+    yield from _as_sentence(text[at:])
+
+
+def _as_sentence(piece: str) -> Iterator[str]:
+    lead = _LEAD.match(piece)
+    words = " ".join((piece[lead.end() :] if lead else piece).split())
+    if words:
+        yield words[:_SENTENCE_CHARACTERS_MAX]
+
+
+def iter_regions(sentence: str) -> Iterator[Region]:
+    """Where a sentence says what is waited for, as far as it says it outright."""
+    for found in islice(_WAITS.finditer(sentence), _REGIONS_MAX):
+        word = found[0].strip().lower()
+        is_until = word.endswith("until")
+        if not is_until and _NEGATED.search(sentence[: found.start()]):
+            continue
+        rest = sentence[found.end() :]
+        if word == "when" and not _ENDED.search(rest.split(",")[0]):
+            continue
+        yield Region(rest, sentence, found["hard"] is not None)
+
+
+def end_of_region(rest: str, at: int) -> bool:
+    """Whether what is waited for has ended before a place."""
+    return _REGION_END.search(rest, 0, at) is not None
+
+
+def is_enumerated(rest: str, start: int, end: int) -> bool:
+    """Whether between two places there is only what joins members of a list."""
+    return _ENUMERATED.fullmatch(rest, start, end) is not None
+
+
+def is_all_said(rest: str) -> bool:
+    """Whether behind a word the sentence is over, or says that it is done, or goes on with something else."""
+    return (
+        not rest.strip(" .!`'\"*")
+        or rest.lstrip("`'\"* ")[:1] in (",", ".")
+        or bool(_ENDED.match(rest.lstrip("`'\"* ")))
+    )
+
+
+def files_said(text: str) -> Said:
+    """What a text says of files. A file that it creates it does not change, too."""
+    said = Said({}, {}, {})
+    for sentence in iter_sentences(text):
+        last: tuple[int, dict[str, str] | None] = (0, None)
+        for path, start, end in islice(_iter_paths(sentence), _PATHS_MAX):
+            before = sentence[max(0, start - _BEFORE_CHARACTERS_MAX) : start].rstrip("`'\"*( ")
+            before += " " if start else ""
+            into: dict[str, str] | None
+            if last[1] is not None and is_enumerated(sentence, last[0], start):
+                into = last[1]
+            elif _creates(before):
+                into = said.created
+            elif _changes(before):
+                into = said.changed
+            else:
+                into = None
+            last = (end, into)
+            if into is not None:
+                into.setdefault(path, sentence)
+            if not _ASIDE.search(before):
+                said.named.setdefault(path, sentence)
+    for path in said.created:
+        said.changed.pop(path, None)
+    return said
+
+
+def _iter_paths(sentence: str) -> Iterator[tuple[str, int, int]]:
+    for found in _PATH.finditer(sentence):
+        path = found["path"]
+        is_quoted = bool(found["quote"]) and found[0].endswith("`")
+        if not is_quoted and (("/" not in path and not _KNOWN.match(path)) or _PRODUCT.match(path)):
+            continue
+        if "/" in path and not is_quoted and not _KNOWN.match(path.rpartition("/")[2]):
+            continue
+        if is_quoted and "/" not in path and not _KNOWN.match(path):
+            continue  # `user.name` is no file.
+        path = path.removeprefix("./").removeprefix("/")
+        if ".." not in path:
+            yield path, found.start(), found.end()
+
+
+def _creates(before: str) -> bool:
+    if _WRITES_TO.search(before):
+        return not _NEGATED.search(before[: _start_of(_WRITES_TO, before)])
+    found = _CREATES.search(before)
+    if found is None or _NEGATED.search(before[: found.start()]):
+        return False
+    return not _THIRD_PERSON.search(found["verb"]) or bool(_OWN_SUBJECT.match(before[: found.start()]))
+
+
+def _changes(before: str) -> bool:
+    found = _CHANGES.search(before)
+    if found is None or _NEGATED.search(before[: found.start()]) or _ONLY_READ.search(found["between"]):
+        return False
+    verb = found[0].split()[0].lower()
+    return verb not in _NEEDS_PLACE or bool(
+        re.search(r"\b(?:in|to|into|inside|within)\s+(?:the\s+)?\Z", found["between"])
+    )
+
+
+def _start_of(pattern: re.Pattern[str], text: str) -> int:
+    found = pattern.search(text)
+    return found.start() if found else 0

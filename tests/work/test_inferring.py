@@ -1,0 +1,153 @@
+"""Edges under `auto`: told, stored, and those of a command that answers whatever it likes."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from codebatch.errors import InvalidInput, InvalidWork
+from codebatch.model.work import decode_work, encode_work
+from codebatch.work.analyzing import analyze, toml_of
+from codebatch.work.reading import WorkList
+from codebatch.work.settings import WorkOptions
+from tests.work.reading import read
+
+LIST = """
+strategy = "auto"
+max_parallel = 2
+[defaults]
+run = "true"
+[tasks.schema]
+text = "Create db/users.sql."
+[tasks.login]
+text = "Depends on `schema`."
+needs = ["docs"]
+[tasks.docs]
+text = "After login is done, write docs/a.md."
+[tasks.part]
+text = "Look at db/users.sql."
+each = { values = ["a", "b"] }
+"""
+
+
+def asked(directory: Path, program: str, seconds: float = 20, options: WorkOptions | None = None) -> WorkList:
+    """A list whose `infer` is a Python program."""
+    (directory / "infer.py").write_text(program, encoding="utf-8")
+    command = json.dumps([sys.executable, "infer.py"])
+    text = LIST.replace("[defaults]", f"[infer]\ncommand = {command}\ntimeout_seconds = {seconds}\n[defaults]", 1)
+    return read(directory, text, options or WorkOptions())
+
+
+def pairs(listed: WorkList) -> list[tuple[str, str, str]]:
+    return [(each.task, each.on, each.source) for each in listed.work.inferred]
+
+
+RULES = [("login", "schema", "inferred"), ("part/a", "schema", "inferred"), ("part/b", "schema", "inferred")]
+
+
+def test_what_is_inferred_is_an_edge_with_its_reason(tmp_path: Path) -> None:
+    found = read(tmp_path, LIST)
+    assert pairs(found) == RULES
+    assert found.work.inferred[0].why == "it says \u201cDepends on `schema`.\u201d"
+    assert {(edge.task, edge.on) for edge in found.work.edges} == {("login", "docs"), *((a, b) for a, b, _ in RULES)}
+    assert [(each.task, each.on, each.reason) for each in found.left_out] == [
+        ("docs", "login", "it would close a circle: login → docs is there")
+    ]
+    assert decode_work(encode_work(found.work)) == found.work
+    assert (found.work.strategy, found.work.max_parallel) == ("auto", 2)
+    assert read(tmp_path, LIST, WorkOptions(tasks=("part/a",))).work.order == ("schema", "part/a")
+    assert pairs(read(tmp_path, LIST, WorkOptions(tasks=("part/a",)))) == RULES[1:2]
+    assert pairs(read(tmp_path, LIST, WorkOptions(infer_confidence=0.9))) == RULES[:1]
+    assert read(tmp_path, LIST, WorkOptions(infer=False)).left_out == ()
+    assert pairs(read(tmp_path, LIST, WorkOptions(strategy="parallel"))) == []
+    with pytest.raises(InvalidInput, match="infer_confidence is 2"):
+        WorkOptions(infer_confidence=2)
+
+
+def test_a_command_says_what_needs_what(tmp_path: Path) -> None:
+    program = """
+import json, sys
+tasks = {task["id"]: task for task in json.load(sys.stdin)["tasks"]}
+assert list(tasks) == ["schema", "login", "docs", "part"] and tasks["login"]["needs"] == ["docs"]
+edges = [{"task": "schema", "needs": "part", "why": "because", "confidence": 0.7}, {"task": "nobody", "needs": "docs"},
+         {"task": "docs", "needs": "docs"}, {"task": "docs", "needs": "login"}, {"task": "login", "needs": "docs"},
+         {"task": "docs", "needs": "schema", "confidence": 7}, {"task": "docs", "needs": "part", "confidence": 0.1}]
+print(json.dumps({"edges": edges}))
+"""
+    found = asked(tmp_path, program)
+    assert pairs(found) == [("schema", "part/a", "command"), ("schema", "part/b", "command")]
+    assert found.work.inferred[0].why == "because"
+    assert [each.reason for each in found.left_out] == [
+        "it would close a circle: login → docs is there", "it is less sure than 0.5",
+    ]  # fmt: skip
+    (note,) = found.notes
+    for told in ("'nobody' needs 'docs': there is no task 'nobody'", "it is the same task", "is not from 0 to 1"):
+        assert told in note
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("print('garbage')", "prints no edges"),
+        ('print(\'{"edges": [{"task": 3}]}\')', "prints no edges"),
+        ("import sys; sys.stdout.buffer.write(b'\\xff')", "prints no edges"),
+        ("print('[' * 100000)", "prints no edges"),
+        ("pass", "prints no edges"),
+        ("import sys; print('no model', file=sys.stderr); sys.exit(3)", "it ended with status 3: no model"),
+        ("import os; os.kill(os.getpid(), 9)", "it ended with status -9"),
+        ("import sys\nwhile True: sys.stdout.write('x' * 65536)", "it printed more than 16,777,216 bytes"),
+        (
+            "import os\nos.close(0); os.close(1); os.close(2)\nimport time; time.sleep(60)",
+            "it did not end within 1 sec",
+        ),
+        ("import time; time.sleep(60)", "it did not end within 1 seconds"),
+        ("import os, time\nif not os.fork(): time.sleep(60)", "prints no edges"),
+    ],
+)
+def test_a_command_that_does_not_answer_is_told_and_the_rules_hold(tmp_path: Path, program: str, told: str) -> None:
+    began = time.monotonic()
+    found = asked(tmp_path, program, 1 if "sleep(60)" in program and "fork" not in program else 20)
+    assert time.monotonic() - began < 15
+    assert pairs(found) == RULES
+    (note,) = found.notes
+    assert told in note
+    assert "our own rules are taken" in note
+
+
+def test_a_command_that_is_not_there_or_not_asked_is_told(tmp_path: Path) -> None:
+    text = LIST.replace("[defaults]", '[infer]\ncommand = ["./no-such"]\n[defaults]', 1)
+    assert "cannot be started: No such file or directory" in read(tmp_path, text).notes[0]
+    found = asked(tmp_path, "open('touched', 'w')", options=WorkOptions(infer_command=False))
+    assert "is not asked here" in found.notes[0]
+    assert not (tmp_path / "touched").exists()
+    found = asked(tmp_path, "open('touched', 'w')", options=WorkOptions(strategy="parallel"))
+    assert found.notes == ("the command of `infer` is not asked: strategy is 'parallel'",)
+
+
+def test_an_analysis_says_how_long_it_takes_and_what_binds(tmp_path: Path) -> None:
+    text = 'max_parallel = 2\npools = { db = 1 }\n[defaults]\nrun = "true"\n[tasks.a]\nexpected_seconds = 10\n'
+    text += "".join(f'[tasks.{name}]\nneeds = ["a"]\npools = {{ db = 1 }}\nexpected_seconds = 5\n' for name in "bc")
+    found = analyze(read(tmp_path, text + '[tasks.d]\nafter = ["b"]\n'))
+    assert (found.seconds, found.critical_seconds, found.critical_path) == (20.0, 16.0, ("a", "b", "d"))
+    assert [(each.max_parallel, each.seconds) for each in found.makespans] == [(1, 21.0), (2, 20.0), (4, 20.0)]
+    assert [(each.pool, each.seconds_without) for each in found.binding_pools] == [("db", 16.0)]
+    assert [task.level for task in found.tasks] == [0, 1, 1, 2]
+    assert [(edge.task, edge.on, edge.kind, edge.source) for edge in found.edges][-1] == ("d", "b", "after", "file")
+    assert found.known == 3
+
+
+def test_what_was_inferred_is_written_to_be_kept(tmp_path: Path) -> None:
+    kept = toml_of(analyze(read(tmp_path, LIST)).edges)
+    run = "".join(f'\n[tasks.{name}]\nrun = "true"' for name in ("schema", "docs"))
+    found = read(tmp_path, f'defaults.run = "true"\n{kept}{run}')
+    assert [(edge.task, edge.on) for edge in found.work.edges] == [("login", "schema"), ("part", "schema")]
+
+
+def test_a_circle_is_told_before_anything_is_inferred(tmp_path: Path) -> None:
+    text = LIST.replace("[tasks.docs]", '[tasks.docs]\nneeds = ["login"]')
+    with pytest.raises(InvalidWork, match="in a circle: login → docs → login"):
+        read(tmp_path, text)
