@@ -137,7 +137,9 @@ def live_line(stage: Stage, seconds: float, left: str, columns: int, marks: str)
     percent = f"{100 * stage.done // stage.planned} %" if stage.planned else ""
     if len(counted) + len(_BETWEEN) > room:
         counted = percent
-    for part in (counted, f"{seconds:.0f} s", left, stage.more):
+    # Where there is room for one of them: what somebody knows goes before what is guessed, and that behind the time.
+    times = (left, f"{seconds:.0f} s") if stage.left else (f"{seconds:.0f} s", left)
+    for part in (counted, *times, stage.more):
         if part and len(part) + len(_BETWEEN) <= room:
             parts.append(part)
             room -= len(part) + len(_BETWEEN)

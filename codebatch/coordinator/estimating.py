@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -55,19 +54,19 @@ class Estimator:
     @property
     def lengths(self) -> list[float]:
         """Of each item what it takes likely, in seconds; of one of which nobody knows, as long as the others do."""
-        known = [statistics.median(each) for each in self._known if each]
-        other = statistics.mean(known) if known else 1.0
-        return [statistics.median(each) if each else other for each in self._known]
+        known = [_median(each) for each in self._known if each]
+        other = sum(known) / len(known) if known else 1.0
+        return [_median(each) if each else other for each in self._known]
 
     def expected(self, item: int) -> float | None:
         """What an item takes likely; None where nobody knows."""
         samples = self._known[item] or self._here
-        return round(statistics.median(samples), 3) if samples else None
+        return round(_median(samples), 3) if samples else None
 
     def note(self, item: int, seconds: float) -> None:
         """A command is done, and took so long."""
         if self._known[item]:
-            self._ratios.append(max(seconds, 0.01) / max(statistics.median(self._known[item]), 0.01))
+            self._ratios.append(max(seconds, 0.01) / max(_median(self._known[item]), 0.01))
         self._here = [*self._here[-31:], seconds]
         one = self._commands[item]
         self._durations.add(Took(one.id, one.definition, self._programs.get(item, ""), seconds))
@@ -92,3 +91,10 @@ def estimator_of(store: Store, batch: Batch, work: Work) -> Estimator:
 
     entries = items_of(snapshot_of(store, batch).entries)
     return Estimator(Durations(store, work.root), work, [defined(entry) for entry in entries])
+
+
+def _median(values: Sequence[float]) -> float:
+    """As statistics.median, which takes longer to import than to work all this out."""
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

@@ -94,7 +94,8 @@ class Told(msgspec.Struct, kw_only=True):
     requests: int = 0
 
 
-_OPEN = (CommandState.PENDING, CommandState.READY, CommandState.RUNNING)
+_ENDED = ("DONE", "FAILED", "BLOCKED", "SKIPPED", "CANCELLED")
+_OPEN = tuple(state for state in CommandState if state.value not in _ENDED)
 """What commands that need one see no difference between."""
 _NAMES = {state: state.value for state in CommandState}
 """To ask a state for its name takes ten times as long."""
@@ -130,8 +131,7 @@ class Story:
     @property
     def waiting(self) -> list[int]:
         """Items that are to be begun yet."""
-        wanted = (CommandState.PENDING, CommandState.READY)
-        return [item for item, state in enumerate(self._states) if state in wanted]
+        return [item for item, state in enumerate(self._states) if state in _OPEN and state is not CommandState.RUNNING]
 
     def try_of(self, item: int, round_: int) -> int:
         """Which try a round is: how many it is since a request opened its command, the first one 1."""

@@ -114,3 +114,9 @@ def test_elsewhere_there_are_plain_lines(codebatch: CommandLine) -> None:
     assert ended.json["files"] == 60
     assert ESCAPE not in ended.notes
     assert [line.split()[0] for line in ended.notes.splitlines()] == ["new", "the", "snapshot", "batch", "next:"]
+
+
+def test_on_a_narrow_terminal_what_is_known_of_the_rest_is_told_before_the_time_that_passed() -> None:
+    stage = Stage("following", 2, 4, "tasks", "1 running", is_even=False, left="12-19 m left")
+    assert live_line(stage, 83, stage.left, 40, "#-") == "following  2 of 4 tasks  12-19 m left"
+    assert "83 s" in live_line(stage, 83, stage.left, 80, "#-")

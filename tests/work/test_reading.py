@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -12,9 +13,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from codebatch.errors import CodebatchError, InvalidConfiguration, NothingToDo
+from codebatch.model.batch_event import AnyEvent, name_of
 from codebatch.model.command import encode_command
 from codebatch.model.toml import parse_toml
-from codebatch.model.work import Policy, WorkEdge, decode_work, encode_work
+from codebatch.model.work import EventName, Policy, WorkEdge, decode_work, encode_work
 from codebatch.system.host import usable_cores
 from codebatch.work.files import EXAMPLE
 from codebatch.work.reading import read_work_files
@@ -101,6 +103,10 @@ def test_every_key_of_a_task_is_in_the_golden_file() -> None:
     tables = parse_toml(WHOLE)["tasks"]
     assert isinstance(tables, dict)
     assert set().union(*tables.values()) == set(TaskTable.__struct_fields__)
+
+
+def test_whoever_is_notified_can_name_every_event() -> None:
+    assert set(get_args(EventName)) == {name_of(each) for each in get_args(AnyEvent)}
 
 
 def test_the_type_of_the_file_says_what_its_reader_takes(tmp_path: Path) -> None:
