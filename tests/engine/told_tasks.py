@@ -183,4 +183,4 @@ KERNEL = [
 KERNEL_SAID = {("4", "2"), ("5", "2"), ("5", "3"), ("5", "4"), ("6", "5"), ("6", "2")}
 
 HELD_OUT = {"api": (API, API_SAID), "model": (MODEL, MODEL_SAID), "kernel": (KERNEL, KERNEL_SAID)}
-"""Written before the rules were tried on them, and not looked at as they were mended."""
+"""Written before the rules were tried on them, by who knew the rules, which were mended once more behind them."""
