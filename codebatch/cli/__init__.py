@@ -52,6 +52,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("run:run", "Snapshot, plan, execute and summarise a tree; or continue a batch."),
         "resume": ("run:resume", "Continue a batch, and do again what failed in it."),
         "work": ("work:work", "Run lists of commands, whatever dies meanwhile; their logs; answers to them."),
+        "ask": ("work_ask:ask", "Ask people something, from within a task."),
         "cancel": ("work:cancel", "End a batch of commands from anywhere."),
         "import": ("importing:import_", "Take in what another program found, beside what was found here."),
         "status": ("batches:status", "Progress and state of a batch."),

@@ -9,17 +9,25 @@ from codebatch.coordinator.conducting import CommandWatcher, Conducting
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.store import Store
-from codebatch.store.work import commands_of, read_work
+from codebatch.store.work import commands_of, read_command, read_work
 from codebatch.system.clock import wall_ns
 from codebatch.system.host import this_host
 
 
-def conduct(store: Store, batch: Batch, *, watcher: CommandWatcher | None = None, store_lock: int | None = None) -> int:
+def conduct(
+    store: Store,
+    batch: Batch,
+    *,
+    watcher: CommandWatcher | None = None,
+    store_lock: int | None = None,
+    waits_for_answers: bool = False,
+) -> int:
     """Do what may be done in a work batch; returns 0, or the exit status of the signal that ended it early.
 
-    `store_lock` is the descriptor of the caller's lock of the store: workers hold it for as long as they live. Raises
-    BatchConducted, EnvironmentBroken, StoreUnwritable, StoreCorrupt; what ended before is kept, and workers that are at
-    something end that by themselves.
+    Where it `waits_for_answers`, it goes on while a question is open, whatever the batch says. `store_lock` is the
+    descriptor of the caller's lock of the store: workers hold it for as long as they live. Raises BatchConducted,
+    EnvironmentBroken, StoreUnwritable, StoreCorrupt; what ended before is kept, and workers that are at something end
+    that by themselves.
     """
     work, plan = read_work(batch), batch.plan()
     commands = commands_of(store, batch, work)
@@ -28,7 +36,18 @@ def conduct(store: Store, batch: Batch, *, watcher: CommandWatcher | None = None
             holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
         )
         crew = CommandCrew(batch, store_root=str(store.root), coordinator=about.holder, store_lock=store_lock)
-        conducting = Conducting(batch, plan, work, commands, crew, about=about, watcher=watcher, wall_ns=wall_ns)
+        conducting = Conducting(
+            batch,
+            plan,
+            work,
+            commands,
+            crew,
+            about=about,
+            watcher=watcher,
+            wall_ns=wall_ns,
+            text_of=lambda command: read_command(store, batch, command).text,
+            waits_for_answers=waits_for_answers,
+        )
         try:
             conducting.run()
         finally:

@@ -56,12 +56,13 @@ def is_stalled(state: BatchState, *, live_holders: int) -> bool:
 class CommandState(str, Enum):
     """Where a command stands (SPEC.md "Commands").
 
-    PENDING: something that it needs is open or blocked. READY: it may start. BLOCKED: it waits for an answer. SKIPPED:
-    something that it needs failed, was cancelled or skipped.
+    PENDING: something that it needs is open or blocked. READY: it may start. WAITING: it is tried again after a while.
+    BLOCKED: it waits for an answer. SKIPPED: something that it needs failed, was cancelled or skipped; or it was.
     """
 
     PENDING = "PENDING"
     READY = "READY"
+    WAITING = "WAITING"
     RUNNING = "RUNNING"
     BLOCKED = "BLOCKED"
     DONE = "DONE"

@@ -14,10 +14,8 @@ from typing import NamedTuple
 from codebatch.model.likeness import closest
 from codebatch.model.shell_places import Inside, iter_places
 
-NAMES = ("id", "title", "text", "text_file")
-NAMES_TO_COME = (
-    "file", "files", "value", "line", "try", "answers_file", "previous_log", "report", "session",
-)  # fmt: skip
+NAMES = ("id", "title", "text", "text_file", "try", "answers_file", "previous_log", "session")
+NAMES_TO_COME = ("file", "files", "value", "line", "report")
 ARGUMENT_BYTES_MAX = 128 * 1024 - 1
 """What Linux takes as one argument, or one variable with its name and `=` (MAX_ARG_STRLEN, execve(2))."""
 

@@ -10,13 +10,23 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from codebatch.model.command import COMMAND_BYTES_MAX, COMMAND_ID_PATTERN, Command, CommandId, encode_command
+from codebatch.model.command import (
+    COMMAND_BYTES_MAX,
+    COMMAND_ID_PATTERN,
+    Command,
+    CommandId,
+    QuestionRule,
+    ResultPointers,
+    Try,
+    encode_command,
+)
 from codebatch.model.placeholders import ARGUMENT_BYTES_MAX, longest_argument
-from codebatch.model.work import NO_POLICY, Policy
+from codebatch.model.work import NO_POLICY, RETRY_REASONS, Policy
 from codebatch.work.checking import ID_HINT, Place, TableChecker, sound_part
 from codebatch.work.files import WorkFile
 from codebatch.work.problems import Problems
-from codebatch.work.tables import SettingsTable, TaskDefaults, TaskTable
+from codebatch.work.settings import WorkOptions
+from codebatch.work.tables import SettingsTable, TaskDefaults, TaskTable, TryTable
 
 _NO_ID = re.compile(r"[^A-Za-z0-9._-]+")
 _BYTES_OF_A_CHARACTER_MAX = 6
@@ -38,10 +48,11 @@ class Task(NamedTuple):
 class Definer:
     """Makes commands of the tasks of files, and tells what is wrong with them."""
 
-    def __init__(self, problems: Problems, checker: TableChecker, options_env: Mapping[str, str]) -> None:
+    def __init__(self, problems: Problems, checker: TableChecker, options: WorkOptions) -> None:
         self._problems = problems
         self._checker = checker
-        self._options_env = options_env
+        self._options = options
+        self._options_env = options.environment()
 
     def tasks(self, file: WorkFile, settings: SettingsTable) -> Iterator[Task]:
         """The tasks of a file in its order."""
@@ -86,8 +97,20 @@ class Definer:
         command = _command(name, task, env, settings)
         if self._problems.count == before:
             self._check_size(command, place)
-        policy = _policy(task)
+        retries = self._retries(task, place)
+        policy = _policy(task, retries)
         return Task(name, place, task.needs, task.after, policy.pools, command, policy)
+
+    def _retries(self, task: TaskTable, place: Place) -> int:
+        """How often it is tried again, and what is wrong with that."""
+        retries = len(task.tries) if task.retries is UNSET else task.retries
+        if retries < len(task.tries):
+            told = f"{place} sets retries to {retries}, and has {len(task.tries)} tries that differ from the first"
+            self._problems.add(told, "leave `retries` out, or some of `tries`")
+        if "interrupted" in task.retry_reasons and task.if_interrupted != "restart":
+            told = f'{place} retries what was interrupted, and sets if_interrupted to "{task.if_interrupted}"'
+            self._problems.add(told, 'which says that it must not run twice: set if_interrupted = "restart"')
+        return retries if self._options.retry is None else self._options.retry
 
     def _check_size(self, command: Command, place: Place) -> None:
         """Tell where a command is longer than it may be, or makes what is longer than an argument may be."""
@@ -130,16 +153,36 @@ def _command(name: CommandId, task: TaskTable, env: dict[str, str], settings: Se
         leftovers=task.leftovers,
         memory_mb_max=None if task.memory_mb_max is UNSET else task.memory_mb_max,
         log_mb_max=task.log_mb_max,
+        check=task.check,
+        tries=tuple(_try(each) for each in task.tries),
+        question=None if task.question is UNSET else msgspec.convert(msgspec.to_builtins(task.question), QuestionRule),
+        result=None if task.result is UNSET else msgspec.convert(msgspec.to_builtins(task.result), ResultPointers),
     )
 
 
-def _policy(task: TaskTable) -> Policy:
+def _try(table: TryTable) -> Try:
+    return Try(
+        run=table.run,
+        env=table.env,
+        timeout_seconds=None if table.timeout_seconds is UNSET else table.timeout_seconds,
+        text_suffix=table.text_suffix,
+    )
+
+
+def _policy(task: TaskTable, retries: int) -> Policy:
     policy = Policy(
         priority=task.priority,
         pools=task.pools,
         exclusive=task.exclusive,
         if_interrupted=task.if_interrupted,
         restarts_max=task.restarts_max,
+        retries=retries,
+        backoff_seconds=task.backoff_seconds,
+        backoff_factor=task.backoff_factor,
+        backoff_seconds_max=task.backoff_seconds_max,
+        retry_reasons=RETRY_REASONS if task.retry_reasons == RETRY_REASONS else task.retry_reasons,
+        on_exhausted=task.on_exhausted,
+        on_stall=task.on_stall,
     )
     return NO_POLICY if policy == NO_POLICY else policy
 

@@ -65,7 +65,7 @@ def _read(paths: Sequence[Path], options: WorkOptions, here: Path, environ: Mapp
     problems = Problems()
     checker = TableChecker(problems, environ)
     settings, tables = settings_of(files, options, checker, problems)
-    definer = Definer(problems, checker, options.environment())
+    definer = Definer(problems, checker, options)
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
     source = ", ".join(_as_text(file.name) for file in files)
     if not tasks:
@@ -113,6 +113,8 @@ def _chosen(
         on_failure=settings.on_failure,
         failures_max=settings.failures_max,
         pools=dict(settings.pools),
+        on_blocked=settings.on_blocked,
+        answering=settings.answering,
     )
     return WorkList(commands, work, (*notes, *programs_not_found(commands, path)))
 

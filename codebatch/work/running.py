@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from codebatch.application.collecting import tidy
@@ -21,7 +21,7 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
 from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import read_work_files
-from codebatch.work.requesting import request
+from codebatch.work.requesting import named, request, seen_failures
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, look_at
 from codebatch.work.trusting import check_place, check_trusted
@@ -73,27 +73,51 @@ def run_files(
 
 
 def resume_work(
-    store: Store, batch: Batch, *, is_forced: bool = False, is_trusted: bool = False, listener: WorkListener
+    store: Store,
+    batch: Batch,
+    *,
+    is_forced: bool = False,
+    only: Sequence[str] = (),
+    blocked: bool = False,
+    wait_answers: bool = False,
+    is_trusted: bool = False,
+    listener: WorkListener,
 ) -> WorkRan:
     """Go on with a batch: do again what failed or was cancelled, where it `is_forced` what is done too.
 
-    What waits for an answer goes on waiting. Raises BatchConducted where another process is at it, CommandsForeign
-    where the store was not made here by us, unless that `is_trusted`; else as `run_files`.
+    What waits for an answer goes on waiting, unless what is `blocked` is to be done again too. `only` these are done
+    again, where some are named. With `wait_answers` we go on while a question is open. Raises BatchConducted where
+    another process is at it, CommandsForeign where the store was not made here by us, unless that `is_trusted`; else as
+    `run_files`.
     """
     found = look_at(store, batch)
+    chosen = {each.id for each in named(found, only)}
     if not is_trusted:
         check_trusted(store, batch)
-    if (leader := found.standing.coordinator) is not None:
-        raise BatchConducted(
-            f"batch {batch.id} is conducted by process {leader.pid} on {leader.host.name}",
-            hint=f"see: codebatch status --batch {batch.id}",
-        )
-    states = (*_OPENED, CommandState.DONE) if is_forced else _OPENED
+    _refuse_conducted(found)
+    states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     if found.standing.state is BatchState.COMPLETED and not is_forced:
         return WorkRan(store=store, batch=batch, standing=found.standing, seconds=0.0, signal_status=0)
+    over = {each.id: each.round for each in found.of(*states) if each.round and (not chosen or each.id in chosen)}
     with store.writing() as lock:
-        request(batch, Open(over={each.id: each.round for each in found.of(*states) if each.round}))
-        return _conduct(store, batch, listener, lock, lambda: None)
+        request(batch, Open(over=over, lifts="named" if chosen else "all", seen=seen_failures(found)))
+        return _conduct(store, batch, listener, lock, lambda: None, wait_answers)
+
+
+def go_on(store: Store, batch: Batch, *, is_trusted: bool = False, listener: WorkListener) -> WorkRan:
+    """Do what may be done in a batch, and open nothing. Raises as `resume_work` does."""
+    if not is_trusted:
+        check_trusted(store, batch)
+    _refuse_conducted(look_at(store, batch))
+    return conduct_to_end(store, batch, listener)
+
+
+def _refuse_conducted(found: WorkBatch) -> None:
+    if (leader := found.standing.coordinator) is not None:
+        raise BatchConducted(
+            f"batch {found.batch.id} is conducted by process {leader.pid} on {leader.host.name}",
+            hint=f"see: codebatch status --batch {found.batch.id}",
+        )
 
 
 def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRan:
@@ -102,10 +126,17 @@ def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRa
         return _conduct(store, batch, listener, lock, lambda: None)
 
 
-def _conduct(store: Store, batch: Batch, listener: WorkListener, lock: Lock, leads: Callable[[], None]) -> WorkRan:
+def _conduct(
+    store: Store,
+    batch: Batch,
+    listener: WorkListener,
+    lock: Lock,
+    leads: Callable[[], None],
+    wait_answers: bool = False,
+) -> WorkRan:
     began = time.monotonic()
     watch = Watch(batch, listener, leads)
-    status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor)
+    status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor, waits_for_answers=wait_answers)
     seconds = time.monotonic() - began
     standing = look_at(store, batch).standing
     return WorkRan(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)

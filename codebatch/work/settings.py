@@ -11,8 +11,9 @@ import msgspec
 from msgspec import UNSET
 
 from codebatch.errors import InvalidInput
-from codebatch.model.work import OnFailure, Strategy
+from codebatch.model.work import RETRIES_MAX, Answering, OnBlocked, OnFailure, Strategy
 from codebatch.system.host import usable_cores
+from codebatch.work.asking import answering_of
 from codebatch.work.checking import Place, TableChecker, sound_part
 from codebatch.work.files import WorkFile
 from codebatch.work.problems import Problems
@@ -29,7 +30,7 @@ class WorkOptions:
     """What the command line, or a program, says over the files. None: what the files say.
 
     `env`: `NAME=VALUE`, which the batch keeps, or `NAME`, whose value is that of whoever conducts. `tasks` chooses
-    those, with all that they need; `only`, without.
+    those, with all that they need; `only`, without. Every task is tried again `retry` times.
     """
 
     max_parallel: int | None = None
@@ -39,6 +40,8 @@ class WorkOptions:
     env: Sequence[str] = ()
     tasks: Sequence[str] = ()
     only: bool = False
+    retry: int | None = None
+    wait_answers: bool = False
 
     def __post_init__(self) -> None:
         """Raises InvalidInput."""
@@ -46,6 +49,8 @@ class WorkOptions:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InvalidInput(f"{name} is {value}, and must be at least 1")
+        if self.retry is not None and not 0 <= self.retry <= RETRIES_MAX:
+            raise InvalidInput(f"retry is {self.retry}, and must be from 0 to {RETRIES_MAX}")
         if self.only and not self.tasks:
             raise InvalidInput("no task is named of which there are to be no others", hint="name the tasks")
 
@@ -65,6 +70,8 @@ class Settings:
     on_failure: OnFailure
     failures_max: int
     pools: Mapping[str, int]
+    on_blocked: OnBlocked = "end"
+    answering: Answering | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -94,7 +101,11 @@ def settings_of(
         notes.append(f"failures_max is {failures_max}, and nothing stops at it: on_failure is {on_failure!r}")
     if any("=" in each for each in options.env):
         notes.append("the batch keeps the values that --env sets; --env NAME takes those of whoever conducts it")
-    settings = Settings(roots[0], strategy, max_parallel, on_failure, failures_max, pools, notes)
+    on_blocked = "wait" if options.wait_answers else first.on_blocked
+    answering = (
+        None if first.answering is UNSET else answering_of(first.answering, files[0].place("answering"), problems)
+    )
+    settings = Settings(roots[0], strategy, max_parallel, on_failure, failures_max, pools, on_blocked, answering, notes)
     return settings, tables
 
 

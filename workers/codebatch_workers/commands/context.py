@@ -7,9 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from codebatch.model.command import Command
-from codebatch.model.placeholders import PlaceholderError, expand_arguments, shell_script, shell_variables
+from codebatch.model.placeholders import (
+    ARGUMENT_BYTES_MAX,
+    PlaceholderError,
+    expand_arguments,
+    longest_argument,
+    shell_script,
+    shell_variables,
+)
 from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE
 from codebatch.system.commands import NotStarted, Start
+from codebatch_workers.commands.materials import Materials
 
 _KEPT_IF_CLEAN = ("PATH", "HOME", "TMPDIR", "LANG", "TERM")
 _CALLERS = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)\Z")
@@ -17,44 +25,57 @@ _STDIN_FILE = "file:"
 
 
 def start_of(
-    command: Command, *, batch: str, round_: int, root: Path, text: Path, given: Mapping[str, str], mark: str
+    command: Command,
+    run: str | tuple[str, ...],
+    materials: Materials,
+    *,
+    batch: str,
+    round_: int,
+    root: Path,
+    given: Mapping[str, str],
+    mark: str,
+    reads: bool = True,
 ) -> Start:
-    """How to start an attempt of a command. Raises NotStarted.
+    """How to start a command, or its check: what is to `run`. Raises NotStarted.
 
-    `root` is what its paths are relative to, `text` the file that holds its text, `given` the caller's environment.
+    `root` is what its paths are relative to, `given` the caller's environment. It has its standard input if it `reads`.
     """
     directory = root / command.cwd
     ours = {
         "CODEBATCH_BATCH": batch,
         "CODEBATCH_TASK": command.id,
         "CODEBATCH_ROUND": str(round_),
-        "CODEBATCH_TEXT": str(text),
+        **materials.variables(),
         ATTEMPT_VARIABLE: mark,
         "PWD": str(directory),
     }
-    arguments, variables = _expanded(command, text)
+    values = materials.values(command)
+    try:
+        arguments, variables = _expanded(run, values)
+        environment = _environment(command, given, values)
+    except PlaceholderError as error:
+        raise NotStarted(f"what it runs cannot be made: {error}") from error
     return Start(
         arguments=arguments,
         directory=directory,
-        environment={**_environment(command, given), **variables, **ours},
-        stdin=_stdin(command, root, text),
+        environment={**environment, **variables, **ours},
+        stdin=_stdin(command, root, materials.text) if reads else None,
         mark=mark,
     )
 
 
-def _expanded(command: Command, text: Path) -> tuple[list[str], dict[str, str]]:
-    """The arguments of a command, and the variables that a script has its values in."""
-    values = {"id": command.id, "title": command.title, "text": command.text, "text_file": str(text)}
-    try:
-        if isinstance(command.run, str):
-            return ["/bin/sh", "-c", shell_script(command.run)], shell_variables(values)
-        return expand_arguments(command.run, values), {}
-    except PlaceholderError as error:
-        raise NotStarted(f"what it runs cannot be made: {error}") from error
+def _expanded(run: str | tuple[str, ...], values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The arguments of a command, and the variables that a script has its values in. Raises PlaceholderError."""
+    longest = longest_argument(run, values)
+    if longest > ARGUMENT_BYTES_MAX:
+        raise PlaceholderError(f"an argument would have {longest:,} bytes, and may have {ARGUMENT_BYTES_MAX:,}")
+    if isinstance(run, str):
+        return ["/bin/sh", "-c", shell_script(run)], shell_variables(values)
+    return expand_arguments(run, values), {}
 
 
-def _environment(command: Command, given: Mapping[str, str]) -> dict[str, str]:
-    """The caller's environment, or a little of it, and the command's own on top."""
+def _environment(command: Command, given: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    """The caller's environment, or a little of it, and the command's own on top. Raises PlaceholderError."""
     if command.clean_env:
         found = {name: given[name] for name in _KEPT_IF_CLEAN if name in given}
     else:
@@ -62,7 +83,7 @@ def _environment(command: Command, given: Mapping[str, str]) -> dict[str, str]:
     for name, value in command.env.items():
         callers = _CALLERS.match(value)
         if callers is None:
-            found[name] = value
+            (found[name],) = expand_arguments([value], values)
         elif callers[1] in given:
             found[name] = given[callers[1]]
         else:
