@@ -37,6 +37,9 @@ from codebatch.cli.snapshots import SnapshotShown
 from codebatch.cli.trace import TraceWritten
 from codebatch.cli.trying import TaskTested, TaskTried
 from codebatch.cli.work import LogRow
+from codebatch.cli.work_ask import AskAnswer
+from codebatch.cli.work_asking import QuestionRow
+from codebatch.cli.work_control import AttemptRow
 from codebatch.cli.work_status import WorkStatus
 from codebatch.errors import CodebatchError
 from codebatch.gates.catalogue import GateAbout, GateExplainAnswer
@@ -109,6 +112,7 @@ Records = list[Record] | dict[str, int]
 
 ANSWERS: dict[str, object] = {
     "api": Api,
+    "ask": AskAnswer,
     "baseline-create": BaselineMade,
     "baseline-show": list[BaselineRule],
     "baseline-update": BaselineUpdated,
@@ -200,10 +204,17 @@ ANSWERS: dict[str, object] = {
     "version": VersionShown,
     "work-analyze": Analysis,
     "work-answer": WorkStatus,
+    "work-attempts": list[AttemptRow],
     "work-dry-run": Rehearsal,
     "work-log": list[LogRow],
+    "work-pause": WorkStatus,
+    "work-questions": list[QuestionRow],
+    "work-retry": WorkStatus,
     "work-run": WorkStatus,
+    "work-set": WorkStatus,
+    "work-skip": WorkStatus,
     "work-status": WorkStatus,
+    "work-unpause": WorkStatus,
 }
 """The type of each answer, by name: the words of the command, or what else the member `schema` says."""
 

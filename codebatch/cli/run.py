@@ -26,7 +26,7 @@ from codebatch.cli.options import Answering, SourcePath, answering, batch_option
 from codebatch.cli.progress import Stage
 from codebatch.cli.ran import ran_lines
 from codebatch.cli.show import collected_line
-from codebatch.cli.work_options import Output, output_option, trust_option
+from codebatch.cli.work_options import Output, WorkWishes, output_option, trust_option
 from codebatch.coordinator.score import Phase, Progress
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import count_of, human_bytes
@@ -227,6 +227,9 @@ def run(
 @click.command()
 @batch_option
 @click.option("--force", "is_forced", is_flag=True, help="Of commands: do again what is done, too.")
+@click.option("--only", multiple=True, metavar="TASK", help="Of commands: of what failed do these again alone.")
+@click.option("--blocked", is_flag=True, help="Of commands: do again what waits for an answer, without one.")
+@click.option("--wait-answers", is_flag=True, help="Of commands: go on while a question is open.")
 @output_option
 @trust_option
 @answering
@@ -236,6 +239,9 @@ def resume(
     execution: Execution,
     batch_reference: str | None,
     is_forced: bool,
+    only: tuple[str, ...],
+    blocked: bool,
+    wait_answers: bool,
     output: Output,
     is_trusted: bool,
 ) -> int:
@@ -253,9 +259,11 @@ def resume(
             refuse_unnamed(batch)
         if execution != Execution(configuration=execution.configuration):
             raise InvalidInput("a batch of commands goes on as it was made", hint="make another: codebatch work run")
-        return resume_work(answering, store, batch, is_forced=is_forced, is_trusted=is_trusted, output=output)
-    if is_forced or is_trusted:
-        raise InvalidInput("--force and --trust are of commands", hint=f"batch {batch.id} analyses files")
+        wishes = WorkWishes(is_forced=is_forced, only=only, blocked=blocked, wait_answers=wait_answers)
+        return resume_work(answering, store, batch, wishes, is_trusted=is_trusted, output=output)
+    if is_forced or is_trusted or only or blocked or wait_answers:
+        told = "--force, --trust, --only, --blocked and --wait-answers are of commands"
+        raise InvalidInput(told, hint=f"batch {batch.id} analyses files")
     teller = Teller(answering)
     ran = running.resume(execution, store, batch, teller)
     return _answer(answering, ran)

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from codebatch.application.configuration import load_configuration
+from codebatch.cli import work_asking, work_control
 from codebatch.cli.batches import answer_standing
 from codebatch.cli.completing import complete_command
 from codebatch.cli.groups import Group, answering_group
@@ -18,34 +19,28 @@ from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.rehearsal import answer_rehearsal
 from codebatch.cli.work_analyze import Form, answer_listed
 from codebatch.cli.work_lists import Listing, list_options
-from codebatch.cli.work_options import Output, output_option, trust_option
+from codebatch.cli.work_options import Output, WorkWishes, live_batch_option, output_option, trust_option
 from codebatch.cli.work_progress import EndTeller, WorkTeller
-from codebatch.cli.work_status import answer_work, end_line, summary
+from codebatch.cli.work_ran import answer_ran, telling_foreign
+from codebatch.cli.work_status import answer_work, summary
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import InvalidInput
-from codebatch.model.request import INTERRUPTED_CHOICES
-from codebatch.model.work import OnFailure, Strategy
+from codebatch.model.work import RETRIES_MAX, OnFailure, Strategy
 from codebatch.store.batches import Batch, is_work
 from codebatch.store.logs import last_lines
 from codebatch.store.store import Store
-from codebatch.work import cancelling, requesting, running
+from codebatch.work import cancelling, running
 from codebatch.work.detaching import run_detached
 from codebatch.work.logs import AttemptLog, find_log, iter_log, log_of
 from codebatch.work.rehearsing import rehearse
-from codebatch.work.running import WorkRan
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, look_at, resolve_live
 from codebatch.work.tables import SECONDS_MAX
-from codebatch.work.trusting import CommandsForeign
 
 F = TypeVar("F", bound=Callable[..., object])
 
 _LINES_IN_JSON = 20
 _STRATEGY_HELP = "One after the other, or several at once; auto: that, and by what texts of tasks say of one another."
-
-live_batch_option = click.option(
-    "--batch", "batch_reference", metavar="ID", help="The batch. Default: the only one that is at work."
-)
 
 
 class LogRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +73,8 @@ def work() -> None:
 )
 @click.option("--on-failure", type=click.Choice(get_args(OnFailure)), help="What becomes of the rest where one fails.")
 @click.option("--failures-max", type=click.IntRange(min=1), help="With stop: how many failures stop it. Default: 1.")
+@click.option("--retry", type=click.IntRange(0, RETRIES_MAX), help="How often what failed is tried again.")
+@click.option("--wait-answers", is_flag=True, help="Go on while a question is open, until it is answered.")
 @click.option(
     "--env",
     "variables",
@@ -102,6 +99,8 @@ def work_run(
     on_failure: OnFailure | None,
     failures_max: int | None,
     listing: Listing,
+    retry: int | None,
+    wait_answers: bool,
     variables: tuple[str, ...],
     is_beside: bool,
     is_sure: bool,
@@ -122,6 +121,8 @@ def work_run(
         strategy=strategy,
         on_failure=on_failure,
         failures_max=failures_max,
+        retry=retry,
+        wait_answers=wait_answers,
         env=variables,
         infer_command=not (is_looked_at or is_rehearsed),
         **listing,
@@ -236,22 +237,17 @@ def _write(answering: Answering, pieces: Iterator[bytes]) -> None:
     sys.stdout.flush()
 
 
-@work.command("answer")
-@click.argument("task", shell_complete=complete_command)
-@click.argument("text", metavar="ANSWER", type=click.Choice(INTERRUPTED_CHOICES))
-@live_batch_option
-@answering
-def work_answer(answering: Answering, task: str, text: str, batch_reference: str | None) -> None:
-    """Say what is to become of TASK, which was interrupted and must not be begun again unasked.
-
-    `again` begins it again, `failed` and `done` are what it counts as. It goes on at once where somebody conducts the
-    batch, else with `resume`.
-    """
-    store = answering.place.open()
-    found = requesting.answer_question(store, resolve_live(store, batch_reference, answering.note), task, text)
-    answer_work(answering, found, [f"{task}: {text}; {summary(found)}"])
-    if found.standing.coordinator is None:
-        answering.note(f"go on with: codebatch resume --batch {found.batch.id}")
+for command in (
+    work_asking.questions,
+    work_asking.answer,
+    work_control.retry,
+    work_control.skip,
+    work_control.pause,
+    work_control.unpause,
+    work_control.change,
+    work_control.attempts,
+):
+    work.add_command(command)
 
 
 def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
@@ -310,41 +306,23 @@ def cancel(
 
 
 def resume_work(
-    answering: Answering, store: Store, batch: Batch, *, is_forced: bool, is_trusted: bool, output: Output
+    answering: Answering, store: Store, batch: Batch, wishes: WorkWishes, *, is_trusted: bool, output: Output
 ) -> int:
     """Go on with a batch of commands, and say how it went; returns the exit status."""
     teller = WorkTeller(answering, output)
     ran = telling_foreign(
         answering,
-        lambda: running.resume_work(store, batch, is_forced=is_forced, is_trusted=is_trusted, listener=teller),
+        lambda: running.resume_work(
+            store,
+            batch,
+            is_forced=wishes.is_forced,
+            only=wishes.only,
+            blocked=wishes.blocked,
+            wait_answers=wishes.wait_answers,
+            is_trusted=is_trusted,
+            listener=teller,
+        ),
     )
     if ran.standing.state is BatchState.COMPLETED and not ran.seconds:
         answering.note("all of it is done; do it again with --force")
     return answer_ran(answering, ran, name="work-status")
-
-
-Done = TypeVar("Done")
-
-
-def telling_foreign(answering: Answering, do: Callable[[], Done]) -> Done:
-    """Do something; where it would run what somebody else wrote, tell what that is."""
-    try:
-        return do()
-    except CommandsForeign as error:
-        for line in error.commands:
-            answering.tell(line)
-        if error.count > len(error.commands):
-            answering.tell(f"… and {error.count - len(error.commands):,} more")
-        raise
-
-
-def answer_ran(answering: Answering, ran: WorkRan, name: str | None = None) -> int:
-    """Say how it went; returns the exit status."""
-    answer_work(answering, ran, [end_line(ran, ran.seconds)], name=name)
-    if ran.signal_status:
-        if ran.standing.state is not BatchState.COMPLETED:
-            answering.note(f"stopped; go on with: codebatch resume --batch {ran.batch.id}")
-        return ran.signal_status
-    if ran.shortfall is not None:
-        raise ran.shortfall
-    return 0

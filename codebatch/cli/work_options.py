@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import click
+import msgspec
 
 Output = Literal["failed", "all", "none"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
@@ -19,3 +20,16 @@ output_option = click.option(
     default="failed",
     help="What is shown of what tasks print: the last lines of those that failed (default), all lines, none.",
 )
+
+live_batch_option = click.option(
+    "--batch", "batch_reference", metavar="ID", help="A batch of commands. Default: the only one that is at work."
+)
+
+
+class WorkWishes(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be done again of a batch of commands, as `resume_work` has it."""
+
+    is_forced: bool
+    only: tuple[str, ...]
+    blocked: bool
+    wait_answers: bool

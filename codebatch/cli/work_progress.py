@@ -85,9 +85,13 @@ class WorkTeller(WorkListener):
             self._read_on(ended.id, ended.log, is_over=True)
         took = "" if ended.seconds is None else human_seconds(ended.seconds)
         why = why_failed(ended.reason, ended.exit_status)
+        if ended.again_seconds is not None:
+            why += f"; tried again in {human_seconds(ended.again_seconds)}" if ended.again_seconds else "; tried again"
+        if ended.state is CommandState.BLOCKED:
+            why = f"asks: codebatch work questions --batch {self._batch.id}"
         place = f"[{ended.ended:,}/{ended.planned:,}]"
         self.note(f"{place} {ended.id.ljust(self._width)} {ended.state.value.lower():9} {took:8} {why}".rstrip())
-        if ended.state is CommandState.FAILED and self._output == "failed":
+        if ended.state is CommandState.FAILED and ended.again_seconds is None and self._output == "failed":
             for line in last_lines(self._batch.files, ended.log, _LINES_OF_FAILED):
                 self.note(f"        {line}")
             self.note(f"        … codebatch work log {ended.id} --batch {self._batch.id}")

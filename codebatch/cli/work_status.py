@@ -18,15 +18,19 @@ from codebatch.model.quantities import count_of, human_seconds
 from codebatch.query.work import CommandStanding
 from codebatch.store import layout
 from codebatch.store.holders import HolderFile
+from codebatch.work.open_questions import OpenQuestion, open_questions
 from codebatch.work.standing import WorkBatch
 
 _REASONS = {
     "timeout": "it ran too long",
     "stall": "it printed nothing for too long",
     "memory": "it took too much memory",
+    "check": "its check failed",
     "start": "it could not be started",
     "interrupted": "it was running when its worker or the machine died",
 }
+_QUESTION_SHOWN_MAX = 80
+_ENDED_FAILING = (CommandState.FAILED, CommandState.BLOCKED, CommandState.SKIPPED, CommandState.CANCELLED)
 _TOLD_LAST = (
     CommandState.FAILED,
     CommandState.BLOCKED,
@@ -34,6 +38,7 @@ _TOLD_LAST = (
     CommandState.CANCELLED,
     CommandState.RUNNING,
     CommandState.READY,
+    CommandState.WAITING,
     CommandState.PENDING,
 )
 
@@ -41,8 +46,9 @@ _TOLD_LAST = (
 class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     """A command, which people call a task. `why` it stands so, for people; `log` is the path of its last attempt's.
 
-    `round` counts its attempts, 0 where it never began; `exit_status` is negative where a signal ended it. `question`
-    is the digest of what it waits for an answer to.
+    `round` counts its attempts, 0 where it never began; `number` says which try the last or next one is, of
+    `number_max`. `exit_status` is negative where a signal ended it. `question` is the digest of what it waits for an
+    answer to, `asked` the text of that.
     """
 
     id: str
@@ -52,10 +58,13 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[str, ...]
     why: str
     round: int
+    number: int
+    number_max: int
     exit_status: int | None
     reason: str | None
     log: str | None
     question: str | None
+    asked: str | None
 
 
 class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +80,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     status: str
     stalled: bool
+    paused: bool
     strategy: str
     max_parallel: int
     started_at: str
@@ -99,10 +109,11 @@ def status_lines(found: WorkBatch) -> Iterator[str]:
     """Where a batch stands, for people."""
     stands, work = found.standing, found.standing.work
     stalled = " (stalled: nobody is at work on it)" if stands.is_stalled else ""
-    at_once = f", {work.max_parallel} at once" if work.max_parallel > 1 else ""
+    paused = " (paused: nothing new is begun)" if stands.is_paused else ""
+    at_once = f", {stands.max_parallel} at once" if stands.max_parallel > 1 else ""
     yield f"batch     {found.batch.id}"
     yield f"source    {work.source}"
-    yield f"status    {stands.state.value}{stalled}"
+    yield f"status    {stands.state.value}{stalled}{paused}"
     yield f"strategy  {work.strategy}{at_once}"
     yield f"started   {instant(found.batch.about.created_at_ns)}"
     if found.ended_ns is not None:
@@ -141,6 +152,8 @@ def why_failed(reason: str | None, exit_status: int | None) -> str:
             return f"signal {-exit_status}"
     if reason in ("exit", "signal"):
         return f"exit status {exit_status}"
+    if reason == "check" and exit_status is not None:
+        return f"check: exit status {exit_status}"
     return _REASONS.get(reason or "", "")
 
 
@@ -152,8 +165,9 @@ def _document(found: WorkBatch) -> WorkStatus:
         source=work.source,
         status=stands.state.value,
         stalled=stands.is_stalled,
+        paused=stands.is_paused,
         strategy=work.strategy,
-        max_parallel=work.max_parallel,
+        max_parallel=stands.max_parallel,
         started_at=instant(found.batch.about.created_at_ns),
         ended_at=None if found.ended_ns is None else instant(found.ended_ns),
         counts=stands.counts,
@@ -171,6 +185,7 @@ def _rows(found: WorkBatch) -> list[WorkTaskRow]:
         wanted[edge.kind].setdefault(edge.task, []).append(edge.on)
     logs = found.batch.root / layout.LOGS
     states = {each.id: each.state for each in found.standing.commands}
+    asked = {each.task: each for each in open_questions(found)}
     rows = []
     for each in found.standing.commands:
         needs, after = (tuple(wanted[kind].get(each.id, ())) for kind in ("needs", "after"))
@@ -182,12 +197,15 @@ def _rows(found: WorkBatch) -> list[WorkTaskRow]:
                 state=each.state.value,
                 needs=needs,
                 after=after,
-                why=_why(each, [on for on in waits if not _has_ended(states[on])]),
+                why=_why(each, [on for on in waits if not _has_ended(states[on])], asked.get(each.id)),
                 round=each.round,
+                number=max(each.tried, 1) if each.state in _ENDED_FAILING else each.tried + 1,
+                number_max=1 + work.policy(each.id).retries,
                 exit_status=each.exit_status,
                 reason=each.reason,
                 log=f"{logs}/{each.log}" if each.log else None,
                 question=each.question or None,
+                asked=asked[each.id].text if each.id in asked else None,
             )
         )
     return rows
@@ -197,19 +215,25 @@ def _has_ended(state: CommandState) -> bool:
     return state in (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
 
 
-def _why(command: CommandStanding, waits: list[str]) -> str:
+def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None) -> str:
     match command.state:
         case CommandState.FAILED:
             return why_failed(command.reason, command.exit_status)
         case CommandState.SKIPPED:
-            return f"needs {command.cause}"
-        case CommandState.BLOCKED:
-            return f"{_REASONS['interrupted']}: again, failed or done?"
+            return "somebody said so" if command.cause == command.id else f"needs {command.cause}"
+        case CommandState.WAITING:
+            return f"{why_failed(command.reason, command.exit_status)}; it is tried again"
+        case CommandState.BLOCKED if asked is not None:
+            return _shortened(asked.text.partition("\n")[0])
         case CommandState.PENDING if waits:
             more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
             return f"waits for {', '.join(waits[:3])}{more}"
         case _:
             return ""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _QUESTION_SHOWN_MAX else f"{text[:_QUESTION_SHOWN_MAX]}…"
 
 
 def _shown(holder: HolderFile) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import heapq
 import os
 import signal
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from codebatch.coordinator.channels import Channels
-from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member
+from codebatch.coordinator.command_port import CommandHeard, Helped, Rang
+from codebatch.coordinator.crew import Died, DrainAsked, Member
+from codebatch.coordinator.helper_process import HelperProcess
 from codebatch.coordinator.signals import SignalCounter
 from codebatch.coordinator.workers import WorkerProcess, start_worker
 from codebatch.engine.events import WorkerId
@@ -20,6 +23,8 @@ from codebatch.store.children import child_of
 from codebatch.store.holders import HolderFile
 from codebatch.system import proc
 from codebatch.system.cell import Child
+from codebatch.system.clock import running_ns
+from codebatch.system.environment import given_environment
 from codebatch.system.host import is_here
 from codebatch.system.machine import kill_marked
 from codebatch.system.processes import describe_end
@@ -43,6 +48,9 @@ class CommandCrew:
         self._marks: dict[WorkerId, str] = {}
         self._signals_seen = 0
         self._ends_adopted = False
+        self._timers: list[tuple[int, int, int]] = []
+        self._helper: HelperProcess | None = None
+        self._was_not_started = False
 
     @property
     def exit_status(self) -> int:
@@ -55,6 +63,8 @@ class CommandCrew:
 
     def end(self) -> None:
         """Leave workers that are at something to end it by themselves, and to the next coordinator."""
+        if self._helper is not None:
+            self._helper.end()
         for worker in self._channels.workers.values():
             worker.channel.close()
             os.close(worker.stderr)
@@ -85,11 +95,38 @@ class CommandCrew:
             _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)  # Who is stopped hears nothing.
         self._channels.send(worker, message)
 
-    def wait(self) -> list[Heard]:
+    def wait(self) -> list[CommandHeard]:
         """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
         came, _ = self._channels.hear()
-        heard: list[Heard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
-        return heard + self._obey_signals()
+        heard: list[CommandHeard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
+        return heard + self._obey_signals() + self._hear_timers() + self._hear_helper()
+
+    def wake(self, item: int, round_: int, seconds: float) -> None:
+        """Say Rang after so many seconds, in which the machine did not sleep."""
+        heapq.heappush(self._timers, (running_ns() + round(seconds * 1e9), item, round_))
+
+    def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
+        """Run a program beside us, and say Helped when it is no more."""
+        try:
+            self._helper = HelperProcess(arguments, given, seconds, given_environment())
+        except (OSError, ValueError):
+            self._was_not_started = True
+
+    def _hear_timers(self) -> list[CommandHeard]:
+        heard: list[CommandHeard] = []
+        while self._timers and self._timers[0][0] <= running_ns():
+            _, item, round_ = heapq.heappop(self._timers)
+            heard.append(Rang(item, round_))
+        return heard
+
+    def _hear_helper(self) -> list[CommandHeard]:
+        if self._was_not_started:
+            self._was_not_started = False
+            return [Helped(None)]
+        if self._helper is None or not self._helper.has_ended():
+            return []
+        helper, self._helper = self._helper, None
+        return [Helped(helper.output)]
 
     def take_on(self, holders: Collection[HolderFile]) -> None:
         """Let go on what an earlier coordinator stopped, and its commands (Ctrl-Z)."""
@@ -131,7 +168,7 @@ class CommandCrew:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, number)
 
-    def _obey_signals(self) -> list[Heard]:
+    def _obey_signals(self) -> list[CommandHeard]:
         if self._signals.is_suspension_asked:
             self._suspend()
         before, self._signals_seen = self._signals_seen, self._signals.count

@@ -18,24 +18,33 @@ from codebatch.model.work import Work
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.store import Store
-from codebatch.store.work import commands_of, read_work
+from codebatch.store.work import commands_of, read_command, read_work
 from codebatch.system.clock import wall_ns
 from codebatch.system.environment import given_environment
 from codebatch.system.host import this_host
 
 
-def conduct(store: Store, batch: Batch, *, watcher: CommandWatcher | None = None, store_lock: int | None = None) -> int:
+def conduct(
+    store: Store,
+    batch: Batch,
+    *,
+    watcher: CommandWatcher | None = None,
+    store_lock: int | None = None,
+    waits_for_answers: bool = False,
+) -> int:
     """Do what may be done in a work batch; returns 0, or the exit status of the signal that ended it early.
 
-    `store_lock` is the descriptor of the caller's lock of the store: workers hold it for as long as they live. Raises
-    BatchConducted, EnvironmentBroken, StoreUnwritable, StoreCorrupt; what ended before is kept, and workers that are at
-    something end that by themselves.
+    Where it `waits_for_answers`, it goes on while a question is open, whatever the batch says. `store_lock` is the
+    descriptor of the caller's lock of the store: workers hold it for as long as they live. Raises BatchConducted,
+    EnvironmentBroken, StoreUnwritable, StoreCorrupt; what ended before is kept, and workers that are at something end
+    that by themselves.
     """
     work, plan = read_work(batch), batch.plan()
     commands = commands_of(store, batch, work)
     estimator = estimator_of(store, batch, work)
     with _notifying(work, watcher) as notifier:
-        return _conduct(store, batch, work, plan, commands, watcher, store_lock, Helpers(estimator, notifier))
+        helpers = Helpers(estimator, notifier)
+        return _conduct(store, batch, work, plan, commands, watcher, store_lock, helpers, waits_for_answers)
 
 
 @contextlib.contextmanager
@@ -63,6 +72,7 @@ def _conduct(
     watcher: CommandWatcher | None,
     store_lock: int | None,
     helpers: Helpers,
+    waits_for_answers: bool,
 ) -> int:
     while True:
         about = HolderFile(
@@ -70,7 +80,17 @@ def _conduct(
         )
         crew = CommandCrew(batch, store_root=str(store.root), coordinator=about.holder, store_lock=store_lock)
         conducting = Conducting(
-            batch, plan, work, commands, crew, about=about, watcher=watcher, wall_ns=wall_ns, helpers=helpers
+            batch,
+            plan,
+            work,
+            commands,
+            crew,
+            about=about,
+            watcher=watcher,
+            wall_ns=wall_ns,
+            helpers=helpers,
+            text_of=lambda command: read_command(store, batch, command).text,
+            waits_for_answers=waits_for_answers,
         )
         try:
             conducting.run()

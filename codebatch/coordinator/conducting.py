@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said
+from msgspec.structs import replace
+
+from codebatch.coordinator.briefing import brief_of
+from codebatch.coordinator.command_port import CommandCrew, CommandHeard, Helped, Rang
+from codebatch.coordinator.crew import Died, DrainAsked, Member, Said
+from codebatch.coordinator.questioning import Questioning
 from codebatch.coordinator.telling import NO_HELPERS, Clocks, Found, Helpers, Telling
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.agenda import agenda_of
@@ -19,19 +24,24 @@ from codebatch.engine.command_events import (
     CommandAction,
     CommandEvent,
     Concluded,
+    Consult,
+    Consulted,
+    Due,
     Lost,
+    Proceed,
     Released,
     Requested,
     Settle,
     Start,
     Terminate,
+    Wake,
 )
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.estimate import Eta
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
 from codebatch.errors import BatchConducted, CodebatchError, EnvironmentBroken, StoreCorrupt, StoreError, error_of
 from codebatch.model.command import CommandId
-from codebatch.model.outcome import HolderId, Unit
+from codebatch.model.outcome import Unit
 from codebatch.model.plan import Plan
 from codebatch.model.work import WORK_TASK, Work
 from codebatch.protocol import messages
@@ -78,15 +88,17 @@ class Conducting:
         plan: Plan,
         work: Work,
         commands: Sequence[CommandId],
-        crew: Crew,
+        crew: CommandCrew,
         *,
         about: HolderFile,
         watcher: CommandWatcher | None,
         wall_ns: Callable[[], int],
+        text_of: Callable[[str], str],
+        waits_for_answers: bool = False,
         now_ns: Callable[[], int] = running_ns,
         helpers: Helpers = NO_HELPERS,
     ) -> None:
-        """`commands` are the plan's items in its order; `about` is what this process is known by.
+        """`commands` are the plan's items in its order; `about` is what this process is known by; `text_of` a command.
 
         Raises BatchConducted where another process conducts the batch.
         """
@@ -117,17 +129,31 @@ class Conducting:
             )
             self._crew.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
             requests = list(self._requests.read())
+            self._questioning = Questioning(
+                batch, work, self._attempts.places, self._requests, text_of=text_of, start=crew.help, wall_ns=wall_ns
+            )
+            agenda = agenda_of(work, commands, batch.id, helpers.estimator.lengths if helpers.estimator else ())
             self.conductor = Conductor(
-                agenda_of(work, commands, helpers.estimator.lengths if helpers.estimator else ()),
+                replace(agenda, waits_for_answers=True) if waits_for_answers else agenda,
                 concluded=concluded,
                 epochs=leased.epochs,
                 foreign=leased.live,
                 requests=requests,
+                asked=self._questioning.read(),
             )
             found = Found(concluded, requests, leased.leases)
             clocks = Clocks(wall_ns, now_ns)
+            about_questions = self._questioning.question
             self._telling = Telling(
-                batch, work, self.conductor, self._attempts, self.epoch, found, clocks=clocks, helpers=helpers
+                batch,
+                work,
+                self.conductor,
+                self._attempts,
+                self.epoch,
+                found,
+                about_questions,
+                clocks=clocks,
+                helpers=helpers,
             )
             opened.callback(self._telling.close)
             self._opened = opened.pop_all()
@@ -135,6 +161,7 @@ class Conducting:
         self._events: deque[CommandEvent] = deque()
         self._end: Complete | Drained | Break | None = None
         self._spawned = self._since_look = 0
+        self._requests_handed = self.conductor.requests_seen
         self._refusal: CodebatchError | None = None
 
     def run(self) -> None:
@@ -194,6 +221,8 @@ class Conducting:
         for one in heard:
             self._hear(one)
         self._heed_requests()
+        for asked in self._questioning.read() if self._end is None else ():
+            self._handle(asked)
         self._since_look += 1 if heard else _QUIET_TURN
         if self.conductor.foreign and self._since_look >= _LOOK_EVERY and self._end is None:
             self._since_look = 0
@@ -202,7 +231,7 @@ class Conducting:
         if self._watcher is not None:
             self._watcher.turned(self._telling.eta)
 
-    def _hear(self, heard: Heard) -> None:
+    def _hear(self, heard: CommandHeard) -> None:
         match heard:
             case Said(worker, message):
                 self._receive(worker, message)
@@ -212,6 +241,21 @@ class Conducting:
                 self._telling.drains(reason)
                 self._journal.write(journal.Drained(reason=reason))
                 self._handle(DrainRequested())
+            case Rang(item, round_):
+                self._handle(Due(item, round_))
+            case Helped(output):
+                self._consult(lambda: self._questioning.heard(output))
+
+    def _consult(self, consult: Callable[[], Consulted | None]) -> None:
+        """Have a question answered. Of what the disk refuses nothing comes: it is for people."""
+        try:
+            consulted = consult()
+        except StoreError as error:
+            self._give_up(error)
+            return
+        self._heed_requests()
+        if consulted is not None and self._end is None:
+            self._handle(consulted)
 
     def _heed_requests(self) -> None:
         if self._end is not None:
@@ -221,7 +265,8 @@ class Conducting:
         except StoreCorrupt as error:  # Nobody can tell what was asked: nothing starts, what runs goes on.
             self._give_up(error)
             return
-        for request in requests[self.conductor.requests_seen :]:
+        new, self._requests_handed = requests[self._requests_handed :], len(requests)
+        for request in new:
             self._handle(Requested(request))
 
     def _handle(self, event: CommandEvent) -> None:
@@ -248,13 +293,20 @@ class Conducting:
             case Start():
                 shard, item = self._attempts.places.place(action.item)
                 unit = Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=action.round)
-                assign = messages.Assign(unit=unit, epoch=action.epoch, requests=action.requests)
+                brief = brief_of(self.conductor, action, self._attempts.places)
+                assign = messages.Assign(unit=unit, epoch=action.epoch, requests=action.requests, brief=brief)
                 self._crew.send(action.worker, assign)
                 self._telling.starts(action, self._workers[action.worker])
             case Settle():
                 self._settle(action)
             case Terminate(worker, grace_seconds):
                 self._crew.send(worker, messages.Terminate(why="cancelled", grace_seconds=grace_seconds))
+            case Proceed(worker):
+                self._crew.send(worker, messages.Proceed())
+            case Wake(item, round_, seconds):
+                self._crew.wake(item, round_, seconds)
+            case Consult():
+                self._consult(lambda: self._questioning.consult(action))
             case Retire(worker):
                 self._crew.send(worker, messages.Stop())
             case Complete() | Drained() | Break():
@@ -339,28 +391,3 @@ class Conducting:
         for item, lease in leases.items():
             marks.add(attempt_mark(lease.holder.holder, *self._attempts.places.place(item), lease.epoch))
         self._crew.kill_left_of(marks, {lease.holder.holder for lease in leases.values()})
-
-
-class Crew(Protocol):
-    """Workers for commands of one coordinator. What concerns a worker that has died is passed over."""
-
-    def begin(self) -> None:
-        """Called once, before all but `kill_left_of` and `take_on`; `end` follows, whatever happens between."""
-
-    def end(self) -> None:
-        """Leave workers that are at something to end it by themselves."""
-
-    def start(self, worker: WorkerId) -> Member:
-        """Start a worker; it says Hello when it can be given a command."""
-
-    def send(self, worker: WorkerId, message: messages.ToWorker) -> None:
-        """Send a message. That nobody is there to receive it is heard, not raised."""
-
-    def wait(self) -> list[Heard]:
-        """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
-
-    def take_on(self, holders: Collection[HolderFile]) -> None:
-        """Let live workers of an earlier coordinator go on, be it that they were stopped."""
-
-    def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
-        """Kill what attempts with these marks left running, of workers that are dead."""

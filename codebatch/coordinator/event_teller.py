@@ -13,9 +13,11 @@ from codebatch.coordinator.notifying import Notifier
 from codebatch.engine.command_events import Conclusion, Start
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.estimate import Eta
+from codebatch.engine.lifecycle import CommandState
 from codebatch.engine.story import (
     Adopted,
     Asked,
+    AskedLive,
     AttemptEnded,
     Began,
     Counted,
@@ -28,8 +30,10 @@ from codebatch.engine.story import (
 from codebatch.errors import StoreError
 from codebatch.model import batch_event as events
 from codebatch.model.batch_event import TaskEvent
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId, Used
-from codebatch.model.request import INTERRUPTED_CHOICES, Request, interrupted_question
+from codebatch.model.question import OUR_CHOICES, OUR_TEXTS, OurQuestion, Question, our_question
+from codebatch.model.request import Request
 from codebatch.model.work import Work
 from codebatch.store import layout
 from codebatch.store.attempts import CommandPlaces
@@ -40,7 +44,6 @@ from codebatch.store.holders import Lease
 from codebatch.store.logs import last_lines
 
 _LINES_OF_FAILED = 20
-_QUESTION = "It was running when its worker or the machine died, and nobody knows how far it came. Begin it again?"
 
 
 class EventTeller:
@@ -58,6 +61,7 @@ class EventTeller:
         conductor: Conductor,
         story: Story,
         *,
+        question_of: Callable[[Digest], Question | None],
         leases: Mapping[int, Lease],
         started: Mapping[tuple[int, int], str],
         wall_ns: Callable[[], int],
@@ -73,6 +77,7 @@ class EventTeller:
         self._conductor = conductor
         self._ids = conductor.agenda.ids
         self._story = story
+        self._question_of = question_of
         self._leases = leases
         self._told_since = started
         self._wall_ns = wall_ns
@@ -111,10 +116,16 @@ class EventTeller:
             task=id_,
             title=self._work.titles.get(id_, ""),
             round=round_,
-            try_=self._story.try_of(item, round_),
-            tries_max=1,
+            try_=self._try_of(item, round_),
+            tries_max=1 + self._conductor.agenda.policies[item].retries,
             **fields,
         )
+
+    def _try_of(self, item: int, round_: int) -> int:
+        """Which try a round is: how many failed since a request opened its command, itself not counted."""
+        last, tried = self._conductor.conclusion(item), self._conductor.tried(item)
+        is_counted = last is not None and last.round == round_ and last.type == "failed"
+        return max(1, tried if is_counted else tried + 1)
 
     def started(self, requests: int) -> None:
         """The batch is conducted as the first; so many requests were made."""
@@ -140,8 +151,11 @@ class EventTeller:
                     self._tell_began(start)
                 case Adopted(item):
                     self._tell_adopted(item)
-                case AttemptEnded(conclusion, goes_on):
-                    self._tell_end(conclusion, goes_on=goes_on)
+                case AttemptEnded(conclusion, goes_on, asks):
+                    self._tell_end(conclusion, goes_on=goes_on, asks=asks)
+                case AskedLive(item, round_, question):
+                    asked = self._asked(Digest(question))
+                    self._tell_of(events.TaskBlocked, item, round_, question=asked, is_live=True)
                 case Counted(item, round_, is_done):
                     if is_done:
                         self._tell_of(events.TaskCompleted, item, round_, as_done=True)
@@ -177,7 +191,7 @@ class EventTeller:
         pid = self.members[item][1] if item in self.members else None
         self._tell_of(events.TaskAdopted, item, round_, pid=pid, since=since)
 
-    def _tell_end(self, one: Conclusion, *, goes_on: bool) -> None:
+    def _tell_end(self, one: Conclusion, *, goes_on: bool, asks: bool) -> None:
         used = self.used.pop((one.item, one.round), None)
         self._ended[one.item] = self._running_ns()
         seconds = None if used is None else round(used.seconds, 3)
@@ -195,25 +209,41 @@ class EventTeller:
                     memory_peak_bytes=None if used is None else used.memory_peak_bytes,
                     exit_status=status,
                 )
-            case "failed":
+            case "failed" if not asks:
+                waits = goes_on and self._conductor.state(one.item) is CommandState.WAITING
+                told = {"wait_seconds": round(self._conductor.wait_seconds(one.item), 3)} if waits else {}
                 self._tell_of(
                     events.TaskRetrying if goes_on else events.TaskFailed,
                     one.item,
                     one.round,
+                    **told,
                     reason=one.reason,
                     exit_status=status,
                     signal=_signal_name(status),
                     seconds=seconds,
                     log_tail=self._log_tail(one),
                 )
-            case "blocked":
+            case "blocked" | "failed":
                 self._tell_of(events.TaskBlocked, one.item, one.round, question=self._question(one))
             case "cancelled":
                 self._tell_of(events.TaskCancelled, one.item, one.round, seconds=seconds)
 
     def _question(self, one: Conclusion) -> events.AskedQuestion:
-        digest = interrupted_question(self._ids[one.item], one.round)
-        return events.AskedQuestion(digest=digest, text=_QUESTION, choices=INTERRUPTED_CHOICES, human=True)
+        if one.question:
+            return self._asked(one.question)
+        kind: OurQuestion = "interrupted"
+        if one.type == "failed":
+            has_stalled = one.reason == "stall" and self._conductor.agenda.policies[one.item].on_stall == "ask"
+            kind = "stall" if has_stalled else "exhausted"
+        digest = our_question(kind, self._ids[one.item], one.round)
+        return events.AskedQuestion(digest=digest, text=OUR_TEXTS[kind], choices=OUR_CHOICES, human=True)
+
+    def _asked(self, digest: Digest) -> events.AskedQuestion:
+        """What a command asked."""
+        asked = self._question_of(digest)
+        if asked is None:
+            return events.AskedQuestion(digest=digest, text="")
+        return events.AskedQuestion(digest=digest, text=asked.text, choices=asked.choices, human=asked.is_human)
 
     def _log_tail(self, one: Conclusion) -> tuple[str, ...]:
         name = layout.log_name(*self._places.place(one.item), one.round, one.epoch)

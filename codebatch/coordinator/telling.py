@@ -19,7 +19,9 @@ from codebatch.engine.conductor import Conductor
 from codebatch.engine.estimate import Eta, Forecast
 from codebatch.engine.story import Story
 from codebatch.model import batch_event as events
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import Used
+from codebatch.model.question import Question
 from codebatch.model.request import Request
 from codebatch.model.work import Work
 from codebatch.store.attempts import Attempts
@@ -71,6 +73,7 @@ class Telling:
         attempts: Attempts,
         epoch: int,
         found: Found,
+        question_of: Callable[[Digest], Question | None],
         *,
         clocks: Clocks,
         helpers: Helpers,
@@ -96,6 +99,7 @@ class Telling:
             epoch,
             conductor,
             self._story,
+            question_of=question_of,
             leases=leases,
             started=before.started,
             wall_ns=wall_ns,

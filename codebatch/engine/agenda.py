@@ -10,6 +10,9 @@ import msgspec
 from codebatch.model.command import CommandId
 from codebatch.model.work import OnFailure, Policy, Work
 
+ALL = 1 << 62
+"""A demand for all that there is: whoever wants more gets no more."""
+
 SLOTS = ""
 """The pool that everything takes of; no pool of a user's has that name."""
 
@@ -25,7 +28,11 @@ class Need(NamedTuple):
 
 
 class Agenda(msgspec.Struct, frozen=True, kw_only=True):
-    """A work batch by item: the place of a command in the plan. `keys` order those that may start, the least first."""
+    """A work batch by item: the place of a command in the plan. `keys` order those that may start, the least first.
+
+    `batch` is its id, from which waits are drawn. Where one `waits_for_answers`, it is not over while somebody could
+    answer; where one `consults`, somebody else than people may.
+    """
 
     ids: tuple[CommandId, ...]
     needs: tuple[tuple[Need, ...], ...]
@@ -35,9 +42,12 @@ class Agenda(msgspec.Struct, frozen=True, kw_only=True):
     capacity: dict[str, int]
     on_failure: OnFailure
     failures_max: int
+    batch: str = ""
+    waits_for_answers: bool = False
+    consults: bool = False
 
 
-def agenda_of(work: Work, ids: Sequence[CommandId], seconds: Sequence[float] = ()) -> Agenda:
+def agenda_of(work: Work, ids: Sequence[CommandId], batch: str = "", seconds: Sequence[float] = ()) -> Agenda:
     """The agenda of a work batch whose plan has these items, which are those of its order.
 
     `seconds` are how long each takes likely; without them all take equally long.
@@ -54,13 +64,14 @@ def agenda_of(work: Work, ids: Sequence[CommandId], seconds: Sequence[float] = (
         ids=tuple(ids),
         needs=tuple(map(tuple, needs)),
         policies=policies,
-        demands=tuple(
-            ((SLOTS, slots if policy.exclusive else 1), *sorted(policy.pools.items())) for policy in policies
-        ),
+        demands=tuple(((SLOTS, ALL if policy.exclusive else 1), *sorted(policy.pools.items())) for policy in policies),
         keys=tuple((-policies[item].priority, -behind[item], rank[id_]) for item, id_ in enumerate(ids)),
         capacity={**work.pools, SLOTS: slots},
         on_failure=work.on_failure,
         failures_max=work.failures_max,
+        batch=batch,
+        waits_for_answers=work.on_blocked == "wait",
+        consults=work.answering is not None,
     )
 
 

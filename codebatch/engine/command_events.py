@@ -9,13 +9,17 @@ import msgspec
 
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import OutcomeType
 from codebatch.model.record import CommandReason
 from codebatch.model.request import Request
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How an attempt ended: the outcome of a round, and the epoch of the lease that it was made under."""
+    """How an attempt ended: the outcome of a round, and the epoch of the lease that it was made under.
+
+    `question` is what the command ended with, empty where that is nothing of its own.
+    """
 
     item: int
     round: int
@@ -23,6 +27,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: CommandReason | None = None
     epoch: int
     exit_status: int | None = None
+    question: Digest = Digest("")
 
 
 class Concluded(msgspec.Struct, frozen=True):
@@ -55,17 +60,57 @@ class Requested(msgspec.Struct, frozen=True):
     request: Request
 
 
-CommandEvent = Started | Ready | Refused | Finished | Concluded | Lost | Released | Requested | DrainRequested
+class Due(msgspec.Struct, frozen=True):
+    """The time is over for which was to be waited before an attempt: a Wake comes back."""
+
+    item: int
+    round: int
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The command of an attempt asks its `number`th question, durably, and goes on to run."""
+
+    item: int
+    round: int
+    epoch: int
+    number: int
+    question: Digest
+
+
+class Consulted(msgspec.Struct, frozen=True):
+    """Nobody answers a question any more but people; what was answered to it was requested before."""
+
+    question: Digest
+
+
+CommandEvent = (
+    Started
+    | Ready
+    | Refused
+    | Finished
+    | Concluded
+    | Lost
+    | Released
+    | Requested
+    | Due
+    | Asked
+    | Consulted
+    | DrainRequested
+)
 
 
 class Start(msgspec.Struct, frozen=True):
-    """Give a command to an idle worker, to be leased under this epoch, with so many requests in mind."""
+    """Give a command to an idle worker, to be leased under this epoch, with so many requests in mind.
+
+    `tried` is how many attempts of it failed since a request last opened it.
+    """
 
     worker: WorkerId
     item: int
     round: int
     epoch: int
     requests: int
+    tried: int
 
 
 class Settle(msgspec.Struct, frozen=True):
@@ -81,10 +126,31 @@ class Settle(msgspec.Struct, frozen=True):
 
 
 class Terminate(msgspec.Struct, frozen=True):
-    """Have a worker end the command at hand for a Cancel."""
+    """Have a worker end the command at hand for a Cancel or a Skip."""
 
     worker: WorkerId
     grace_seconds: float | None
 
 
-CommandAction = Spawn | Start | Settle | Terminate | Retire | Complete | Drained | Break
+class Proceed(msgspec.Struct, frozen=True):
+    """Have a worker hand over the answer to what its command asks: there is room for it to go on."""
+
+    worker: WorkerId
+
+
+class Wake(msgspec.Struct, frozen=True):
+    """Say Due for the attempt of a round, after so many seconds."""
+
+    item: int
+    round: int
+    seconds: float
+
+
+class Consult(msgspec.Struct, frozen=True):
+    """Have a question answered that is not for people alone, then say Consulted."""
+
+    item: int
+    question: Digest
+
+
+CommandAction = Spawn | Start | Settle | Terminate | Proceed | Wake | Consult | Retire | Complete | Drained | Break

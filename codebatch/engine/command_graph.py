@@ -10,8 +10,10 @@ from typing import Literal
 
 from codebatch.engine.agenda import Need
 
-Face = Literal["open", "good", "bad", "held"]
-"""What a command shows to those that need it: `held` waits for an answer, and is neither met nor bad."""
+Face = Literal["open", "runs", "good", "bad", "held"]
+"""What a command shows to those that need it: `held` waits for an answer, and is neither met nor bad. One that `runs`
+is neither whatever becomes of its needs meanwhile.
+"""
 
 
 class CommandGraph:

@@ -1,42 +1,48 @@
 """The conductor: the scheduler of one work batch's commands. Events in, actions out; no clock, no files, no processes.
 
 The rules (SPEC.md "Commands"):
-1. What a command is follows from its highest outcome and from requests alone (`_own`), and what its users may do from
-   that (command_graph.py). So who reads the same files comes to the same states, be it to conduct or to look.
-2. A command is open where it has no outcome, the highest is of an attempt that was not begun, or a request opens just
-   that round.
-3. One that may start waits in a heap for its demand of pools. The best head that fits starts; one that does not holds
-   its pools, so that nobody behind it takes them, while others go on. Commands of live workers that an earlier
-   coordinator left are `foreign`: they count, even above the limit.
-4. A lease without an outcome is an interrupted attempt, once its holder is dead and what it ran is: it is started
+1. What a command is follows from how its attempts ended and from requests alone (open_rule.py), and what its users may
+   do from that (command_graph.py). So who reads the same files comes to the same states, be it to conduct or to look.
+2. One that may start waits in a queue (queue.py); one that failed and is tried again waits for a Due before that.
+   Commands of live workers that an earlier coordinator left are `foreign`: they count, even above the limit.
+3. A lease without an outcome is an interrupted attempt, once its holder is dead and what it ran is: it is started
    again in the next epoch, or settled, as its policy says.
+4. One that asks while it runs gives its slots back. Once it is answered it has them again, before anything new starts.
 5. Deaths in a row with no outcome between mean that the machine is at fault: nothing new starts, what runs ends.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Collection, Iterable, Mapping
 
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
-from codebatch.engine.agenda import SLOTS, Agenda, Demand
+from codebatch.engine.agenda import SLOTS, Agenda
+from codebatch.engine.asking import Asking
 from codebatch.engine.command_events import (
+    Asked,
     CommandAction,
     CommandEvent,
     Concluded,
     Conclusion,
+    Consult,
+    Consulted,
+    Due,
     Lost,
+    Proceed,
     Released,
     Requested,
     Settle,
     Start,
     Terminate,
 )
-from codebatch.engine.command_graph import CommandGraph, Face
+from codebatch.engine.command_states import CommandStates
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
-from codebatch.engine.lifecycle import BatchState, CommandState
+from codebatch.engine.histories import Histories
+from codebatch.engine.lifecycle import BatchState, CommandState, work_state
+from codebatch.engine.queue import Queue
 from codebatch.engine.requests_made import RequestsMade
-from codebatch.model.request import Cancel, Request
+from codebatch.model.digest import Digest
+from codebatch.model.request import Cancel, Request, Set, Skip
 
 DEATHS_MAX = 6
 
@@ -55,33 +61,35 @@ class Conductor:
         epochs: Mapping[int, int],
         foreign: Collection[int] = (),
         requests: Iterable[Request] = (),
+        asked: Iterable[Asked] = (),
     ) -> None:
         """All that is on disk: outcomes, the highest epoch that each item was leased under, those whose holder lives,
-        and requests.
+        requests, and what commands asked while they ran.
         """
         self.agenda = agenda
-        self._graph = CommandGraph(agenda.needs, goes_on=agenda.on_failure == "continue")
-        self._links: dict[int, Conclusion] = {}
-        self._taken: dict[int, int] = {}
-        self._epochs = dict(epochs)
+        self._histories = Histories(epochs)
         self._requests = RequestsMade({id_: item for item, id_ in enumerate(agenda.ids)})
+        self._states = CommandStates(agenda, self._histories, self._requests)
+        self._queue = Queue(agenda, self._is_startable)
+        self._asking = Asking(self._histories, self._requests, self._queue)
         self._foreign: set[int] = set()
         self._at: dict[int, WorkerId] = {}
         self._running: dict[WorkerId, int] = {}
         self._idle: set[WorkerId] = set()
         self._spawning = 0
         self._settling: set[int] = set()
-        self._failed: set[int] = set()
-        self._used = dict.fromkeys(agenda.capacity, 0)
-        self._heaps: dict[Demand, list[tuple[tuple[int, int, int], int]]] = {}
-        self._queued: set[int] = set()
+        self._resting: dict[int, int] = {}
+        self._consulting: dict[Digest, bool] = {}
+        self._wanted: list[CommandAction] = []
         self._deaths = 0
         self._is_draining = self._has_ended = False
-        self._note(concluded)
+        self._histories.add(concluded)
         for request in requests:
-            self._requests.add(request)
+            self._note_request(request)
+        for one in asked:
+            self._asking.add(one)
         for item in foreign:  # A live worker holds its leases of what it has done too.
-            if self._unended_starts(item) > 0:
+            if self._histories.unended(item) > 0:
                 self._hold(item)
         for item in range(len(agenda.ids)):
             self._refresh(item)
@@ -103,60 +111,68 @@ class Conductor:
         """How many requests were taken note of."""
         return self._requests.count
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether a Pause stands."""
+        return self._requests.is_paused
+
+    @property
+    def capacity(self) -> Mapping[str, int]:
+        """How large pools are now."""
+        return self._queue.capacity
+
     def running_item(self, worker: WorkerId) -> int | None:
         """The item that a worker has now."""
         return self._running.get(worker)
 
     def epoch(self, item: int) -> int:
         """The highest epoch that an item was leased under, or is to be."""
-        return self._epochs.get(item, 0)
+        return self._histories.epoch(item)
 
     def attempt(self, item: int) -> tuple[int, int]:
         """The round and epoch of the last attempt of an item, be it under way; (0, 0) where it never began."""
-        if self._unended_starts(item) > 0:
-            return self._next_round(item), self.epoch(item)
-        link = self._links.get(item)
-        return (link.round, link.epoch) if link else (0, 0)
+        return self._histories.attempt(item)
 
     def conclusion(self, item: int) -> Conclusion | None:
         """The highest outcome of an item."""
-        return self._links.get(item)
+        return self._histories.last(item)
+
+    def previous(self, item: int) -> Conclusion | None:
+        """The highest outcome of an attempt of an item that was begun."""
+        return self._histories.last_begun(item)
+
+    def tried(self, item: int) -> int:
+        """How many of its attempts failed since a request last opened it."""
+        return self._states.rule.tried(item)
+
+    def wait_seconds(self, item: int) -> float:
+        """How long is waited in all before an item that is WAITING is tried again."""
+        return self._states.wake(item).seconds
+
+    def question(self, item: int) -> Digest | None:
+        """What an item that is BLOCKED waits for an answer to."""
+        if self._runs(item):
+            return self._asking.question(item)
+        waiting = self._states.question(item)
+        return None if waiting is None else waiting.digest
 
     def cause(self, item: int) -> int:
-        """The item for whose sake a skipped one is."""
-        return self._graph.cause(item)
+        """The item for whose sake a skipped one is: itself, where that was asked for."""
+        return self._states.graph.cause(item)
 
     def state(self, item: int) -> CommandState:
         """Where a command stands."""
-        if (item in self._at or item in self._foreign) and self._unended_starts(item) > 0:
-            return CommandState.RUNNING
-        own = self._graph.own(item)
-        if own == "good":
-            return CommandState.DONE
-        if own == "held":
-            return CommandState.BLOCKED
-        if own == "bad":
-            is_cancelled = self._links[item].type == "cancelled"
-            return CommandState.CANCELLED if is_cancelled else CommandState.FAILED
-        if self._graph.is_skipped(item):
-            return CommandState.SKIPPED
-        if self._requests.forbids(item):
-            return CommandState.CANCELLED
-        may_start = self._graph.may_start(item) and item not in self._settling and not self._is_stopped
-        return CommandState.READY if may_start else CommandState.PENDING
+        if self._runs(item):
+            return CommandState.RUNNING if self._asking.question(item) is None else CommandState.BLOCKED
+        return self._states.state(item, is_judged=self._is_judged(item))
 
     def verdict(self) -> BatchState:
         """Where the batch stands."""
         states = [self.state(item) for item in range(len(self.agenda.ids))]
-        kinds = set(states)
-        if kinds <= {CommandState.DONE}:
-            return BatchState.COMPLETED
-        if CommandState.RUNNING in kinds or CommandState.READY in kinds:
-            has_begun = bool(self._links or self._epochs)
-            return BatchState.RUNNING if has_begun else BatchState.PENDING
-        if self._requests.is_cancelled:
-            return BatchState.CANCELLED
-        return BatchState.PARTIAL if kinds & {CommandState.DONE, CommandState.BLOCKED} else BatchState.FAILED
+        judged = [item for item in self._histories.leased if self._is_judged(item)]
+        is_at_work = any(map(self._runs, self.running)) or any(states[item] is CommandState.PENDING for item in judged)
+        is_begun = any(True for _ in self._histories.leased)
+        return work_state(states, is_begun=is_begun, is_at_work=is_at_work, is_cancelled=self._requests.is_cancelled)
 
     # What happens
 
@@ -165,37 +181,52 @@ class Conductor:
         actions: list[CommandAction] = []
         match event:
             case Started():
-                for item in sorted(self._epochs.keys() - self._foreign):
+                for item in sorted(set(self._histories.leased) - self._foreign):
                     actions += self._look_at_interrupted(item)
+            case Ready() | Refused() | Finished() | Lost():
+                actions += self._hear_of_worker(event)
+            case Concluded():
+                actions += self._conclude(event)
+            case Released(item, epoch):
+                if item in self._foreign:
+                    self._histories.set_epoch(item, max(epoch, self.epoch(item)))
+                    self._let_go(item)
+                    actions += self._reopen(item)
+            case Requested(request):
+                actions += self._request(request)
+            case Due(item, round_):
+                self._states.has_rested(item, round_)
+                self._resting.pop(item, None)
+                self._queue.add(item)
+            case Asked(item):
+                self._asking.add(event)
+                self._look_at_question(item)
+            case Consulted(question):
+                self._consulting[question] = False
+            case DrainRequested():
+                self._is_draining = True
+        return actions + self._go_on()
+
+    def _hear_of_worker(self, event: Ready | Refused | Finished | Lost) -> list[CommandAction]:
+        match event:
             case Ready(worker):
                 self._spawning -= 1
                 self._idle.add(worker)
             case Refused(worker, epoch):
                 refused = self._end(worker)
                 self._idle.add(worker)
-                self._epochs[refused] = max(epoch, self.epoch(refused))
+                self._histories.set_epoch(refused, max(epoch, self.epoch(refused)))
                 self._hold(refused)
             case Finished(worker):
                 finished = self._end(worker)
                 self._idle.add(worker)
-                actions += self._reopen(finished)
-            case Concluded():
-                actions += self._conclude(event)
+                return self._reopen(finished)
             case Lost():
-                actions += self._bury(event)
-            case Released(item, epoch):
-                if item in self._foreign:
-                    self._epochs[item] = max(epoch, self.epoch(item))
-                    self._let_go(item)
-                    actions += self._reopen(item)
-            case Requested(request):
-                actions += self._request(request)
-            case DrainRequested():
-                self._is_draining = True
-        return actions + self._go_on()
+                return self._bury(event)
+        return []
 
     def _conclude(self, concluded: Concluded) -> list[CommandAction]:
-        for item in self._note(concluded):
+        for item in self._histories.add(concluded):
             self._deaths = 0
             self._settling.discard(item)
             if item in self._foreign:
@@ -207,21 +238,6 @@ class Conductor:
                 self._settling.discard(item)
                 actions += self._look_at_interrupted(item)
         return actions
-
-    def _note(self, concluded: Concluded) -> list[int]:
-        """Take note of outcomes; returns the items of which one is higher than what was known."""
-        for item, round_ in concluded.unreadable:
-            self._taken[item] = max(round_, self._taken.get(item, 0))
-        news: list[int] = []
-        for one in concluded.conclusions:
-            known = self._links.get(one.item)
-            # A register may name an epoch whose lease never came to be.
-            self._epochs[one.item] = max(one.epoch, self.epoch(one.item))
-            self._taken[one.item] = max(one.round, self._taken.get(one.item, 0))
-            if known is None or known.round < one.round:
-                self._links[one.item] = one
-                news.append(one.item)
-        return news
 
     def _bury(self, lost: Lost) -> list[CommandAction]:
         if lost.worker not in self._running:
@@ -236,112 +252,121 @@ class Conductor:
         if lost.leased_by == "another":
             self._hold(item)
             return []
-        if lost.leased_by == "nobody" and self._unended_starts(item) > 0:
-            self._epochs[item] -= 1
+        if lost.leased_by == "nobody" and self._histories.unended(item) > 0:
+            self._histories.set_epoch(item, self.epoch(item) - 1)
         return self._reopen(item)
 
     def _request(self, request: Request) -> list[CommandAction]:
-        for item in self._requests.add(request):
+        for item in self._note_request(request):
             self._refresh(item)
-        if isinstance(request.body, Cancel):
-            return [Terminate(worker, request.body.grace_seconds) for worker in sorted(self._running)]
-        return []
+        match request.body:
+            case Cancel(grace_seconds=grace):
+                return [Terminate(worker, grace) for worker in sorted(self._running)]
+            case Skip(task=task, over=over):
+                at = [(item, worker) for item, worker in self._at.items() if self.agenda.ids[item] == task]
+                return [Terminate(worker, None) for item, worker in at if self.attempt(item)[0] <= over]
+            case _:
+                return []
+
+    def _note_request(self, request: Request) -> list[int]:
+        if isinstance(request.body, Set):
+            slots = request.body.max_parallel
+            self._queue.set_capacity(request.body.pools | ({} if slots is None else {SLOTS: slots}))
+        return self._requests.add(request)
 
     # What a command is
 
-    def _own(self, item: int) -> Face:
-        link = self._links.get(item)
-        if link is None or link.reason == "unbegun" or self._requests.opens(item, link.round):
-            return "open"
-        if link.type == "blocked":
-            decision = self._requests.decision(item, link.round)
-            return "held" if decision is None else "good" if decision == "done" else "bad"
-        return "good" if link.type == "result" else "bad"
+    def _runs(self, item: int) -> bool:
+        return (item in self._at or item in self._foreign) and self._histories.unended(item) > 0
 
     def _refresh(self, item: int) -> None:
-        own = self._own(item)
-        if own == "bad" and self._links[item].type != "cancelled":
-            self._failed.add(item)
-        else:
-            self._failed.discard(item)
-        for touched in self._graph.set(item, own):
-            self._queue(touched)
+        for touched in self._states.refresh(item, runs=self._runs(item)):
+            self._queue.add(touched)
+        if self._states.rests(item):
+            wake = self._states.wake(item)
+            if self._resting.get(item) != wake.round:
+                self._resting[item] = wake.round
+                self._wanted.append(wake)
+        self._look_at_question(item)
 
-    def _unended_starts(self, item: int) -> int:
-        link = self._links.get(item)
-        return self.epoch(item) - (link.epoch if link else 0)
+    def _look_at_question(self, item: int) -> None:
+        if self._runs(item):
+            self._asking.look(item, is_foreign=item in self._foreign)
+            question = self._asking.question(item)
+        else:
+            waiting = self._states.question(item)
+            question = waiting.digest if waiting is not None and waiting.ours is None else None
+        if self.agenda.consults and question is not None and question not in self._consulting:
+            self._consulting[question] = True
+            self._wanted.append(Consult(item, question))
+
+    def _is_judged(self, item: int) -> bool:
+        """Whether it was interrupted, and what follows is to be settled by whoever conducts."""
+        starts = 0 if self._runs(item) else self._histories.unended(item)
+        is_over = starts > 0 and self.agenda.policies[item].after_interruption(starts) != "restart"
+        return is_over or item in self._settling
 
     def _look_at_interrupted(self, item: int) -> list[CommandAction]:
         """Judge an item that was begun and has no end. Nothing of it runs any more."""
-        starts = self._unended_starts(item)
-        if starts <= 0 or self._graph.own(item) != "open" or item in self._settling:
+        starts = self._histories.unended(item)
+        if starts <= 0 or not self._states.is_open(item) or item in self._settling:
             return []
         then = self.agenda.policies[item].after_interruption(starts)
         if then == "restart":
             return []
         self._settling.add(item)
-        round_ = self._next_round(item)
+        round_ = self._histories.next_round(item)
         return [Settle(item, round_, "blocked" if then == "ask" else "failed", self.epoch(item))]
 
     def _reopen(self, item: int) -> list[CommandAction]:
         """Nothing runs of an item any more: it is judged, and waits again where it may start."""
+        self._refresh(item)
         actions = self._look_at_interrupted(item)
-        self._queue(item)
+        self._queue.add(item)
         return actions
-
-    def _next_round(self, item: int) -> int:
-        return self._taken.get(item, 0) + 1
 
     # Who starts
 
-    @property
-    def _is_stopped(self) -> bool:
-        return self.agenda.on_failure == "stop" and len(self._failed) >= self.agenda.failures_max
-
     def _is_startable(self, item: int) -> bool:
-        return (
-            self._graph.may_start(item)
-            and item not in self._at
-            and item not in self._foreign
-            and item not in self._settling
-            and not self._requests.forbids(item)
-        )
+        return self._could_start(item) and not self._states.rests(item) and not self._states.rule.is_paused(item)
 
-    def _queue(self, item: int) -> None:
-        if item not in self._queued and self._is_startable(item):
-            self._queued.add(item)
-            heap = self._heaps.setdefault(self.agenda.demands[item], [])
-            heapq.heappush(heap, (self.agenda.keys[item], item))
+    def _could_start(self, item: int) -> bool:
+        """Whether it may start, be it later, whatever becomes of the others."""
+        is_held = item in self._at or item in self._foreign or item in self._settling
+        return not is_held and self._states.may_start(item)
 
     def _hold(self, item: int) -> None:
         self._foreign.add(item)
-        self._use(item, 1)
+        self._queue.take(item)
+        self._refresh(item)
 
     def _let_go(self, item: int) -> None:
         self._foreign.discard(item)
-        self._use(item, -1)
-
-    def _use(self, item: int, times: int) -> None:
-        for pool, amount in self.agenda.demands[item]:
-            self._used[pool] += times * amount
+        self._give_back(item)
 
     def _end(self, worker: WorkerId) -> int:
         """A worker has nothing now; returns the item that it had."""
         item = self._running.pop(worker)
         del self._at[item]
-        self._use(item, -1)
+        self._give_back(item)
         return item
+
+    def _give_back(self, item: int) -> None:
+        self._asking.forget(item)
+        self._queue.give_back(item)
 
     def _go_on(self) -> list[CommandAction]:
         if self._has_ended:
             return []
+        actions, self._wanted = self._wanted, []
+        actions += [Proceed(self._at[item]) for item in self._asking.iter_proceeding()]
         is_broken = self._deaths >= DEATHS_MAX
-        may_begin = not (self._is_draining or is_broken or self._is_stopped)
-        actions = self._hand_out() if may_begin else []
-        waits_for_others = (
-            bool(self._foreign) and not self._is_draining
-        )  # They go on without us, and are adopted again.
-        if self._running or waits_for_others or self._settling or (may_begin and self._heads()):
+        may_begin = not (self._is_draining or is_broken or self._states.is_stopped)
+        if may_begin and not self._asking.is_waited_for:
+            actions += self._hand_out()
+        # Those of others go on without us, and are adopted again.
+        waits_for_others = bool(self._foreign) and not self._is_draining
+        if self._running or waits_for_others or self._settling or (may_begin and self._has_more_to_do()):
             return actions
         self._has_ended = True
         actions += [Retire(worker) for worker in sorted(self._idle)]
@@ -350,48 +375,32 @@ class Conductor:
             return [*actions, Break(self._deaths)]
         return [*actions, Drained() if self._is_draining else Complete()]
 
+    def _has_more_to_do(self) -> bool:
+        """Whether something starts now, or once its time has come, somebody has answered, or a Pause is over."""
+        if self._queue.has_any() or any(self._could_start(item) for item in self._resting):
+            return True
+        if any(self._consulting.values()) or (self.agenda.waits_for_answers and self._states.is_answer_awaited):
+            return True
+        return self._requests.is_paused and any(self._could_start(item) for item in range(len(self.agenda.ids)))
+
     def _hand_out(self) -> list[CommandAction]:
         actions: list[CommandAction] = []
-        while (demand := self._best()) is not None:
+        while (item := self._queue.best()) is not None:
             if not self._idle:
-                free = self.agenda.capacity[SLOTS] - self._used[SLOTS]
-                missing = max(0, min(len(self._queued), free) - self._spawning)
+                missing = max(0, min(len(self._queue), self._queue.free_slots) - self._spawning)
                 self._spawning += missing
                 return actions + [Spawn()] * missing
-            _, item = heapq.heappop(self._heaps[demand])
             actions.append(self._start(item))
         return actions
 
-    def _heads(self) -> list[tuple[tuple[int, int, int], Demand]]:
-        """Of each demand the first item that waits, the first of all first."""
-        heads: list[tuple[tuple[int, int, int], Demand]] = []
-        for demand, heap in self._heaps.items():
-            while heap and not self._is_startable(heap[0][1]):
-                self._queued.discard(heapq.heappop(heap)[1])
-            if heap:
-                heads.append((heap[0][0], demand))
-        return sorted(heads)
-
-    def _best(self) -> Demand | None:
-        """The demand of the item that is to start now; None where none may."""
-        held: set[str] = set()
-        for _, demand in self._heads():
-            (slots, taken), *pools = demand
-            if self._used[slots] + taken > self.agenda.capacity[slots]:
-                return None
-            if all(self._used[pool] + amount <= self.agenda.capacity[pool] for pool, amount in pools) and not any(
-                pool in held for pool, _ in pools
-            ):
-                return demand
-            held.update(pool for pool, _ in pools)
-        return None
-
     def _start(self, item: int) -> Start:
-        self._queued.discard(item)
         worker = min(self._idle)
         self._idle.discard(worker)
+        self._queue.take(item)
         self._running[worker] = item
         self._at[item] = worker
-        self._use(item, 1)
-        self._epochs[item] = self.epoch(item) + 1
-        return Start(worker, item, self._next_round(item), self._epochs[item], self._requests.count)
+        epoch = self.epoch(item) + 1
+        self._histories.set_epoch(item, epoch)
+        tried = self.tried(item)
+        self._refresh(item)
+        return Start(worker, item, self._histories.next_round(item), epoch, self._requests.count, tried)

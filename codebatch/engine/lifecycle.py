@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 
 import msgspec
@@ -56,15 +57,28 @@ def is_stalled(state: BatchState, *, live_holders: int) -> bool:
 class CommandState(str, Enum):
     """Where a command stands (SPEC.md "Commands").
 
-    PENDING: something that it needs is open or blocked. READY: it may start. BLOCKED: it waits for an answer. SKIPPED:
-    something that it needs failed, was cancelled or skipped.
+    PENDING: something that it needs is open or blocked. READY: it may start. WAITING: it is tried again after a while.
+    BLOCKED: it waits for an answer. SKIPPED: something that it needs failed, was cancelled or skipped; or it was.
     """
 
     PENDING = "PENDING"
     READY = "READY"
+    WAITING = "WAITING"
     RUNNING = "RUNNING"
     BLOCKED = "BLOCKED"
     DONE = "DONE"
     FAILED = "FAILED"
     SKIPPED = "SKIPPED"
     CANCELLED = "CANCELLED"
+
+
+def work_state(states: Collection[CommandState], *, is_begun: bool, is_at_work: bool, is_cancelled: bool) -> BatchState:
+    """Where a batch of commands in these states stands. `is_at_work`: something runs, or is to be judged."""
+    kinds = {*states}
+    if kinds <= {CommandState.DONE}:
+        return BatchState.COMPLETED
+    if is_at_work or kinds & {CommandState.RUNNING, CommandState.READY, CommandState.WAITING}:
+        return BatchState.RUNNING if is_begun else BatchState.PENDING
+    if is_cancelled:
+        return BatchState.CANCELLED
+    return BatchState.PARTIAL if kinds & {CommandState.DONE, CommandState.BLOCKED} else BatchState.FAILED

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from codebatch.model.command import CommandId
-from codebatch.model.request import INTERRUPTED_CHOICES, Answer, Cancel, Open, Request, interrupted_question
+from codebatch.model.digest import Digest
+from codebatch.model.request import Answer, Cancel, Open, Pause, Request, Set, Skip, Unpause
+
+
+class Answered(NamedTuple):
+    """An answer: the number of its request, the round that it names, and its text."""
+
+    n: int
+    round: int
+    text: str
 
 
 class RequestsMade:
@@ -13,10 +23,12 @@ class RequestsMade:
 
     def __init__(self, items: Mapping[CommandId, int]) -> None:
         self._items = items
-        self._opened: set[tuple[int, int]] = set()
-        self._decided: dict[tuple[int, int], str] = {}
+        self._opened: dict[int, set[int]] = {}
+        self._skips: dict[int, Skip] = {}
+        self._answers: dict[int, dict[Digest, list[Answered]]] = {}
         self._lifted: dict[int, int] = {}
-        self._cancelled_at = 0
+        self._seen: dict[int, int] = {}
+        self._cancelled_at = self._paused_at = 0
         self.count = 0
 
     def add(self, request: Request) -> list[int]:
@@ -27,45 +39,77 @@ class RequestsMade:
             case Cancel():
                 self._cancelled_at = request.n
                 return []
-            case Open(over=over):
-                was_cancelled, self._cancelled_at = self._cancelled_at, 0
-                named = [(self._items[id_], round_) for id_, round_ in over.items() if id_ in self._items]
-                for item, round_ in named:
-                    self._open(item, round_)
-                return list(self._items.values()) if was_cancelled else [item for item, _ in named]
-            case Answer() as answer:
-                return self._answer(answer, request.n)
+            case Pause():
+                self._paused_at = request.n
+                return []
+            case Unpause():
+                self._paused_at = 0
+                return list(self._items.values())
+            case Open() as body:
+                return self._open(body, request.n)
+            case Answer(task=task, round=round_, question=question, text=text):
+                if (item := self._items.get(task)) is None:
+                    return []
+                answers = self._answers.setdefault(item, {}).setdefault(question, [])
+                answers.append(Answered(request.n, round_, text))
+                return [item]
+            case Skip(task=task) as skip:
+                if (item := self._items.get(task)) is None:
+                    return []
+                self._skips[item] = skip
+                return [item]
+            case Set():
+                return []
 
-    def _answer(self, answer: Answer, n: int) -> list[int]:
-        item = self._items.get(answer.task)
-        if item is None or answer.question != interrupted_question(answer.task, answer.round):
-            return []
-        if answer.text not in INTERRUPTED_CHOICES or (item, answer.round) in self._opened:
-            return []
-        self._lifted[item] = n
-        if answer.text == "again":
-            self._open(item, answer.round)
-        else:
-            self._decided[item, answer.round] = answer.text
-        return [item]
-
-    def _open(self, item: int, round_: int) -> None:
-        self._opened.add((item, round_))
-        self._decided.pop((item, round_), None)
+    def _open(self, body: Open, n: int) -> list[int]:
+        named = [self._items[id_] for id_ in body.over if id_ in self._items]
+        for id_, round_ in body.over.items():
+            if (item := self._items.get(id_)) is None:
+                continue
+            self._opened.setdefault(item, set()).add(round_)
+            self._lifted[item] = n
+            if item in self._skips and self._skips[item].over <= round_:
+                del self._skips[item]
+        for id_, round_ in body.seen.items():
+            if (item := self._items.get(id_)) is not None:
+                self._seen[item] = max(round_, self._seen.get(item, 0))
+                named.append(item)
+        if body.lifts == "named":
+            return named
+        forbade = self._cancelled_at or self._paused_at
+        self._cancelled_at = self._paused_at = 0
+        return list(self._items.values()) if forbade else named
 
     @property
     def is_cancelled(self) -> bool:
         """Whether a Cancel stands."""
         return self._cancelled_at > 0
 
-    def forbids(self, item: int) -> bool:
-        """Whether a Cancel stands that keeps an item from starting."""
-        return self._lifted.get(item, 0) < self._cancelled_at
+    @property
+    def is_paused(self) -> bool:
+        """Whether a Pause stands."""
+        return self._paused_at > 0
+
+    def is_cancelled_for(self, item: int, lifted: int) -> bool:
+        """Whether a Cancel stands that keeps an item from starting. `lifted`: the last answer that opened it."""
+        return max(lifted, self._lifted.get(item, 0)) < self._cancelled_at
+
+    def is_paused_for(self, item: int, lifted: int) -> bool:
+        """Whether a Pause does."""
+        return max(lifted, self._lifted.get(item, 0)) < self._paused_at
 
     def opens(self, item: int, round_: int) -> bool:
-        """Whether the item is to be begun again over just this round, its highest."""
-        return (item, round_) in self._opened
+        """Whether an item is to be begun again over a round."""
+        return round_ in self._opened.get(item, ())
 
-    def decision(self, item: int, round_: int) -> str | None:
-        """What a person said of a blocked round without opening it: `done` or `failed`."""
-        return self._decided.get((item, round_))
+    def skip(self, item: int) -> Skip | None:
+        """The Skip of an item, unless it was opened since."""
+        return self._skips.get(item)
+
+    def answers(self, item: int, question: Digest) -> Sequence[Answered]:
+        """What was answered to a question, the first first."""
+        return self._answers.get(item, {}).get(question, ())
+
+    def is_seen(self, item: int, round_: int) -> bool:
+        """Whether a failure in a round counts no more."""
+        return round_ <= self._seen.get(item, 0)

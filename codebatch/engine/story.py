@@ -11,12 +11,13 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.engine.command_events import CommandEvent, Concluded, Conclusion, Lost, Released, Requested, Start
+from codebatch.engine import command_events
+from codebatch.engine.command_events import CommandEvent, Concluded, Conclusion, Due, Lost, Released, Requested, Start
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import Finished, Refused, WorkerId
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
-from codebatch.model.request import Answer, Open, Request
+from codebatch.model.request import Open, Request
 
 Then = Literal["restart", "fail", "ask"]
 
@@ -42,10 +43,19 @@ class Adopted(msgspec.Struct, frozen=True):
 
 
 class AttemptEnded(msgspec.Struct, frozen=True):
-    """An attempt ended, durably; `goes_on`: it failed, and is tried again."""
+    """An attempt ended, durably; `goes_on`: it failed, and is tried again; `asks`: what follows is a question."""
 
     conclusion: Conclusion
     goes_on: bool
+    asks: bool
+
+
+class AskedLive(msgspec.Struct, frozen=True):
+    """A command that runs asks something."""
+
+    item: int
+    round: int
+    question: str
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -78,12 +88,13 @@ class Asked(msgspec.Struct, frozen=True):
     request: Request
 
 
-Happening = Queued | Began | Adopted | AttemptEnded | Counted | Skipped | Interrupted | Asked
+Happening = Queued | Began | Adopted | AttemptEnded | AskedLive | Counted | Skipped | Interrupted | Asked
 
 
 class Told(msgspec.Struct, kw_only=True):
     """What was told before: ends, what counts as ended, and entries into the queue by (item, round), interruptions by
-    (item, epoch), those that were skipped last, and how many requests.
+    (item, epoch), those that were skipped last, ends that asked something, questions of those that ran, and how many
+    requests.
     """
 
     ends: set[tuple[int, int]] = msgspec.field(default_factory=set)
@@ -91,6 +102,8 @@ class Told(msgspec.Struct, kw_only=True):
     queued: set[tuple[int, int]] = msgspec.field(default_factory=set)
     interrupted: set[tuple[int, int]] = msgspec.field(default_factory=set)
     skipped: set[int] = msgspec.field(default_factory=set)
+    blocked: set[tuple[int, int]] = msgspec.field(default_factory=set)
+    asked: set[str] = msgspec.field(default_factory=set)
     requests: int = 0
 
 
@@ -114,10 +127,7 @@ class Story:
             for need in needs:
                 self._users[need.item].append(item)
         self._items = {id_: item for item, id_ in enumerate(agenda.ids)}
-        self._base: dict[int, int] = {}
         self._asked_before = list(requests)
-        for request in self._asked_before:
-            self._note_base(request)
         self._states = [CommandState.PENDING] * len(agenda.ids)
         self.counts: dict[str, int] = {_NAMES[CommandState.PENDING]: len(agenda.ids)}
         self._at: dict[WorkerId, Start] = {}
@@ -132,10 +142,6 @@ class Story:
     def waiting(self) -> list[int]:
         """Items that are to be begun yet."""
         return [item for item, state in enumerate(self._states) if state in _OPEN and state is not CommandState.RUNNING]
-
-    def try_of(self, item: int, round_: int) -> int:
-        """Which try a round is: how many it is since a request opened its command, the first one 1."""
-        return max(1, round_ - self._base.get(item, 0))
 
     @property
     def opened_before(self) -> list[int]:
@@ -179,8 +185,9 @@ class Story:
                 looked_at.add(item)
                 if item in self._foreign and item not in self._conductor.foreign:
                     found += self._interrupted(item, epoch)
+            case Due(item) | command_events.Asked(item):
+                looked_at.add(item)
             case Requested(request):
-                self._note_base(request)
                 found.append(Asked(request))
                 looked_at.update(range(len(self._states)))
             case _:
@@ -205,8 +212,11 @@ class Story:
                 continue
             self._told.ends.add((one.item, one.round))
             is_last = self._conductor.conclusion(one.item) is one
-            goes_on = one.type == "failed" and is_last and self._conductor.state(one.item) in _OPEN
-            found.append(AttemptEnded(one, goes_on))
+            state = self._conductor.state(one.item) if is_last else None
+            asks = one.type == "blocked" or (one.type == "failed" and state is CommandState.BLOCKED)
+            if asks:
+                self._told.blocked.add((one.item, one.round))
+            found.append(AttemptEnded(one, goes_on=one.type == "failed" and state in _OPEN, asks=asks))
         return found
 
     def _look(self, items: Iterable[int]) -> list[Happening]:
@@ -245,6 +255,12 @@ class Story:
         match state:
             case CommandState.READY:
                 return self._queued(item, place[1] + 1)
+            case CommandState.BLOCKED if item in self._conductor.running:
+                question = self._conductor.question(item)
+                if question is None or question in self._told.asked:
+                    return []
+                self._told.asked.add(question)
+                return [AskedLive(item, self._conductor.attempt(item)[0], question)]
             case CommandState.SKIPPED if item not in self._told.skipped:
                 self._told.skipped.add(item)
                 cause = self._conductor.cause(item)
@@ -252,7 +268,7 @@ class Story:
             case CommandState.DONE if (last is None or last.type != "result") and place not in self._told.counted:
                 self._told.counted.add(place)
                 return [Counted(item, place[1], is_done=True)]
-            case CommandState.FAILED if last and last.type == "blocked" and place not in self._told.counted:
+            case CommandState.FAILED if place in self._told.blocked and place not in self._told.counted:
                 self._told.counted.add(place)
                 return [Counted(item, place[1], is_done=False)]
             case _:
@@ -277,14 +293,3 @@ class Story:
         policy = self._conductor.agenda.policies[item]
         starts = epoch - (last.epoch if last else 0)
         return [Interrupted(item, epoch, policy.after_interruption(starts))]
-
-    def _note_base(self, request: Request) -> None:
-        if isinstance(request.body, Open):
-            opened = request.body.over
-        elif isinstance(request.body, Answer):
-            opened = {request.body.task: request.body.round}
-        else:
-            return
-        for id_, round_ in opened.items():
-            if (item := self._items.get(id_)) is not None:
-                self._base[item] = max(round_, self._base.get(item, 0))

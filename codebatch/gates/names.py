@@ -37,6 +37,7 @@ _OF_BATCHES: Names = {
         layout.HOLDERS: {rf"{_HOLDER}(\.cell)?": "file"},
         layout.JOURNAL: {rf"{_HOLDER}\.jsonl": "file"},
         re.escape(layout.WORK_FILE): "file",
+        layout.QUESTIONS: {r"[a-z0-9-]+\.\d{1,9}\.r\d{1,9}\.\d{1,9}\.\d{1,9}\.json": "file"},
         layout.REQUESTS: {r"\d{6,9}\.json": "file"},
         layout.LOGS: {rf"{_SHARD}\.\d{{1,9}}\.r[1-9]\d{{0,8}}\.[1-9]\d{{0,8}}\.log": "file"},
         layout.LEASES: {rf"{_SHARD}\.\d{{1,9}}\.\d{{1,9}}|coordinator\.[1-9]\d{{0,8}}": "file"},

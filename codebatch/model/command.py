@@ -21,8 +21,37 @@ COMMAND_FORMAT = 1
 COMMAND_BYTES_MAX = 4 * 1024 * 1024
 LOG_MB_MAX = 32
 GRACE_SECONDS = 10.0
+QUESTION_LINES = 20
 
 Leftovers = Literal["kill", "leave"]
+
+
+class Try(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What another try does otherwise than the first: what is not empty or None. `text_suffix` goes behind the text."""
+
+    run: str | tuple[str, ...] = ()
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    timeout_seconds: float | None = None
+    text_suffix: str = ""
+
+
+class QuestionRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a question is known in the end of what a command prints: its last lines have a match of a regular expression,
+    whose group `text` is the question; or its exit status is one of `exits`, and the last lines are.
+    """
+
+    pattern: str = ""
+    last_lines: int = QUESTION_LINES
+    exits: tuple[int, ...] = ()
+
+
+class ResultPointers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """JSON pointers (RFC 6901) into the last JSON object that a command prints; empty where it has no such thing."""
+
+    text: str = ""
+    question: str = ""
+    cost: str = ""
+    session: str = ""
 
 
 class Command(Document, frozen=True, kw_only=True):
@@ -31,6 +60,8 @@ class Command(Document, frozen=True, kw_only=True):
     `run` as a list is executed as it is, as a string by `/bin/sh -c`. `cwd` and a path in `stdin` are relative to the
     root of the work batch. `stdin` is `none`, `text`, or a path behind `file:`. Statuses in `exit_ok` are success.
     `timeout_seconds` of an attempt and `stall_seconds` without a byte of output are on a clock that stops in suspend.
+    `check` is run after it succeeded, and decides then. The second try does as the first of `tries` says, and so on; as
+    the last does all that follow. A question in its output is known by `question` or `result`.
     `grace_seconds` lie between SIGTERM and SIGKILL. `leftovers`: what becomes of what it left running when it ended by
     itself. `memory_mb_max` is resident memory of all its processes; `log_mb_max` the size of an attempt's log.
     `values` are those of placeholders besides the ones that every command has, by name; `files` are what `{files}` is.
@@ -54,6 +85,24 @@ class Command(Document, frozen=True, kw_only=True):
     log_mb_max: int = LOG_MB_MAX
     values: dict[str, str] = msgspec.field(default_factory=dict)
     files: tuple[str, ...] = ()
+    check: str | tuple[str, ...] = ()
+    tries: tuple[Try, ...] = ()
+    question: QuestionRule | None = None
+    result: ResultPointers | None = None
+
+    def escalation(self, tried: int) -> Try:
+        """What is to be done otherwise once so many tries have failed."""
+        return self.tries[min(tried, len(self.tries)) - 1] if tried and self.tries else Try()
+
+    def at_try(self, tried: int) -> Command:
+        """What is done once so many tries have failed, but for its text."""
+        other = self.escalation(tried)
+        return msgspec.structs.replace(
+            self,
+            run=other.run or self.run,
+            env={**self.env, **other.env},
+            timeout_seconds=self.timeout_seconds if other.timeout_seconds is None else other.timeout_seconds,
+        )
 
 
 def encode_command(command: Command) -> bytes:

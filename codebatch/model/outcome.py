@@ -39,6 +39,16 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return Unit(shard=self.shard, start=start, end=end, tasks=tasks, round=self.round)
 
 
+class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """What a command says of itself, in the JSON that it ends with: in words, cut where it is long; what it cost, in
+    whatever it counts that; and by which name it would go on where it ended.
+    """
+
+    text: str = ""
+    cost: float | None = None
+    session: str = ""
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The end of one task's work on items [start, end) of a shard.
 
@@ -55,7 +65,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
     An attempt of a command covers one item and has no records, and no bytes. `blocked` is one that waits for an answer,
     `cancelled` one that was ended, or not begun, for a request. `exit_status` is the command's, negative where a signal
-    ended it.
+    ended it, or that of its check. `question` is the digest of what the command ended with, empty where that is nothing
+    of its own; `said` is what its result says of itself.
     """
 
     shard: ShardId
@@ -75,6 +86,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     inputs: Digest = Digest("")
     parts: tuple[Outcome, ...] = ()
     exit_status: int | None = None
+    question: Digest = Digest("")
+    said: Said | None = None
 
     def at(self, offset: int) -> Outcome:
         """The same outcome with its place in the segment; that of its parts counts from it."""

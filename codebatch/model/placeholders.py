@@ -15,10 +15,10 @@ from typing import NamedTuple
 from codebatch.model.likeness import closest
 from codebatch.model.shell_places import Inside, iter_places
 
-NAMES = ("id", "title", "text", "text_file")
+NAMES = ("id", "title", "text", "text_file", "try", "answers_file", "previous_log", "session")
 NAMES_OF_EACH = ("file", "files", "value", "line")
 """Those of a task with `each`: which of them it has that says. Of `value` there may be many: `value.KEY`."""
-NAMES_TO_COME = ("try", "answers_file", "previous_log", "report", "session")
+NAMES_TO_COME = ("report",)
 ARGUMENT_BYTES_MAX = 128 * 1024 - 1
 """What Linux takes as one argument, or one variable with its name and `=` (MAX_ARG_STRLEN, execve(2))."""
 

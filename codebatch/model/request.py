@@ -5,10 +5,12 @@ They are in a total order, by `n` from 1 without a gap, and no clock decides any
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from codebatch.model.command import CommandId
-from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.digest import Digest
 from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_members
 
 REQUEST_FORMAT = 1
@@ -34,15 +36,20 @@ class Cancel(_Body, frozen=True, kw_only=True):
 
 
 class Open(_Body, frozen=True, kw_only=True):
-    """Go on: what a Cancel forbade is allowed again. Each command of `over` whose highest round is the one that stands
-    there is open once more, whatever it ended as; one that has a higher round by now is not.
+    """Go on. Each command of `over` whose highest round is the one that stands there is open once more, whatever it
+    ended as, and no Skip of that round stands; one that has a higher round by now is left as it is.
+
+    What a Cancel or a Pause forbade is allowed again: to `all`, or to those that are `named` in `over`. Failures that
+    were `seen`, a round of each command, count no more for those at which nothing new starts.
     """
 
     over: dict[CommandId, int] = msgspec.field(default_factory=dict)
+    lifts: Literal["all", "named"] = "all"
+    seen: dict[CommandId, int] = msgspec.field(default_factory=dict)
 
 
 class Answer(_Body, frozen=True, kw_only=True):
-    """An answer to the question, named by its digest, with which a round ended as `blocked`."""
+    """An answer to a question, named by its digest, that was asked in a round or by its end."""
 
     task: CommandId
     round: int
@@ -50,7 +57,33 @@ class Answer(_Body, frozen=True, kw_only=True):
     text: str
 
 
-RequestBody = Cancel | Open | Answer
+class Skip(_Body, frozen=True, kw_only=True):
+    """Do not run a command, and end the attempt of it that runs, unless it has had a higher round than `over`.
+
+    For those that need it, it is done where `as_done`, else as if it had failed. One that is done stays that.
+    """
+
+    task: CommandId
+    over: int
+    as_done: bool = False
+
+
+class Pause(_Body, frozen=True, kw_only=True):
+    """Begin nothing new. What runs goes on."""
+
+
+class Unpause(_Body, frozen=True, kw_only=True):
+    """Begin again."""
+
+
+class Set(_Body, frozen=True, kw_only=True):
+    """Have so many commands run at once, and pools so large, from now on. Who wants more than there is takes all."""
+
+    max_parallel: int | None = None
+    pools: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+RequestBody = Cancel | Open | Answer | Skip | Pause | Unpause | Set
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -63,15 +96,6 @@ class Request(msgspec.Struct, frozen=True):
     def n(self) -> int:
         """Its number."""
         return self.head.n
-
-
-INTERRUPTED_CHOICES = ("again", "failed", "done")
-"""What can be answered to our own question, whether an interrupted command is to be started again."""
-
-
-def interrupted_question(command: CommandId, round_: int) -> Digest:
-    """The digest of our own question about an interrupted round. It differs from round to round."""
-    return digest_bytes(f"interrupted\0{command}\0{round_}".encode())
 
 
 def encode_request(request: Request) -> bytes:

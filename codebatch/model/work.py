@@ -18,12 +18,23 @@ WORK_LISTING = "work"
 
 COMMANDS_MAX = 50_000
 RESTARTS_MAX = 3
+ANSWERING_SECONDS = 120.0
+RETRIES_MAX = 100
+BACKOFF_SECONDS = 1.0
+BACKOFF_FACTOR = 2.0
+BACKOFF_SECONDS_MAX = 300.0
 
 Strategy = Literal["serial", "parallel", "auto"]
 """`auto` is parallel, with edges of which the texts of tasks speak, too."""
 OnFailure = Literal["skip-dependents", "continue", "stop"]
 IfInterrupted = Literal["restart", "fail", "ask"]
 EdgeKind = Literal["needs", "after"]
+OnBlocked = Literal["end", "wait"]
+OnTrouble = Literal["fail", "ask"]
+RetryReason = Literal["exit", "signal", "timeout", "stall", "check", "memory", "interrupted"]
+"""Why an attempt failed that may be made again. One that could not be started would not be the next time either."""
+
+RETRY_REASONS: tuple[RetryReason, ...] = ("exit", "signal", "timeout", "stall", "check", "memory")
 
 
 class WorkEdge(msgspec.Struct, frozen=True, array_like=True):
@@ -54,6 +65,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     one runs alone. `if_interrupted` says what follows when its worker or the machine died while it ran: it is started
     again, `restarts_max` times at most; it has failed; or a person is asked. `expected_seconds` is how long it takes,
     where nobody has seen it yet.
+
+    After a failure for one of `retry_reasons` it is tried again, `retries` times at most since it was last opened by a
+    request; the first time after `backoff_seconds`, then after `backoff_factor` times as long each, at most
+    `backoff_seconds_max`. Where no try is left, and where it printed nothing for too long, it has failed or asks.
     """
 
     priority: int = 0
@@ -62,6 +77,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     if_interrupted: IfInterrupted = "restart"
     restarts_max: int = RESTARTS_MAX
     expected_seconds: float | None = None
+    retries: int = 0
+    backoff_seconds: float = BACKOFF_SECONDS
+    backoff_factor: float = BACKOFF_FACTOR
+    backoff_seconds_max: float = BACKOFF_SECONDS_MAX
+    retry_reasons: tuple[RetryReason, ...] = RETRY_REASONS
+    on_exhausted: OnTrouble = "fail"
+    on_stall: OnTrouble = "fail"
 
     def after_interruption(self, starts: int) -> IfInterrupted:
         """What follows an interruption, after so many starts in its round."""
@@ -96,11 +118,32 @@ class Notify(msgspec.Struct, frozen=True, kw_only=True):
     timeout_seconds: float = NOTIFY_SECONDS
 
 
+class AnsweringRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is answered to a question in which a regular expression is found; or that it is for a human."""
+
+    match: str
+    answer: str = ""
+    human: bool = False
+
+
+class Answering(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who answers questions of commands before people are asked: the first rule that fits, else a program.
+
+    They answer `per_task_max` questions of a command at most, in all its attempts.
+    """
+
+    rules: tuple[AnsweringRule, ...] = ()
+    command: str | tuple[str, ...] = ()
+    timeout_seconds: float = ANSWERING_SECONDS
+    per_task_max: int = 1
+
+
 class Work(Document, frozen=True, kw_only=True):
     """work.json. `order` is that of the file; `titles`, `policies` have those that differ from the default.
 
     `inferred` tells of those edges that nobody wrote. `source` is what it was made of, for people. `root`, an absolute
-    path, is where commands start. With `stop`, nothing new starts after `failures_max` failures.
+    path, is where commands start. With `stop`, nothing new starts after `failures_max` failures. With `wait`, who
+    conducts stays while somebody could answer a question.
     """
 
     format: int = WORK_FORMAT
@@ -117,6 +160,8 @@ class Work(Document, frozen=True, kw_only=True):
     failures_max: int = 1
     pools: dict[str, int] = msgspec.field(default_factory=dict)
     notify: Notify | None = None
+    on_blocked: OnBlocked = "end"
+    answering: Answering | None = None
 
     def policy(self, command: CommandId) -> Policy:
         """How a command is scheduled."""

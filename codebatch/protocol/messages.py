@@ -20,6 +20,7 @@ from typing import Literal
 import msgspec
 
 from codebatch.model.outcome import Commit, HolderId, Unit, Used
+from codebatch.model.shard import ShardId
 
 PROTOCOL_VERSION = 1
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
@@ -47,16 +48,43 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     first: int
 
 
+class NeedState(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a command stands that another needs. Its last attempt was of this item, in this round; 0: it had none.
+
+    `log` is the name of what it printed, empty where it printed nothing.
+    """
+
+    id: str
+    state: str
+    shard: ShardId
+    start: int
+    round: int
+    exit_status: int | None
+    log: str
+
+
+class Brief(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker cannot read in the definition of a command: how many attempts failed since a request last opened
+    it, the round and the log of the one before (0 and empty where there was none), and what it needs.
+    """
+
+    tried: int = 0
+    previous_round: int = 0
+    previous_log: str = ""
+    needs: tuple[NeedState, ...] = ()
+
+
 class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
     """Do this unit, leased under this epoch; what is served is not done but taken over.
 
-    Of a work batch: the unit is one command, assigned with the first `requests` requests in mind.
+    Of a work batch: the unit is one command, assigned with the first `requests` requests in mind, with a brief.
     """
 
     unit: Unit
     epoch: int
     served: tuple[Served, ...] = ()
     requests: int = 0
+    brief: Brief = Brief()
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
@@ -118,11 +146,15 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="terminate"):
     grace_seconds: float | None = None
 
 
+class Proceed(msgspec.Struct, frozen=True, kw_only=True, tag="proceed"):
+    """Hand the answer to what the command at hand asks over to it: there is room for it to go on."""
+
+
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     """End now; only sent to an idle worker."""
 
 
-ToWorker = Assign | Shrink | Drain | Terminate | Stop
+ToWorker = Assign | Shrink | Drain | Terminate | Proceed | Stop
 FromWorker = Hello | Refused | Committed | Finished | GaveUp
 
 _encoder = msgspec.msgpack.Encoder()

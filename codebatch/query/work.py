@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.engine.agenda import agenda_of
+from codebatch.engine.agenda import SLOTS, agenda_of
+from codebatch.engine.command_events import Asked
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.model.command import CommandId
 from codebatch.model.outcome import HolderId
+from codebatch.model.question import Question
 from codebatch.model.record import CommandReason
-from codebatch.model.request import interrupted_question
 from codebatch.model.work import Work
 from codebatch.store import layout
-from codebatch.store.attempts import Attempts, Leased, read_leases
+from codebatch.store.attempts import Attempts, CommandPlaces, Leased, read_leases
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.outcomes import Outcomes
+from codebatch.store.questions import Questions
 from codebatch.store.requests import Requests
 from codebatch.store.store import Store
 from codebatch.store.work import commands_of, read_work
@@ -26,10 +28,11 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     """Where a command stands.
 
     `round` is the highest that it had, or has while it runs; 0 where it never began. `ended` is the highest that has an
-    outcome: what a request may open, for one that was interrupted is begun again in its round. `reason` and
-    `exit_status` are of the last that ended. `cause` is the command for whose sake it is SKIPPED. `question` is the
-    digest of what it waits for an answer to. `log` is the name of the last attempt's log, in the batch's `logs/`, empty
-    where it never began.
+    outcome: what a request may open, for one that was interrupted is begun again in its round. `tried` counts the
+    failures since a request last opened it. `reason` and `exit_status` are of the last that ended. `cause` is the
+    command for whose sake it is SKIPPED, itself where that was asked for. `question` is the digest of what it waits for
+    an answer to: while it runs, where it `is_live`. `log` is the name of the last attempt's log, in the batch's
+    `logs/`, empty where it never began.
     """
 
     id: CommandId
@@ -38,6 +41,8 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     round: int = 0
     ended: int = 0
     epoch: int = 0
+    tried: int = 0
+    is_live: bool = False
     reason: CommandReason | None = None
     exit_status: int | None = None
     cause: CommandId | None = None
@@ -50,6 +55,7 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
     """Where a work batch stands. `commands` are in the order of the file.
 
     `coordinator` is who conducts it now, `workers` are those at work, be it that nobody conducts them any more.
+    `capacity` is how large pools are now, `asked` what commands ever asked, by digest.
     """
 
     state: BatchState
@@ -57,6 +63,14 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[CommandStanding, ...]
     coordinator: HolderFile | None
     workers: tuple[HolderFile, ...]
+    is_paused: bool = False
+    capacity: dict[str, int] = msgspec.field(default_factory=dict)
+    asked: dict[str, Question] = msgspec.field(default_factory=dict)
+
+    @property
+    def max_parallel(self) -> int:
+        """How many commands run at once now."""
+        return self.capacity.get(SLOTS, self.work.max_parallel)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -85,12 +99,24 @@ def _standing(store: Store, batch: Batch) -> WorkStanding:
     _, coordinator = reader.leader()
     attempts = Attempts(plan, Outcomes(batch.files, batch.root))
     leased = read_leases(reader, attempts.places)
+    concluded = attempts.read()  # After the leases: what the dead ended is all there.
+    places = CommandPlaces(plan.shards)
+    asked = [
+        (item, place, question)
+        for place, question in Questions(batch.files, batch.root).read()
+        if (item := places.item(place.shard, place.item)) is not None
+    ]
     conductor = Conductor(
-        agenda_of(work, commands),
-        concluded=attempts.read(),  # After the leases: what the dead ended is all there.
+        agenda_of(work, commands, batch.id),
+        concluded=concluded,
         epochs=leased.epochs,
         foreign=leased.live,
         requests=Requests(batch.files, batch.root).read(),
+        asked=[
+            Asked(item, place.round, place.epoch, place.number, question.digest)
+            for item, place, question in asked
+            if question.is_live
+        ],
     )
     items = {id_: item for item, id_ in enumerate(commands)}
     workers = {leased.leases[item].holder.holder: leased.leases[item].holder for item in conductor.foreign}
@@ -100,6 +126,9 @@ def _standing(store: Store, batch: Batch) -> WorkStanding:
         commands=tuple(_standing_of(conductor, commands, attempts, leased, items[id_]) for id_ in work.order),
         coordinator=coordinator,
         workers=tuple(workers.values()),
+        is_paused=conductor.is_paused,
+        capacity=dict(conductor.capacity),
+        asked={question.digest: question for _, _, question in asked},
     )
 
 
@@ -117,10 +146,12 @@ def _standing_of(
         round=round_,
         ended=last.round if last else 0,
         epoch=epoch,
+        tried=conductor.tried(item),
+        is_live=item in conductor.running and state is CommandState.BLOCKED,
         reason=last.reason if last and not is_unbegun else None,
         exit_status=last.exit_status if last else None,
         cause=commands[conductor.cause(item)] if state is CommandState.SKIPPED else None,
-        question=interrupted_question(commands[item], round_) if state is CommandState.BLOCKED else "",
+        question=(conductor.question(item) or "") if state is CommandState.BLOCKED else "",
         log=layout.log_name(*attempts.places.place(item), round_, epoch) if round_ and not is_unbegun else "",
-        holder=leased.leases[item].holder.holder if state is CommandState.RUNNING else None,
+        holder=leased.leases[item].holder.holder if item in conductor.running else None,
     )

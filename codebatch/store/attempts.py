@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import cast
 
 import msgspec
 
 from codebatch.engine.command_events import Concluded, Conclusion
-from codebatch.model.outcome import Commit, Register
+from codebatch.model.outcome import Commit, Outcome, Register, decode_commit
 from codebatch.model.plan import Plan
 from codebatch.model.record import CommandReason
 from codebatch.model.shard import Shard, ShardId
 from codebatch.model.work import WORK_TASK
+from codebatch.store import layout
+from codebatch.store.documents import read_document_bytes
 from codebatch.store.holders import Lease, LeaseReader
 from codebatch.store.outcomes import Outcomes
+from codebatch.system.file_reader import FileReader
 
 
 class CommandPlaces:
@@ -63,6 +67,7 @@ class Attempts:
                     reason=cast("CommandReason | None", outcome.reason),
                     epoch=commit.epoch,
                     exit_status=outcome.exit_status,
+                    question=outcome.question,
                 )
             )
         return found
@@ -96,3 +101,15 @@ def read_leases(reader: LeaseReader, places: CommandPlaces) -> Leased:
         if item is not None:
             found[item] = lease
     return Leased(found)
+
+
+def read_attempt(files: FileReader, batch_root: Path, shard: ShardId, start: int, round_: int) -> Outcome | None:
+    """The outcome of an attempt; None where there is none that can be read."""
+    register = Register(shard, start, WORK_TASK, round_)
+    try:
+        data = read_document_bytes(files, batch_root / layout.OUTCOMES / layout.register_name(register))
+        commit = decode_commit(data)
+    except (FileNotFoundError, ValueError):
+        return None
+    wanted = (shard, start, WORK_TASK)
+    return next((each for each in commit.outcomes if (each.shard, each.start, each.task) == wanted), None)

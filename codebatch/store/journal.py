@@ -111,7 +111,7 @@ class Ran(_Event, frozen=True, kw_only=True):
     """An attempt of a command is over, and its outcome durable; of an `interrupted` one there is none.
 
     `log` is the name of its log, `output_bytes` all that it wrote, `evidence` the last of it. `memory_peak_bytes` is
-    the most that was seen. `left` names processes that run on.
+    the most that was seen. `left` names processes that run on. `tried` tries had failed before.
     """
 
     shard: ShardId
@@ -126,6 +126,7 @@ class Ran(_Event, frozen=True, kw_only=True):
     cpu_seconds: float = 0.0
     memory_peak_bytes: int = 0
     left: tuple[str, ...] = ()
+    tried: int = 0
     log: str = ""
     output_bytes: int = 0
     evidence: str = ""

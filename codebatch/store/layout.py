@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from codebatch.model.digest import Digest
 from codebatch.model.late_patterns import LatePattern
@@ -65,6 +66,7 @@ SCRATCH = "scratch"
 REQUESTS = "requests"
 LOGS = "logs"
 EVENTS = "events"
+QUESTIONS = "questions"
 
 MANIFEST_FILE = "manifest.json"
 
@@ -73,6 +75,7 @@ _LEASE = LatePattern(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
 _COORDINATOR_LEASE = LatePattern(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
 _LOG = LatePattern(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\Z", re.ASCII)
 _EVENTS = LatePattern(r"([1-9]\d{0,8})\.jsonl\Z", re.ASCII)
+_QUESTION = LatePattern(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.([1-9]\d{0,8})\.json\Z", re.ASCII)
 _REQUEST = LatePattern(r"(\d{6,9})\.json\Z", re.ASCII)
 _REGISTER = LatePattern(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
 _SHARD_ALONE = LatePattern(_SHARD + r"\Z")
@@ -163,6 +166,27 @@ def parse_log(name: str) -> tuple[ShardId, int, int, int] | None:
     """(shard, item, round, epoch) of a log's name; None where it is no such name."""
     match = _LOG.match(name)
     return (ShardId(match[1]), int(match[2]), int(match[3]), int(match[4])) if match else None
+
+
+class QuestionPlace(NamedTuple):
+    """What a question's name says: which attempt asked, and which of its questions it is, from 1."""
+
+    shard: ShardId
+    item: int
+    round: int
+    epoch: int
+    number: int
+
+
+def question_name(place: QuestionPlace) -> str:
+    """The name of a question, in `questions/`."""
+    return f"{place.shard}.{place.item}.r{place.round}.{place.epoch}.{place.number}.json"
+
+
+def parse_question(name: str) -> QuestionPlace | None:
+    """What a question's name says; None where it is no such name."""
+    match = _QUESTION.match(name)
+    return QuestionPlace(ShardId(match[1]), *map(int, match.groups()[1:])) if match else None
 
 
 def register_name(register: Register) -> str:

@@ -29,6 +29,7 @@ from codebatch.model.outcome import (
     Outcome,
     OutcomeType,
     Register,
+    Said,
     Unit,
     decode_commit,
     encode_commit,
@@ -82,6 +83,9 @@ def attempt_outcome(
     type_: OutcomeType,
     reason: CommandReason | None = None,
     exit_status: int | None = None,
+    *,
+    question: Digest = Digest(""),  # noqa: B008 # A name for a text, which nothing changes.
+    said: Said | None = None,
 ) -> EncodedOutcome:
     """How an attempt of a command ended. It has no records, and so no bytes."""
     outcome = Outcome(
@@ -92,6 +96,8 @@ def attempt_outcome(
         type=type_,
         reason=reason,
         exit_status=exit_status,
+        question=question,
+        said=said,
     )
     return EncodedOutcome(outcome, b"", b"")
 

@@ -69,10 +69,14 @@ class ToldBefore:
             self.started[place] = event.at
         elif isinstance(event, events.TaskInterrupted):
             told.interrupted.add((item, event.epoch))
+        elif isinstance(event, events.TaskBlocked) and event.is_live:
+            told.asked.add(event.question.digest)
         elif is_counted(event):
             told.counted.add(place)
         elif isinstance(event, ENDS_OF_ATTEMPTS):
             told.ends.add(place)
+            if isinstance(event, events.TaskBlocked):
+                told.blocked.add(place)
 
 
 def is_counted(event: events.TaskEvent) -> bool:

@@ -15,33 +15,62 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from codebatch.query.work import CommandStanding, WorkStanding
-    from codebatch.work.calls import answer, cancel, get, iter_batches, iter_events, resume, start
+    from codebatch.work.attempts_made import AttemptMade
+    from codebatch.work.calls import (
+        answer,
+        attempts,
+        cancel,
+        change,
+        get,
+        iter_batches,
+        iter_events,
+        pause,
+        questions,
+        resume,
+        retry,
+        skip,
+        start,
+        unpause,
+    )
     from codebatch.work.listening import CommandEnded, CommandRunning, WorkListener, WorkProgress
+    from codebatch.work.open_questions import OpenQuestion
     from codebatch.work.running import WorkRan
     from codebatch.work.standing import WorkBatch
 
 __all__ = [
+    "AttemptMade",
     "CommandEnded",
     "CommandRunning",
     "CommandStanding",
+    "OpenQuestion",
     "WorkBatch",
     "WorkListener",
     "WorkProgress",
     "WorkRan",
     "WorkStanding",
     "answer",
+    "attempts",
     "cancel",
+    "change",
     "get",
     "iter_batches",
     "iter_events",
+    "pause",
+    "questions",
     "resume",
+    "retry",
+    "skip",
     "start",
+    "unpause",
 ]
 
 _NAMES = {
     "query.work": "CommandStanding WorkStanding",
-    "work.calls": "answer cancel get iter_batches iter_events resume start",
+    "work.attempts_made": "AttemptMade",
+    "work.calls": "answer attempts cancel change get iter_batches iter_events pause questions resume retry skip start "
+    "unpause",
     "work.listening": "CommandEnded CommandRunning WorkListener WorkProgress",
+    "work.open_questions": "OpenQuestion",
     "work.running": "WorkRan",
     "work.standing": "WorkBatch",
 }

@@ -81,7 +81,7 @@ def analyze(listed: WorkList) -> Analysis:
     work = listed.work
     said = [work.policy(id_).expected_seconds for id_ in work.order]
     seconds = [_SECONDS if each is None else each for each in said]
-    agenda = agenda_of(work, work.order, seconds)
+    agenda = agenda_of(work, work.order, seconds=seconds)
     path = critical_path(agenda, seconds)
     whole = run_through(agenda, seconds, agenda.capacity).makespan
     levels = _levels(agenda)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codebatch.application.configuration import load_configuration
@@ -12,10 +12,12 @@ from codebatch.model.batch_event import AnyEvent
 from codebatch.model.work import OnFailure, Strategy
 from codebatch.query.arguments import path_of
 from codebatch.store.batches import resolve_batch
+from codebatch.work.attempts_made import AttemptMade, attempts_of
 from codebatch.work.cancelling import cancel_batch
 from codebatch.work.following import cursor_of, followed_of, iter_followed
 from codebatch.work.listening import WorkListener
-from codebatch.work.requesting import answer_question
+from codebatch.work.open_questions import OpenQuestion, answer_question, open_questions
+from codebatch.work.requesting import change_batch, pause_batch, retry_tasks, skip_tasks, unpause_batch
 from codebatch.work.running import WorkRan, resume_work, run_files
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, iter_work, look_at, refuse_unnamed, resolve_live
@@ -30,6 +32,8 @@ def start(
     strategy: Strategy | None = None,
     on_failure: OnFailure | None = None,
     failures_max: int | None = None,
+    retry: int | None = None,
+    wait_answers: bool = False,
     env: Sequence[str] = (),
     tags: Sequence[str] = (),
     command: str | None = None,
@@ -52,6 +56,8 @@ def start(
         strategy=strategy,
         on_failure=on_failure,
         failures_max=failures_max,
+        retry=retry,
+        wait_answers=wait_answers,
         env=env,
         tags=tuple(tags),
         command=command,
@@ -103,18 +109,32 @@ def resume(
     *,
     store: str | Path | None = None,
     force: bool = False,
+    only: Sequence[str] = (),
+    blocked: bool = False,
+    wait_answers: bool = False,
     trust: bool = False,
     listener: WorkListener | None = None,
 ) -> WorkRan:
     """Go on with a batch, and do again what failed or was cancelled; with `force` what is done, too.
 
-    Without a name it is the latest, of a store that was not named. Raises as `get` and `start` do.
+    Of that `only` these tasks, where some are named. With `blocked` what waits for an answer is done again without one;
+    with `wait_answers` we go on while a question is open. Without a name it is the latest, of a store that was not
+    named. Raises as `get` and `start` do.
     """
     opened = open_store(store)
     found = resolve_batch(opened, batch, kind="work")
     if batch is None and store is not None:
         refuse_unnamed(found)
-    return resume_work(opened, found, is_forced=force, is_trusted=trust, listener=listener or WorkListener())
+    return resume_work(
+        opened,
+        found,
+        is_forced=force,
+        only=only,
+        blocked=blocked,
+        wait_answers=wait_answers,
+        is_trusted=trust,
+        listener=listener or WorkListener(),
+    )
 
 
 def cancel(
@@ -143,10 +163,67 @@ def cancel(
     )
 
 
-def answer(task: str, text: str, *, batch: str | None = None, store: str | Path | None = None) -> WorkBatch:
+def answer(
+    task: str, text: str, *, question: str | None = None, batch: str | None = None, store: str | Path | None = None
+) -> WorkBatch:
     """Answer what a task waits for; it goes on at once where somebody conducts the batch, else with `resume`.
 
-    Without a name the only batch that is at work. Raises InvalidInput where it asks nothing, and as `get` does.
+    `question` is how the digest begins of the one that is meant. Without a name the only batch that is at work. Raises
+    InvalidInput where it asks nothing that this answers, or was answered just before, and as `get` does.
     """
     opened = open_store(store)
-    return answer_question(opened, resolve_live(opened, batch), task, text)
+    return answer_question(opened, resolve_live(opened, batch), task, text, question=question)
+
+
+def retry(
+    *tasks: str, dependents: bool = False, batch: str | None = None, store: str | Path | None = None
+) -> WorkBatch:
+    """Have tasks begun again, whatever they ended as; at once where somebody conducts the batch, else by `resume`.
+
+    With `dependents` what needs them is done again too. Raises InvalidInput for one that runs, and as `get` does.
+    """
+    opened = open_store(store)
+    return retry_tasks(opened, resolve_batch(opened, batch, kind="work"), tasks, dependents=dependents)
+
+
+def skip(*tasks: str, as_done: bool = False, batch: str | None = None, store: str | Path | None = None) -> WorkBatch:
+    """Have tasks not run, and end what of them runs; for those that need them they failed, or are done.
+
+    Without a name it is the only batch that is at work. Raises InvalidInput for one that is done, and as `get` does.
+    """
+    opened = open_store(store)
+    return skip_tasks(opened, resolve_live(opened, batch), tasks, as_done=as_done)
+
+
+def pause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
+    """Begin nothing new in a batch, until `unpause` or `resume`; by default in the only one that is at work."""
+    opened = open_store(store)
+    return pause_batch(opened, resolve_live(opened, batch))
+
+
+def unpause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
+    """Go on after a pause."""
+    opened = open_store(store)
+    return unpause_batch(opened, resolve_live(opened, batch))
+
+
+def change(
+    batch: str | None = None,
+    *,
+    max_parallel: int | None = None,
+    pools: Mapping[str, int] | None = None,
+    store: str | Path | None = None,
+) -> WorkBatch:
+    """Have so many tasks run at once from now on, and pools so large; by default in the only batch at work."""
+    opened = open_store(store)
+    return change_batch(opened, resolve_live(opened, batch), max_parallel=max_parallel, pools=pools)
+
+
+def questions(batch: str | None = None, *, store: str | Path | None = None) -> list[OpenQuestion]:
+    """What tasks of a batch wait for an answer to, in the order of its file."""
+    return open_questions(get(batch, store=store))
+
+
+def attempts(*tasks: str, batch: str | None = None, store: str | Path | None = None) -> list[AttemptMade]:
+    """The attempts of some tasks of a batch, by default of all."""
+    return attempts_of(get(batch, store=store), tasks)

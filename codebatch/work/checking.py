@@ -12,6 +12,7 @@ import msgspec
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.lined import LinedTable, line_of
 from codebatch.model.placeholders import problems as placeholder_problems
+from codebatch.work.asking import check_pattern
 from codebatch.work.problems import Problems
 from codebatch.work.tables import TABLES, TO_COME, Kind
 
@@ -103,11 +104,31 @@ class TableChecker:
             if value.startswith("/") or ".." in value.split("/") or not value:
                 hint = "set `root`, which may be anywhere"
                 self._problems.add(f"{place} sets {key} to {value!r}, which is not below the root", hint)
-        elif key == "run" and isinstance(value, str | list):
-            if not value or not value[0].strip():
-                self._problems.add(f"{place} has an empty run", 'for example: run = "make test"')
-            for problem in placeholder_problems(value):
-                self._problems.add(f"{place} {problem.told}", problem.hint)
+        elif key in ("run", "check") and isinstance(value, str | list):
+            self._check_run(place, key, value)
+        elif key == "tries" and isinstance(value, list):
+            for number, table in enumerate(value, start=1):
+                self._check_try(Place(place.file, f"{place.table}.tries {number}"), table)
+        elif key == "question" and isinstance(value, dict):
+            check_pattern(value.get("pattern", ""), f"{place} question", self._problems)
+            if not value.get("pattern") and not value.get("exits"):
+                self._problems.add(f"{place} has a question that is known by nothing", "set `pattern` or `exits` in it")
+
+    def _check_run(self, place: Place, key: str, value: str | list[str]) -> None:
+        if not value or not value[0].strip():
+            self._problems.add(f"{place} has an empty {key}", f'for example: {key} = "make test"')
+        for problem in placeholder_problems(value):
+            self._problems.add(f"{place} {problem.told}", problem.hint)
+
+    def _check_try(self, place: Place, table: Mapping[str, object]) -> None:
+        run, env, suffix = table.get("run"), table.get("env"), table.get("text_suffix")
+        if isinstance(run, str | list):
+            self._check_run(place, "run", run)
+        if isinstance(env, dict):
+            self.check_environment(place, env)
+        if isinstance(suffix, str):
+            for problem in placeholder_problems([suffix]):
+                self._problems.add(f"{place} {problem.told}, in text_suffix", problem.hint)
 
     def _unknown(self, place: Place, kind: Kind, key: str, value: object) -> None:
         if key in TO_COME[kind]:
@@ -157,7 +178,7 @@ def _holds_nul(value: object) -> bool:
         return "\0" in value
     if isinstance(value, dict):
         return "\0" in "".join(value) or any(map(_holds_nul, value.values()))
-    return isinstance(value, list) and any("\0" in each for each in value if isinstance(each, str))
+    return isinstance(value, list) and any(map(_holds_nul, value))
 
 
 def _wanted(type_: object) -> str:

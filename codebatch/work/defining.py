@@ -10,17 +10,26 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from codebatch.model.command import COMMAND_BYTES_MAX, COMMAND_ID_PATTERN, Command, CommandId, encode_command
+from codebatch.model.command import (
+    COMMAND_BYTES_MAX,
+    COMMAND_ID_PATTERN,
+    Command,
+    CommandId,
+    QuestionRule,
+    ResultPointers,
+    Try,
+    encode_command,
+)
 from codebatch.model.markdown import slug
 from codebatch.model.placeholders import ARGUMENT_BYTES_MAX, longest_argument, names_used
 from codebatch.model.placeholders import NAMES as PLACEHOLDERS
-from codebatch.model.work import NO_POLICY, Policy
+from codebatch.model.work import NO_POLICY, RETRY_REASONS, Policy
 from codebatch.work.checking import ID_HINT, Place, TableChecker, sound_part
 from codebatch.work.expanding import Expander, Member
 from codebatch.work.files import WorkFile, Written
 from codebatch.work.problems import Problems
 from codebatch.work.settings import WorkOptions
-from codebatch.work.tables import KEYS_TO_COME, SettingsTable, TaskDefaults, TaskTable
+from codebatch.work.tables import KEYS_TO_COME, SettingsTable, TaskDefaults, TaskTable, TryTable
 
 FILES_CHARACTERS_MAX = 1_000_000
 """What Linux takes as arguments and environment together is 2 MiB, mostly (execve(2))."""
@@ -127,7 +136,7 @@ class Definer:
             hint = "set `run`, or [defaults] run" if written.lines is None else "say it with --command 'sh {line}'"
             self._problems.add(f"{place.spot}: the task {name!r} has nothing to run", hint)
         env = {**settings.env, **_environment(defaults), **_environment(table), **self._options_env}
-        command, policy = _command(name, task, env, settings), _policy(task)
+        command, policy = _command(name, task, env, settings), _policy(task, self._retries(task, place))
         one = Task(
             name, place, task.needs, task.after, policy.pools, command, policy,
             tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title,
@@ -172,9 +181,14 @@ class Definer:
 
     def _check_names(self, command: Command, members: Sequence[Member] | None, place: Place) -> None:
         """Tell which placeholders have no value."""
-        if "{" not in "".join([*(command.run if command.run else ()), *command.env.values()]):
+        texts = [command.env, *(each.env for each in command.tries)]
+        runs = [command.run, command.check, *(each.run for each in command.tries)]
+        suffixes = [each.text_suffix for each in command.tries]
+        if "{" not in "".join(map(str, (*runs, *texts, *suffixes))):
             return
-        used = names_used(command.run) | names_used([*command.env.values()])
+        used = names_used([*suffixes, *(value for env in texts for value in env.values())]).union(
+            *map(names_used, runs)
+        )
         of_each = {name for name in used if name not in PLACEHOLDERS}
         for member in [None] if members is None else members:
             has = set() if member is None else {*member.values, *(["files"] if member.files else [])}
@@ -191,6 +205,17 @@ class Definer:
         title = f"{command.title}: {member.label}" if command.title else member.label
         made = msgspec.structs.replace(command, id=id_, title=title, values=dict(member.values), files=member.files)
         return one._replace(id=id_, command=made, group=one.id, key=member.key)
+
+    def _retries(self, task: TaskTable, place: Place) -> int:
+        """How often it is tried again, and what is wrong with that."""
+        retries = len(task.tries) if task.retries is UNSET else task.retries
+        if retries < len(task.tries):
+            told = f"{place} sets retries to {retries}, and has {len(task.tries)} tries that differ from the first"
+            self._problems.add(told, "leave `retries` out, or some of `tries`")
+        if "interrupted" in task.retry_reasons and task.if_interrupted != "restart":
+            told = f'{place} retries what was interrupted, and sets if_interrupted to "{task.if_interrupted}"'
+            self._problems.add(told, 'which says that it must not run twice: set if_interrupted = "restart"')
+        return retries if self._options.retry is None else self._options.retry
 
     def _check_size(self, command: Command, place: Place) -> None:
         """Tell where a command is longer than it may be, or makes what is longer than an argument may be."""
@@ -238,10 +263,23 @@ def _command(name: CommandId, task: TaskTable, env: dict[str, str], settings: Se
         leftovers=task.leftovers,
         memory_mb_max=None if task.memory_mb_max is UNSET else task.memory_mb_max,
         log_mb_max=task.log_mb_max,
+        check=task.check,
+        tries=tuple(_try(each) for each in task.tries),
+        question=None if task.question is UNSET else msgspec.convert(msgspec.to_builtins(task.question), QuestionRule),
+        result=None if task.result is UNSET else msgspec.convert(msgspec.to_builtins(task.result), ResultPointers),
     )
 
 
-def _policy(task: TaskTable) -> Policy:
+def _try(table: TryTable) -> Try:
+    return Try(
+        run=table.run,
+        env=table.env,
+        timeout_seconds=None if table.timeout_seconds is UNSET else table.timeout_seconds,
+        text_suffix=table.text_suffix,
+    )
+
+
+def _policy(task: TaskTable, retries: int) -> Policy:
     policy = Policy(
         priority=task.priority,
         pools=task.pools,
@@ -249,6 +287,13 @@ def _policy(task: TaskTable) -> Policy:
         if_interrupted=task.if_interrupted,
         restarts_max=task.restarts_max,
         expected_seconds=None if task.expected_seconds is UNSET else task.expected_seconds,
+        retries=retries,
+        backoff_seconds=task.backoff_seconds,
+        backoff_factor=task.backoff_factor,
+        backoff_seconds_max=task.backoff_seconds_max,
+        retry_reasons=RETRY_REASONS if task.retry_reasons == RETRY_REASONS else task.retry_reasons,
+        on_exhausted=task.on_exhausted,
+        on_stall=task.on_stall,
     )
     return NO_POLICY if policy == NO_POLICY else policy
 

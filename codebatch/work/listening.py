@@ -34,7 +34,7 @@ _STATES: dict[OutcomeType, CommandState] = {
 class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that ended. `seconds` are counted from when we saw it run, None where we did not.
 
-    `ended` of `planned` commands are at an end now, this one among them.
+    `ended` of `planned` commands are at an end now, this one among them; or it is tried again, after `again_seconds`.
     """
 
     id: CommandId
@@ -45,6 +45,7 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     log: Path
     ended: int
     planned: int
+    again_seconds: float | None = None
 
 
 class CommandRunning(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,8 +181,13 @@ class Watch:
         self._told[item] = conclusion.round
         if conclusion.reason == "unbegun":
             return
-        state = _STATES[conclusion.type]
-        self._note_end(item, state)
+        again: float | None = None
+        state = self._conductor.state(item)
+        if state in (CommandState.WAITING, CommandState.READY) and conclusion.type == "failed":
+            again = self._conductor.wait_seconds(item)
+        state = _STATES[conclusion.type] if state is not CommandState.BLOCKED else state
+        if again is None:
+            self._note_end(item, state)
         began = self._began.get(item)
         self._listener.ended(
             CommandEnded(
@@ -193,6 +199,7 @@ class Watch:
                 log=self._logs / layout.log_name(*self._places.place(item), conclusion.round, conclusion.epoch),
                 ended=len(self._ended),
                 planned=len(self._ids),
+                again_seconds=again,
             )
         )
 

@@ -132,6 +132,8 @@ def _listed(
         failures_max=settings.failures_max,
         pools=dict(settings.pools),
         notify=settings.notify,
+        on_blocked=settings.on_blocked,
+        answering=settings.answering,
     )
     return WorkList(commands, work, (*notes, *programs_not_found(commands, path)))
 

@@ -64,7 +64,7 @@ def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -
     items = sorted(work.order)
     seconds = [estimator.expected(item) for item in range(len(items))]
     is_known = any(each is not None for each in seconds)
-    agenda = agenda_of(work, items, estimator.lengths if is_known else ())
+    agenda = agenda_of(work, items, seconds=estimator.lengths if is_known else ())
     placed = schedule(agenda, dict(enumerate(estimator.lengths)))
     found = estimator.forecast(agenda, range(len(items)), {})
     waits: dict[str, dict[str, list[str]]] = {"needs": {}, "after": {}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
 from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import WorkList, read_work_files
+from codebatch.work.requesting import named, seen_failures
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, iter_work, look_at
 from codebatch.work.trusting import check_file_system, check_place, check_trusted
@@ -110,27 +111,51 @@ def list_files(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace)
 
 
 def resume_work(
-    store: Store, batch: Batch, *, is_forced: bool = False, is_trusted: bool = False, listener: WorkListener
+    store: Store,
+    batch: Batch,
+    *,
+    is_forced: bool = False,
+    only: Sequence[str] = (),
+    blocked: bool = False,
+    wait_answers: bool = False,
+    is_trusted: bool = False,
+    listener: WorkListener,
 ) -> WorkRan:
     """Go on with a batch: do again what failed or was cancelled, where it `is_forced` what is done too.
 
-    What waits for an answer goes on waiting. Raises BatchConducted where another process is at it, CommandsForeign
-    where the store was not made here by us, unless that `is_trusted`; else as `run_files`.
+    What waits for an answer goes on waiting, unless what is `blocked` is to be done again too. `only` these are done
+    again, where some are named. With `wait_answers` we go on while a question is open. Raises BatchConducted where
+    another process is at it, CommandsForeign where the store was not made here by us, unless that `is_trusted`; else as
+    `run_files`.
     """
     found = look_at(store, batch)
+    chosen = {each.id for each in named(found, only)}
     if not is_trusted:
         check_trusted(store, batch)
-    if (leader := found.standing.coordinator) is not None:
-        raise BatchConducted(
-            f"batch {batch.id} is conducted by process {leader.pid} on {leader.host.name}",
-            hint=f"see: codebatch status --batch {batch.id}",
-        )
-    states = (*_OPENED, CommandState.DONE) if is_forced else _OPENED
+    _refuse_conducted(found)
+    states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     if found.standing.state is BatchState.COMPLETED and not is_forced:
         return WorkRan(store=store, batch=batch, standing=found.standing, seconds=0.0, signal_status=0)
+    over = {each.id: each.round for each in found.of(*states) if each.round and (not chosen or each.id in chosen)}
     with store.writing() as lock:
-        request(batch, Open(over={each.id: each.ended for each in found.of(*states) if each.ended}))
-        return _conduct(store, batch, listener, lock, lambda: None)
+        request(batch, Open(over=over, lifts="named" if chosen else "all", seen=seen_failures(found)))
+        return _conduct(store, batch, listener, lock, lambda: None, wait_answers)
+
+
+def go_on(store: Store, batch: Batch, *, is_trusted: bool = False, listener: WorkListener) -> WorkRan:
+    """Do what may be done in a batch, and open nothing. Raises as `resume_work` does."""
+    if not is_trusted:
+        check_trusted(store, batch)
+    _refuse_conducted(look_at(store, batch))
+    return conduct_to_end(store, batch, listener)
+
+
+def _refuse_conducted(found: WorkBatch) -> None:
+    if (leader := found.standing.coordinator) is not None:
+        raise BatchConducted(
+            f"batch {found.batch.id} is conducted by process {leader.pid} on {leader.host.name}",
+            hint=f"see: codebatch status --batch {found.batch.id}",
+        )
 
 
 def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRan:
@@ -153,11 +178,18 @@ def former_states(place: StorePlace, of: str | None, source: str, root: bytes) -
     return {each.id: each.state for each in found.standing.commands}
 
 
-def _conduct(store: Store, batch: Batch, listener: WorkListener, lock: Lock, leads: Callable[[], None]) -> WorkRan:
+def _conduct(
+    store: Store,
+    batch: Batch,
+    listener: WorkListener,
+    lock: Lock,
+    leads: Callable[[], None],
+    wait_answers: bool = False,
+) -> WorkRan:
     began = time.monotonic()
     watch = Watch(batch, listener, leads)
     try:
-        status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor)
+        status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor, waits_for_answers=wait_answers)
     except StoreUnwritable as error:  # `work run` once more would be another batch.
         hint = f"free some space or fix the permissions, then go on with: codebatch resume --batch {batch.id}"
         raise StoreUnwritable(error.message, hint=hint) from error

@@ -13,8 +13,9 @@ from msgspec import UNSET
 
 from codebatch.engine.inference import CONFIDENCE_MIN
 from codebatch.errors import InvalidInput
-from codebatch.model.work import Notify, OnFailure, Strategy
+from codebatch.model.work import RETRIES_MAX, Answering, Notify, OnBlocked, OnFailure, Strategy
 from codebatch.system.host import usable_cores
+from codebatch.work.asking import answering_of
 from codebatch.work.checking import Place, TableChecker, sound_part
 from codebatch.work.files import WorkFile
 from codebatch.work.problems import Problems
@@ -35,6 +36,7 @@ class WorkOptions:
     default the latest of the same files, `blocked` what is BLOCKED there; what is DONE there counts as done. `command`
     is run by tasks that say nothing else; `each_line`: the files have one on each line. `is_strict`: a group
     without members is an error. Under `auto` nothing is inferred without `infer`, nor asked without `infer_command`.
+    Every task is tried again `retry` times.
     """
 
     max_parallel: int | None = None
@@ -55,6 +57,8 @@ class WorkOptions:
     infer: bool = True
     infer_confidence: float = CONFIDENCE_MIN
     infer_command: bool = True
+    retry: int | None = None
+    wait_answers: bool = False
 
     def __post_init__(self) -> None:
         """Raises InvalidInput."""
@@ -62,6 +66,8 @@ class WorkOptions:
             value = getattr(self, name)
             if value is not None and not 1 <= value <= NUMBER_MAX:
                 raise InvalidInput(f"{name} is {value}, and must be from 1 to {NUMBER_MAX:,}")
+        if self.retry is not None and not 0 <= self.retry <= RETRIES_MAX:
+            raise InvalidInput(f"retry is {self.retry}, and must be from 0 to {RETRIES_MAX}")
         if self.only and not (self.tasks or self.tags):
             raise InvalidInput("no task is named of which there are to be no others", hint="name the tasks")
         if not 0 <= self.infer_confidence <= 1:
@@ -92,6 +98,8 @@ class Settings:
     pools: Mapping[str, int]
     notify: Notify | None = None
     infer: InferTable | None = None
+    on_blocked: OnBlocked = "end"
+    answering: Answering | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -126,7 +134,22 @@ def settings_of(
     infer = None if first.infer is UNSET else first.infer
     if infer is not None and strategy != "auto":
         notes.append(f"the command of `infer` is not asked: strategy is {strategy!r}")
-    settings = Settings(roots[0], strategy, max_parallel, on_failure, failures_max, pools, _notify(first), infer, notes)
+    answering = (
+        None if first.answering is UNSET else answering_of(first.answering, files[0].place("answering"), problems)
+    )
+    settings = Settings(
+        roots[0],
+        strategy,
+        max_parallel,
+        on_failure,
+        failures_max,
+        pools,
+        notify=_notify(first),
+        infer=infer,
+        on_blocked="wait" if options.wait_answers else first.on_blocked,
+        answering=answering,
+        notes=notes,
+    )
     return settings, tables
 
 

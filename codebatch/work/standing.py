@@ -83,10 +83,7 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
             return BatchCancelled(f"batch {id_} was cancelled", hint=f"go on all the same with: {resume}")
         if blocked := self.of(CommandState.BLOCKED):
             told = f"{count_of(len(blocked), 'task')} of batch {id_} {'waits' if len(blocked) == 1 else 'wait'}"
-            hint = (
-                f"nobody knows how far {blocked[0].id} came: look, then answer again, failed or done with: "
-                f"codebatch work answer {blocked[0].id} ANSWER --batch {id_}; then: {resume}"
-            )
+            hint = f"see: codebatch work questions --batch {id_}; answer; then: {resume}"
             return BatchBlocked(f"{told} for an answer: {names_of(blocked)}", hint=hint)
         failed = self.of(CommandState.FAILED)
         told = f"{count_of(len(failed), 'task')} of batch {id_} failed: {names_of(failed)}"

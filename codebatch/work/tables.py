@@ -11,21 +11,31 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from codebatch.model.command import GRACE_SECONDS, LOG_MB_MAX, Leftovers
+from codebatch.model.command import GRACE_SECONDS, LOG_MB_MAX, QUESTION_LINES, Leftovers
 from codebatch.model.work import (
+    ANSWERING_SECONDS,
+    BACKOFF_FACTOR,
+    BACKOFF_SECONDS,
+    BACKOFF_SECONDS_MAX,
     COMMANDS_MAX,
     NOTIFIED,
     NOTIFY_SECONDS,
     RESTARTS_MAX,
+    RETRIES_MAX,
+    RETRY_REASONS,
     EventName,
     IfInterrupted,
+    OnBlocked,
     OnFailure,
+    OnTrouble,
+    RetryReason,
     Strategy,
 )
 
 SECONDS_MAX = 1_000_000_000
 NUMBER_MAX = 1_000_000
 STATUS_MAX = 255
+BACKOFF_FACTOR_MAX = 1_000
 
 Text = Annotated[str, Meta(description="a string")]
 FileName = Annotated[str, Meta(min_length=1, description="the path of a file")]
@@ -54,6 +64,55 @@ def _choice(kind: object) -> Meta:
     return Meta(description=" or ".join(f'"{word}"' for word in typing.get_args(kind)))
 
 
+Statuses = Annotated[
+    tuple[Status, ...], Meta(min_length=1, description=f"a list of whole numbers from 0 to {STATUS_MAX}")
+]
+Pointer = Annotated[str, Meta(pattern="^(/.*)?$")]
+
+
+class TryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of `tries`: what another try does otherwise than the first."""
+
+    run: str | Annotated[tuple[str, ...], Meta(min_length=1)] = ""
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    timeout_seconds: Seconds | UnsetType = UNSET
+    text_suffix: str = ""
+
+
+class QuestionTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`question`: how one is known in the end of a task's output."""
+
+    pattern: str = ""
+    last_lines: Annotated[int, Meta(ge=1, le=1000)] = QUESTION_LINES
+    exits: tuple[Status, ...] = ()
+
+
+class ResultTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`result`: JSON pointers into the last JSON object of a task's output."""
+
+    text: Pointer = ""
+    question: Pointer = ""
+    cost: Pointer = ""
+    session: Pointer = ""
+
+
+class RuleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of `[[answering.rules]]`."""
+
+    match: Annotated[str, Meta(min_length=1)]
+    answer: str = ""
+    human: bool = False
+
+
+class AnsweringTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[answering]`: who answers before people are asked."""
+
+    rules: tuple[RuleTable, ...] = ()
+    command: str | tuple[str, ...] = ""
+    timeout_seconds: Seconds = ANSWERING_SECONDS
+    per_task_max: Count = 1
+
+
 class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[defaults]`: what holds for each task that does not say otherwise. What `env` has is added to a task's own."""
 
@@ -69,9 +128,7 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     priority: Rank = 0
     pools: Pools = msgspec.field(default_factory=dict)
     exclusive: Flag = False
-    exit_ok: Annotated[
-        tuple[Status, ...], Meta(min_length=1, description=f"a list of whole numbers from 0 to {STATUS_MAX}")
-    ] = (0,)
+    exit_ok: Statuses = (0,)
     timeout_seconds: Seconds | UnsetType = UNSET
     stall_seconds: Seconds | UnsetType = UNSET
     grace_seconds: Grace = GRACE_SECONDS
@@ -84,6 +141,30 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     inputs: Patterns = ()
     outputs: Patterns = ()
     tags: Words = ()
+    check: Annotated[str | tuple[str, ...], Meta(description="a string, or a list of strings")] = ""
+    retries: (
+        Annotated[int, Meta(ge=0, le=RETRIES_MAX, description=f"a whole number from 0 to {RETRIES_MAX}")] | UnsetType
+    ) = UNSET
+    backoff_seconds: Grace = BACKOFF_SECONDS
+    backoff_factor: Annotated[
+        float, Meta(ge=1, le=BACKOFF_FACTOR_MAX, description=f"a number from 1 to {BACKOFF_FACTOR_MAX}")
+    ] = BACKOFF_FACTOR
+    backoff_seconds_max: Grace = BACKOFF_SECONDS_MAX
+    retry_reasons: Annotated[
+        tuple[RetryReason, ...], Meta(description="a list of " + ", ".join(typing.get_args(RetryReason)))
+    ] = RETRY_REASONS
+    tries: Annotated[
+        tuple[TryTable, ...],
+        Meta(max_length=RETRIES_MAX, description="a list of tables with run, env, timeout_seconds or text_suffix"),
+    ] = ()
+    on_exhausted: Annotated[OnTrouble, _choice(OnTrouble)] = "fail"
+    on_stall: Annotated[OnTrouble, _choice(OnTrouble)] = "fail"
+    question: Annotated[QuestionTable, Meta(description="a table with pattern, last_lines or exits")] | UnsetType = (
+        UNSET
+    )
+    result: (
+        Annotated[ResultTable, Meta(description="a table of JSON pointers: text, question, cost, session")] | UnsetType
+    ) = UNSET
 
 
 class EachTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -146,6 +227,11 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         | UnsetType
     ) = UNSET
     include: Annotated[tuple[str, ...], Meta(description="a list of paths")] = ()
+    on_blocked: Annotated[OnBlocked, _choice(OnBlocked)] = "end"
+    answering: (
+        Annotated[AnsweringTable, Meta(description="a table with rules, command, timeout_seconds or per_task_max")]
+        | UnsetType
+    ) = UNSET
 
 
 class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -156,11 +242,10 @@ class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 SETTINGS_TO_COME = frozenset({
-    "on_blocked", "start_every_seconds", "answering", "trees",
+    "start_every_seconds", "trees",
 })  # fmt: skip
 KEYS_TO_COME = frozenset({
-    "retries", "backoff_seconds", "backoff_factor", "backoff_seconds_max", "retry_reasons", "tries",
-    "on_exhausted", "check", "on_stall", "records", "question", "result", "isolation",
+    "records", "isolation",
 })  # fmt: skip
 """Keys of a task that are decided and not built."""
 

@@ -14,28 +14,37 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
-from codebatch.engine.agenda import Agenda, agenda_of
+from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
 from codebatch.engine.command_events import (
+    Asked,
     CommandAction,
     CommandEvent,
     Concluded,
     Conclusion,
+    Consult,
+    Consulted,
+    Due,
     Lost,
+    Proceed,
     Released,
     Requested,
     Settle,
     Start,
     Terminate,
+    Wake,
 )
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.engine.story import Happening, Story
 from codebatch.model.command import CommandId
+from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.outcome import OutcomeType
+from codebatch.model.question import our_question
 from codebatch.model.record import CommandReason
-from codebatch.model.request import Answer, Cancel, Open, Request, RequestBody, RequestHead, interrupted_question
-from codebatch.model.work import IfInterrupted, OnFailure, Policy, Work, WorkEdge
+from codebatch.model.request import Answer, Cancel, Open, Pause, Request, RequestBody, RequestHead, Set, Skip, Unpause
+from codebatch.model.work import Answering, IfInterrupted, OnFailure, Policy, Work, WorkEdge
+from tests.engine.open_reference import own_of
 from tests.engine.stream import Stream, check_told, told_in
 
 STEPS_MAX = 20_000
@@ -50,7 +59,9 @@ class Worker:
     coordinator: int
     start: Start | None = None
     at: Literal["given", "leased", "running", "ended"] = "given"
-    ending: Literal["result", "failed", "cancelled", "unbegun"] = "unbegun"
+    ending: Literal["result", "failed", "blocked", "cancelled", "unbegun"] = "unbegun"
+    asks: Digest | None = None
+    questions: int = 0
     is_told_to_end: bool = False
 
 
@@ -86,10 +97,11 @@ class World:
         self.registers: dict[tuple[int, int], Conclusion | None] = {}
         self.leases: dict[tuple[int, int], int] = {}
         self.requests: list[Request] = []
+        self.asked: list[Asked] = []
         self.workers: dict[int, Worker] = {}
         self.alive: dict[int, int] = {}
         self.execs: Counter[tuple[int, int]] = Counter()
-        self.epoch = self.holders = self.kills = self.asked = 0
+        self.epoch = self.holders = self.kills = self.requested = 0
         self.ends: list[str] = []
         self.stream: Stream = []
         self.pending: Stream = []
@@ -113,7 +125,12 @@ class World:
         epochs = self.epochs()
         foreign = [item for item, epoch in epochs.items() if self.leases[item, epoch] in self.workers]
         return self.make(
-            self.agenda, concluded=self.concluded(), epochs=epochs, foreign=foreign, requests=self.requests
+            self.agenda,
+            concluded=self.concluded(),
+            epochs=epochs,
+            foreign=foreign,
+            requests=self.requests,
+            asked=self.asked,
         )
 
     def commit(self, one: Conclusion) -> None:
@@ -136,6 +153,10 @@ class World:
         self.conductor = self.fresh()
         self.mine: dict[WorkerId, Worker] = {}
         self.inbox: list[CommandEvent] = []
+        self.timers: list[Wake] = []
+        self.due: set[tuple[int, int]] = set()
+        self.consults: list[Consult] = []
+        self.asked_seen = len(self.asked)
         self.end: CommandAction | None = None
         self._spawned = 0
         self.pending = []
@@ -172,10 +193,11 @@ class World:
                 self.workers[self.holders] = self.mine[WorkerId(self._spawned)] = worker
                 self.inbox.append(Ready(WorkerId(self._spawned)))
             case Start(worker=id_, item=item):
-                assert not self.is_cancelled, "a start after a Cancel was seen"
+                self._check_start(action)
                 self._check_needs(item)
-                self.mine[id_].start, self.mine[id_].at = action, "given"
-                self.mine[id_].is_told_to_end = False
+                worker = self.mine[id_]
+                worker.start, worker.at = action, "given"
+                worker.asks, worker.questions, worker.is_told_to_end = None, 0, False
                 self.story.start(action)
             case Settle():
                 place = action.item, action.round
@@ -192,18 +214,46 @@ class World:
                 events.append(self.concluded())
             case Terminate(worker=id_):
                 self.mine[id_].is_told_to_end = True
+            case Proceed(worker=id_):
+                if id_ in self.mine:
+                    self.mine[id_].asks = None
+            case Wake():
+                self.timers.append(action)
+            case Consult():
+                self.consults.append(action)
             case Retire(worker=id_):
                 self.workers.pop(self.mine.pop(id_).holder, None)
             case Complete() | Drained() | Break():
                 self.end = action
 
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether a Cancel stands among the requests that the coordinator saw."""
+    def _stands(self, kind: type[Cancel | Pause], item: int) -> bool:
+        """Whether a Cancel or Pause stands for an item among the requests that the coordinator saw."""
         stands = False
         for request in self.requests[: self.conductor.requests_seen]:
-            stands = isinstance(request.body, Cancel) or (stands and not isinstance(request.body, Open | Answer))
+            body = request.body
+            if isinstance(body, Open):
+                stands = stands and body.lifts == "named" and self.agenda.ids[item] not in body.over
+            elif isinstance(body, Answer):
+                stands = stands and body.task != self.agenda.ids[item]
+            elif isinstance(body, Unpause):
+                stands = stands and kind is Cancel
+            else:
+                stands = stands or isinstance(body, kind)
         return stands
+
+    def _check_start(self, start: Start) -> None:
+        """What a coordinator starts is open by what it has read, and its time has come."""
+        item = start.item
+        assert not self._stands(Cancel, item), "a start after a Cancel was seen"
+        assert not self._stands(Pause, item), "a start after a Pause was seen"
+        known = {round_: one for (at, round_), one in self.registers.items() if at == item and one is not None}
+        rounds = {round_: one for round_, one in known.items() if round_ < start.round}
+        requests = self.requests[: self.conductor.requests_seen]
+        policy = self.agenda.policies[item]
+        own = own_of(self.agenda.ids[item], policy, rounds, requests)
+        assert own in ("open", "retry"), f"item {item} is begun in round {start.round} while it is {own}"
+        is_due = (item, start.round) in self.due or not policy.backoff_seconds
+        assert own == "open" or is_due, f"item {item} is begun again before its time"
 
     def _check_needs(self, item: int) -> None:
         for need in self.agenda.needs[item]:
@@ -219,18 +269,14 @@ class World:
     def step(self) -> None:
         """Something happens."""
         chance = self.random.random()
-        faults = self.faults
-        if self.kills < faults.kills_max:
-            if chance < faults.power + faults.everybody:
-                return self._kill_everybody(is_power_cut=chance < faults.power)
-            if chance < faults.power + faults.everybody + faults.coordinator:
-                return self._kill_coordinator()
-            if chance < faults.power + faults.everybody + faults.coordinator + faults.worker and self.workers:
-                return self._kill_worker(self.random.choice(sorted(self.workers)))
-        if chance > 0.98 and self.asked < 4:
-            self.asked += 1
+        if self.kills < self.faults.kills_max and self._strike(chance):
+            return
+        if chance > 0.98 and self.requested < 5:
+            self.requested += 1
             self.ask()
-        choice = self.random.choice("iwwwfr")
+        self._happen(self.random.choice("iwwwfrtqc"))
+
+    def _happen(self, choice: str) -> None:
         if choice == "i" and self.inbox:
             self.handle(self.inbox.pop(0))
         elif choice == "w" and self.workers:
@@ -241,7 +287,63 @@ class World:
             for request in self.requests[self.conductor.requests_seen :]:
                 if self.end is None:
                     self.handle(Requested(request))
-        return None
+        elif choice == "t" and self.timers and self.end is None:
+            wake = self.timers.pop(self.random.randrange(len(self.timers)))
+            self.due.add((wake.item, wake.round))
+            self.handle(Due(wake.item, wake.round))
+        elif choice == "q" and self.end is None:
+            new, self.asked_seen = self.asked[self.asked_seen :], len(self.asked)
+            for asked in new:
+                self.handle(asked)
+            self._people()
+        elif choice == "c" and self.consults and self.end is None:
+            self._be_consulted(self.consults.pop(0))
+
+    def _strike(self, chance: float) -> bool:
+        """Somebody is killed, perhaps."""
+        faults = self.faults
+        if chance < faults.power + faults.everybody:
+            self._kill_everybody(is_power_cut=chance < faults.power)
+        elif chance < faults.power + faults.everybody + faults.coordinator:
+            self._kill_coordinator()
+        elif chance < faults.power + faults.everybody + faults.coordinator + faults.worker and self.workers:
+            self._kill_worker(self.random.choice(sorted(self.workers)))
+        else:
+            return False
+        return True
+
+    def _people(self) -> None:
+        """They answer what is asked, in the end, and do not pause for ever."""
+        if self.random.random() < 0.3:
+            for holder in sorted(self.workers):
+                worker = self.workers[holder]
+                if worker.asks and worker.start and not self._is_answered(worker.asks):
+                    self._answer(worker.start.item, worker.start.round, worker.asks)
+            if self.conductor.is_paused:
+                self.write(Unpause())
+            if self.agenda.waits_for_answers:
+                self._answer_blocked()
+
+    def _answer_blocked(self) -> None:
+        for item in range(self.count):
+            if self.conductor.state(item) is CommandState.BLOCKED and item not in self.conductor.running:
+                question = self.conductor.question(item)
+                assert question, "it is blocked, and asks nothing"
+                self._answer(item, self.conductor.attempt(item)[0], question, self.random.choice(("failed", "done")))
+
+    def _be_consulted(self, consult: Consult) -> None:
+        if self.random.random() < 0.5:
+            self._answer(consult.item, self.conductor.attempt(consult.item)[0], consult.question)
+            for request in self.requests[self.conductor.requests_seen :]:
+                self.handle(Requested(request))
+        if self.end is None:
+            self.handle(Consulted(consult.question))
+
+    def _answer(self, item: int, round_: int, question: Digest, text: str = "again") -> None:
+        self.write(Answer(task=self.agenda.ids[item], round=round_, question=question, text=text))
+
+    def _is_answered(self, question: Digest) -> bool:
+        return any(isinstance(each.body, Answer) and each.body.question == question for each in self.requests)
 
     def _work(self, holder: int) -> None:
         worker = self.workers[holder]
@@ -263,14 +365,30 @@ class World:
         elif worker.at == "leased":
             self._look(worker, is_orphan)
         elif worker.at == "running":
-            if self.random.random() < 0.5 or worker.is_told_to_end or self._is_cancelled_since(start):
-                del self.alive[start.item]
-                is_told = worker.is_told_to_end or self._is_cancelled_since(start)
-                is_success = self.random.random() < 0.75
-                worker.at = "ended"
-                worker.ending = "cancelled" if is_told else "result" if is_success else "failed"
+            self._run(worker, start, is_orphan)
         else:
             self._report(worker, id_)
+
+    def _run(self, worker: Worker, start: Start, is_orphan: bool) -> None:
+        """A command goes on: it asks, waits for what it asked, or ends."""
+        if worker.is_told_to_end or self._is_cancelled_since(start):
+            worker.ending = "cancelled"
+        elif worker.asks:
+            if is_orphan and self._is_answered(worker.asks):
+                worker.asks = None
+            return
+        elif self.random.random() < 0.1:
+            worker.questions += 1
+            place = start.item, start.round, start.epoch, worker.questions
+            worker.asks = digest_bytes(repr(place).encode())
+            self.asked.append(Asked(*place, worker.asks))
+            return
+        elif self.random.random() < 0.5:
+            worker.ending = self.random.choice(("result",) * 6 + ("failed",) * 3 + ("blocked",))
+        else:
+            return
+        del self.alive[start.item]
+        worker.at = "ended"
 
     def _look(self, worker: Worker, is_orphan: bool) -> None:
         assert worker.start is not None
@@ -286,17 +404,25 @@ class World:
         worker.at = "running"
 
     def _is_cancelled_since(self, start: Start) -> bool:
-        return any(isinstance(request.body, Cancel) for request in self.requests[start.requests :])
+        """Whether it is to end for a request that its coordinator had not in mind."""
+        id_ = self.agenda.ids[start.item]
+        return any(
+            isinstance(body, Cancel) or (isinstance(body, Skip) and body.task == id_ and body.over >= start.round)
+            for body in (request.body for request in self.requests[start.requests :])
+        )
 
     def _report(self, worker: Worker, id_: WorkerId | None) -> None:
         start = worker.start
         assert start is not None
         worker.start = None
         type_: OutcomeType = "cancelled" if worker.ending == "unbegun" else worker.ending
-        reason: CommandReason | None = (
-            "unbegun" if worker.ending == "unbegun" else "exit" if type_ == "failed" else None
+        reason: CommandReason | None = "unbegun" if worker.ending == "unbegun" else None
+        if type_ == "failed":
+            reason = self.random.choice(("exit", "exit", "exit", "stall", "start"))
+        question = digest_bytes(repr(start).encode()) if type_ == "blocked" else Digest("")
+        one = Conclusion(
+            item=start.item, round=start.round, type=type_, reason=reason, epoch=start.epoch, question=question
         )
-        one = Conclusion(item=start.item, round=start.round, type=type_, reason=reason, epoch=start.epoch)
         self.commit(one)
         if id_ is not None:
             is_won = self.registers[start.item, start.round] is one
@@ -373,13 +499,27 @@ class World:
         item = self.random.randrange(self.count)
         last = max((round_ for known, round_ in self.registers if known == item), default=0)
         id_ = self.agenda.ids[item]
-        chance = self.random.random()
-        if chance < 0.2:
+        kind = self.random.choice("caasooopuS" if self.random.random() < 0.8 else "o")
+        if kind == "c":
             return Cancel()
-        if chance < 0.5:
+        if kind == "a":
+            known = self.registers.get((item, last))
+            ours = our_question(self.random.choice(("interrupted", "stall", "exhausted")), id_, last)
+            question = known.question if known is not None and known.question else ours
             text = self.random.choice(("again", "failed", "done", "perhaps"))
-            return Answer(task=id_, round=last, question=interrupted_question(id_, last), text=text)
-        return Open(over={id_: last} if self.random.random() < 0.8 else {})
+            return Answer(task=id_, round=last, question=question, text=text)
+        if kind == "s":
+            over = last + (self.conductor.attempt(item)[0] > last)
+            return Skip(task=id_, over=over, as_done=self.random.random() < 0.5)
+        if kind == "p":
+            return Pause()
+        if kind == "u":
+            return Unpause()
+        if kind == "S":
+            return Set(max_parallel=self.random.randint(1, 4), pools={"db": self.random.randint(1, 3)})
+        over_ = last - (self.random.random() < 0.2)
+        lifts: Literal["all", "named"] = self.random.choice(("all", "named"))
+        return Open(over={id_: over_} if self.random.random() < 0.8 else {}, lifts=lifts)
 
     # Ends
 
@@ -404,16 +544,18 @@ class World:
 
     def used(self) -> dict[str, int]:
         """How much of each pool is taken."""
-        return dict(self.conductor._used)
+        return dict(self.conductor._queue.used)
 
     def check_tokens(self) -> None:
         """Nothing is taken that there is not, but by what was adopted; an exclusive command runs alone."""
         assert min(self.used().values()) >= 0, "more is given back than was taken"
-        if not self.conductor.foreign:
-            over = {pool for pool, used in self.used().items() if used > self.agenda.capacity[pool]}
-            assert not over, f"more is taken of {over} than there is"
-            running = self.conductor.running
-            assert len(running) < 2 or not any(self.agenda.policies[item].exclusive for item in running), "not alone"
+        if self.conductor.foreign or any(isinstance(request.body, Set) for request in self.requests):
+            return
+        over = {pool for pool, used in self.used().items() if used > self.agenda.capacity[pool]}
+        assert not over, f"more is taken of {over} than there is"
+        active = [worker.start.item for worker in self.mine.values() if worker.start and not worker.asks]
+        assert len(active) <= self.agenda.capacity[SLOTS], "more run at once than may"
+        assert len(active) < 2 or not any(self.agenda.policies[item].exclusive for item in active), "not alone"
 
     def check_starts(self) -> None:
         """At most once where that was asked for, and no more restarts than were allowed."""
@@ -431,6 +573,10 @@ class World:
         fresh = self.fresh()
         for item in range(self.count):
             mine, theirs = self.conductor.state(item), fresh.state(item)
+            if (mine, theirs) == (CommandState.READY, CommandState.WAITING):
+                continue  # Who comes anew waits anew.
+            if fresh.epoch(item) > self.conductor.epoch(item):
+                continue  # A lease of which it hears once it wants it.
             assert mine is theirs, f"item {item} is {mine.value} here, {theirs.value} by the disk"
 
 
@@ -458,6 +604,8 @@ def random_agenda(rng: random.Random) -> Agenda:
         on_failure=on_failure,
         failures_max=rng.randint(1, 2),
         pools={"db": 2},
+        on_blocked=rng.choice(("end", "end", "wait")),
+        answering=rng.choice((None, None, Answering())),
     )
     return agenda_of(work, sorted(ids))
 
@@ -470,6 +618,11 @@ def _policy(rng: random.Random) -> Policy:
         exclusive=rng.random() < 0.1,
         if_interrupted=if_interrupted,
         restarts_max=rng.randint(0, 2),
+        retries=rng.choice((0, 0, 1, 2)),
+        backoff_seconds=rng.choice((0.0, 1.0)),
+        retry_reasons=rng.choice((("exit",), ("exit", "stall"))),
+        on_exhausted=rng.choice(("fail", "fail", "ask")),
+        on_stall=rng.choice(("fail", "ask")),
     )
 
 

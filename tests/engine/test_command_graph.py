@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from codebatch.engine.agenda import Need, agenda_of
 from codebatch.engine.command_graph import CommandGraph, Face
-from codebatch.engine.requests_made import RequestsMade
 from codebatch.model.command import CommandId
-from codebatch.model.request import Answer, Cancel, Open, Request, RequestBody, RequestHead, interrupted_question
 from codebatch.model.work import Work, WorkEdge
 
 FACES: tuple[Face, ...] = ("open", "good", "bad", "held")
@@ -115,49 +113,3 @@ def test_a_circle_of_a_strangers_store_is_no_end_of_the_world() -> None:
 
 
 A = CommandId("a")
-
-
-def _made(*bodies: RequestBody) -> RequestsMade:
-    made = RequestsMade({A: 0})
-    for n, body in enumerate(bodies, start=1):
-        made.add(Request(RequestHead(n=n, at_ns=0, by="test"), body))
-    return made
-
-
-def _answer(text: str, round_: int = 1) -> Answer:
-    return Answer(task=A, round=round_, question=interrupted_question(A, round_), text=text)
-
-
-def test_a_request_opens_just_the_round_that_it_names() -> None:
-    made = _made(Open(over={A: 2, CommandId("unknown"): 1}))
-    assert [made.opens(0, round_) for round_ in (1, 2, 3)] == [False, True, False]
-
-
-def test_an_older_round_does_not_close_a_newer_one() -> None:
-    assert _made(Open(over={A: 2}), Open(over={A: 1})).opens(0, 2)
-
-
-def test_an_answer_decides_its_round_and_no_other() -> None:
-    assert _made(_answer("done")).decision(0, 1) == "done"
-    assert _made(_answer("done")).decision(0, 2) is None
-    assert _made(_answer("again")).opens(0, 1)
-    assert _made(_answer("perhaps")).decision(0, 1) is None
-    wrong = Answer(task=A, round=1, question=interrupted_question(A, 2), text="done")
-    assert _made(wrong).decision(0, 1) is None
-
-
-def test_what_was_opened_first_is_not_decided_later_and_what_was_decided_may_be_opened() -> None:
-    assert _made(Open(over={A: 1}), _answer("failed")).decision(0, 1) is None
-    both = _made(_answer("failed"), Open(over={A: 1}))
-    assert both.decision(0, 1) is None
-    assert both.opens(0, 1)
-
-
-def test_a_cancel_forbids_until_something_is_opened() -> None:
-    assert _made(Cancel()).forbids(0)
-    assert not _made(Cancel(), Open()).forbids(0)
-    assert _made(Cancel(), Open(), Cancel()).forbids(0)
-    lifted = _made(Cancel(), _answer("again"))
-    assert lifted.is_cancelled
-    assert not lifted.forbids(0)
-    assert _made(Cancel(), _answer("again"), Cancel()).forbids(0)

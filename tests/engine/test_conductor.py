@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import pytest
+from msgspec.structs import replace
 
-from codebatch.engine.agenda import SLOTS, Demand, agenda_of
+from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
 from codebatch.engine.command_events import CommandAction, CommandEvent, Concluded, Conclusion, Lost, Start
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import Finished, Ready, Started, WorkerId
 from codebatch.engine.story import Happening, Story, Told
 from codebatch.model.command import CommandId
-from codebatch.model.request import Request
+from codebatch.model.request import Answer, Open, Request
 from codebatch.model.work import Policy, Work
 from tests.engine.commands import Faults, World, live_out
 
-SEEDS = 2000
+SEEDS = 1400
 STEP = 200
 
 KINDS = (
@@ -63,7 +64,7 @@ class _KeepsTokens(Conductor):
         item = self._running.get(lost.worker)
         actions = super()._bury(lost)
         if item is not None:
-            self._use(item, 1)
+            self._queue.used[SLOTS] += 1
         return actions
 
 
@@ -72,46 +73,52 @@ class _CountsTwice(Conductor):
 
     def _conclude(self, concluded: Concluded) -> list[CommandAction]:
         actions = super()._conclude(concluded)
+        graph = self._states.graph
         for one in concluded.conclusions:
             if one.type == "result":
-                self._graph._unmet = [max(0, unmet) - (unmet > 1) for unmet in self._graph._unmet]
+                graph._unmet = [max(0, unmet) - (unmet > 1) for unmet in graph._unmet]
         return actions
 
 
 class _Remembers(Conductor):
-    """A failure is tried again because this process remembers it, which nobody else can know."""
-
-    def _own(self, item: int) -> str:  # type: ignore[override]
-        link = self._links.get(item)
-        is_first = link is not None and link.type == "failed" and item in getattr(self, "_seen_failing", set())
-        return "open" if is_first else super()._own(item)
+    """That a failure is tried again once is known to this process alone."""
 
     def _conclude(self, concluded: Concluded) -> list[CommandAction]:
-        self._seen_failing = {one.item for one in concluded.conclusions if one.type == "failed" and one.round == 1}
+        for one in concluded.conclusions:
+            if one.type == "failed" and one.round == 1:
+                self._histories._ended.setdefault(one.item, {})[0] = one
+                self._requests._opened.setdefault(one.item, set()).add(1)
         return super()._conclude(concluded)
 
 
 class _StartsCancelled(Conductor):
     """A Cancel ends what runs, and no more."""
 
+    def _could_start(self, item: int) -> bool:
+        is_held = item in self._at or item in self._foreign or item in self._settling
+        return not is_held and self._states.graph.may_start(item)
+
+
+class _StartsPaused(Conductor):
+    """A Pause is for those that have not come to wait."""
+
     def _is_startable(self, item: int) -> bool:
-        return (
-            self._graph.may_start(item)
-            and item not in self._at
-            and item not in self._foreign
-            and item not in self._settling
-        )
+        return self._could_start(item) and not self._states.rests(item)
+
+
+class _StartsAtOnce(Conductor):
+    """Nobody waits before he tries again."""
+
+    def _is_startable(self, item: int) -> bool:
+        return self._could_start(item) and not self._states.rule.is_paused(item)
 
 
 class _ForgetsEpochsOfOutcomes(Conductor):
     """Epochs come from leases alone, which the disk may have lost."""
 
-    def _note(self, concluded: Concluded) -> list[int]:
-        before = dict(self._epochs)
-        news = super()._note(concluded)
-        for one in concluded.conclusions:
-            self._epochs[one.item] = before.get(one.item, 0)
-        return news
+    def __init__(self, agenda: Agenda, **known: object) -> None:
+        super().__init__(agenda, **known)  # type: ignore[arg-type] # Whatever a conductor takes.
+        self._histories._epochs = dict(known["epochs"])  # type: ignore[call-overload]
 
 
 class _RestartsAll(Conductor):
@@ -121,13 +128,65 @@ class _RestartsAll(Conductor):
         return []
 
 
+class _TriesForEver(Conductor):
+    """It is tried again as long as it fails."""
+
+    def __init__(self, agenda: Agenda, **known: object) -> None:
+        policies = tuple(replace(policy, retries=policy.retries + 1) for policy in agenda.policies)
+        super().__init__(replace(agenda, policies=policies), **known)  # type: ignore[arg-type]
+        self.agenda = agenda
+
+
+class _TakesAnyAnswer(Conductor):
+    """An answer is to whatever is asked last, be it to what was asked in a former round."""
+
+    def _note_request(self, request: Request) -> list[int]:
+        body = request.body
+        if isinstance(body, Answer):
+            item = self.agenda.ids.index(body.task)
+            last = self.conclusion(item)
+            if last is not None and last.question:
+                body = replace(body, round=last.round, question=last.question)
+        return super()._note_request(Request(request.head, body))
+
+
+class _HeedsOpensOfFormerRounds(Conductor):
+    """Who wants a command opened gets it opened, whatever became of it since."""
+
+    def _note_request(self, request: Request) -> list[int]:
+        body = request.body
+        if isinstance(body, Open):
+            over = {id_: self.attempt(self.agenda.ids.index(id_))[0] for id_ in body.over}
+            body = replace(body, over=over)
+        return super()._note_request(Request(request.head, body))
+
+
+class _ForgetsSkips(Conductor):
+    """A Skip ends what runs, and no more."""
+
+    def _note_request(self, request: Request) -> list[int]:
+        touched = super()._note_request(request)
+        self._requests._skips.clear()
+        return touched
+
+
+class _GoesOnWithoutRoom(Conductor):
+    """Who is answered goes on, be there a slot for it or not."""
+
+    def handle(self, event: CommandEvent) -> list[CommandAction]:
+        self._queue.may_go_on = lambda item: True  # type: ignore[method-assign]
+        return super().handle(event)
+
+
 class _OverdrawsPools(Conductor):
     """Whoever is first starts, be there enough of its pools or not."""
 
-    def _best(self) -> Demand | None:
-        heads = self._heads()
-        has_slot = self._used[SLOTS] < self.agenda.capacity[SLOTS]
-        return heads[0][1] if heads and has_slot else None
+    def handle(self, event: CommandEvent) -> list[CommandAction]:
+        fits = self._queue._fits
+        self._queue._fits = lambda pool, amount: pool != SLOTS or fits(pool, 1)  # type: ignore[method-assign]
+        actions = super().handle(event)
+        self._queue._fits = fits  # type: ignore[method-assign]
+        return actions
 
 
 DEADLY = Faults(coordinator=0.02, worker=0.03, power=0.01)
@@ -135,9 +194,16 @@ DEADLY = Faults(coordinator=0.02, worker=0.03, power=0.01)
 PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "needs": (Faults(), _StartsWithoutNeeds, "starts while"),
     "pools": (Faults(), _OverdrawsPools, "than there is|not alone"),
+    "paused": (Faults(), _StartsPaused, "after a Pause"),
+    "before its time": (Faults(), _StartsAtOnce, "before its time"),
+    "tries": (Faults(), _TriesForEver, "is begun in round"),
+    "answers of former rounds": (Faults(), _TakesAnyAnswer, "is begun in round|by the disk"),
+    "opens of former rounds": (Faults(), _HeedsOpensOfFormerRounds, "is begun in round|by the disk"),
+    "skipped": (Faults(), _ForgetsSkips, "is begun in round|by the disk"),
+    "answered without room": (Faults(), _GoesOnWithoutRoom, "than there is|at once than may|not alone"),
     "tokens": (DEADLY, _KeepsTokens, "tokens are left|no end"),
     "counted twice": (Faults(), _CountsTwice, "starts while|waits for nothing|READY"),
-    "memory alone": (DEADLY, _Remembers, "by the disk|a second end|starts while"),
+    "memory alone": (DEADLY, _Remembers, "by the disk|is begun in round"),
     "cancelled": (Faults(), _StartsCancelled, "after a Cancel|no end"),
     "at most once": (DEADLY, _RestartsAll, "was begun"),
     "sweep after the session": (Faults(everybody=0.02, sweeps_late=True), Conductor, "at once"),

@@ -119,7 +119,7 @@ YAML_MISTAKES = [
     (f"{A}    env: {{A: yes}}\n", 'w.yaml:4: [tasks.a] sets env to {"A":true}, which', "quote"),
     (f"{A}    each: {{values: [3.10, 3.9]}}\n", "w.yaml:4: [tasks.a.each] sets values to [3.1,3.9]", "quote"),
     (f"{A}    title: 2020-01-01\n", 'w.yaml:4: [tasks.a] sets title to "2020-01-01", which', "quote"),
-    (f"{A}    retry: 3\n", "w.yaml:4: [tasks.a] sets 'retry', which there is not", "one of"),
+    (f"{A}    wibble: 3\n", "w.yaml:4: [tasks.a] sets 'wibble', which there is not", "one of"),
     (f"{A}  a:\n    run: y\n", "w.yaml:4 is no YAML that can be read: the key 'a' stands twice", None),
     ("tasks:\n  1:\n    run: x\n", "w.yaml:2 is no YAML that can be read: the key 1 is no text: quote it", None),
     ("tasks:\n  on:\n    run: x\n", "w.yaml:2 is no YAML that can be read: the key on is no text: quote it", None),

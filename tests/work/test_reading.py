@@ -34,6 +34,7 @@ on_failure = "stop"
 failures_max = 3
 clean_env = true
 env = { CI = "1", TOKEN = "$TOKEN" }
+on_blocked = "wait"
 
 [pools]
 browser = 2
@@ -41,6 +42,16 @@ browser = 2
 [notify]
 command = ["cat"]
 events = ["BATCH_FAILED"]
+[answering]
+command = ["answer"]
+timeout_seconds = 5
+per_task_max = 2
+[[answering.rules]]
+match = "(?i)which tool"
+answer = "uv"
+[[answering.rules]]
+match = "delete"
+human = true
 
 [defaults]
 timeout_seconds = 1800
@@ -73,6 +84,17 @@ expected_seconds = 90
 leftovers = "leave"
 memory_mb_max = 512
 log_mb_max = 1
+check = "test -e report"
+retries = 3
+backoff_seconds = 0.5
+backoff_factor = 3
+backoff_seconds_max = 10
+retry_reasons = ["exit", "check"]
+tries = [{ text_suffix = "See {previous_log}." }, { run = ["other"], env = { CI = "2" }, timeout_seconds = 90 }]
+on_exhausted = "ask"
+on_stall = "ask"
+question = { pattern = "^Q: (?P<text>.+)$", last_lines = 5, exits = [75] }
+result = { text = "/result", question = "/ask", cost = "/cost", session = "/id" }
 
 [tasks.lint]
 run = "true"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said
+from codebatch.coordinator.command_port import CommandHeard, Helped, Rang
+from codebatch.coordinator.crew import Died, DrainAsked, Member, Said
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
 from codebatch.protocol import messages
@@ -37,6 +38,8 @@ class SimulatedCommandCrew:
         self._process = process
         self.holder = holder
         self.workers: dict[WorkerId, SimulatedWorker] = {}
+        self._timers: list[Rang] = []
+        self._helping: list[bytes] = []
 
     def begin(self) -> None:
         pass
@@ -55,10 +58,22 @@ class SimulatedCommandCrew:
         if worker in self.workers:
             self.workers[worker].pipe.send(message)
 
-    def wait(self) -> list[Heard]:
+    def wake(self, item: int, round_: int, seconds: float) -> None:
+        self._timers.append(Rang(item, round_))
+
+    def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
+        self._helping.append(given)
+
+    def wait(self) -> list[CommandHeard]:
         """At most one message of each worker, so that much may happen between two."""
         self._process.wait(self._has_news, is_patient=False)
-        heard: list[Heard] = []
+        heard: list[CommandHeard] = []
+        chance = self._world.chance
+        if self._timers and chance.random() < 0.3:  # Any may ring: that is more orders than a clock has.
+            heard.append(self._timers.pop(chance.randrange(len(self._timers))))
+        if self._helping and chance.random() < 0.3:
+            self._helping.pop()
+            heard.append(Helped(chance.choice((None, b"no JSON", b'{"human": true}', b'{"answer": "so"}'))))
         if self.holder in self._world.draining:
             self._world.draining.discard(self.holder)
             heard.append(DrainAsked("SIGTERM"))
@@ -78,7 +93,12 @@ class SimulatedCommandCrew:
             self._world.alive.pop(mark, None)
 
     def _has_news(self) -> bool:
-        return self.holder in self._world.draining or any(worker.pipe.has_news for worker in self.workers.values())
+        is_helping = bool(self._timers or self._helping)
+        return (
+            is_helping
+            or self.holder in self._world.draining
+            or any(worker.pipe.has_news for worker in self.workers.values())
+        )
 
     def _bury(self, id_: WorkerId) -> Died:
         worker = self.workers.pop(id_)

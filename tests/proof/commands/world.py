@@ -7,6 +7,7 @@ killed runs on for ever, until somebody ends it: that is the worst that a comman
 from __future__ import annotations
 
 import errno
+import json
 import random
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,14 +18,17 @@ from codebatch.coordinator.conducting import Conducting
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import CodebatchError, StoreCorrupt
 from codebatch.model.command import Command, CommandId
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register
-from codebatch.model.request import Answer, Cancel, Open, RequestBody, interrupted_question
-from codebatch.model.work import Policy, Work, WorkEdge
+from codebatch.model.question import our_question
+from codebatch.model.request import Answer, Cancel, Open, RequestBody, Skip
+from codebatch.model.work import Answering, Policy, Work, WorkEdge
 from codebatch.protocol.launch import Launch
 from codebatch.query.work import WorkStanding, work_standing
 from codebatch.store.batches import Batch, open_batch
 from codebatch.store.holders import HolderFile
 from codebatch.store.outcomes import Outcomes
+from codebatch.store.questions import Questions
 from codebatch.store.requests import Requests
 from codebatch.store.store import Store, create_store, open_store
 from codebatch.store.work import commands_of, make_work_batch, read_work
@@ -74,6 +78,9 @@ class Alive:
     round: int
     left: int
     status: int
+    question: Path
+    asks_live: bool = False
+    leaves_question: bool = False
     is_told_to_end: bool = False
 
 
@@ -155,7 +162,7 @@ class CommandWorld:
 
     def _was_begun(self, task: str) -> bool:
         return any(known == task for known, _ in self.execs) or any(
-            isinstance(request.body, Answer) and request.body.task == task for request in self._requests().read()
+            isinstance(request.body, Answer | Skip) and request.body.task == task for request in self._requests().read()
         )
 
     def _check_starts(self) -> None:
@@ -188,6 +195,7 @@ class CommandWorld:
                     watcher=None,
                     wall_ns=wall_ns,
                     now_ns=Clock(holder),
+                    text_of=lambda command: "",
                 )
                 try:
                     loop.run()
@@ -256,14 +264,49 @@ class CommandWorld:
         task, round_ = start.environment["CODEBATCH_TASK"], int(start.environment["CODEBATCH_ROUND"])
         twins = [mark for mark, one in self.alive.items() if one.task == task]
         assert not twins, f"{task} runs twice: {twins} and {start.mark}"
-        drawn = random.Random(f"{task} {round_}")
+        drawn = random.Random(f"{self.work.source} {task} {round_}")
         if drawn.random() < 0.05:
             raise NotStarted("drawn")
         self.execs[task, round_] += 1
+        self._check_answers(task, round_, Path(start.environment["CODEBATCH_ANSWERS"]))
         one = self.alive[start.mark] = Alive(
-            task, round_, left=drawn.randint(0, 6), status=drawn.choice((0, 0, 0, 0, 1, -9))
+            task,
+            round_,
+            left=drawn.randint(0, 6),
+            status=drawn.choice((0, 0, 0, 0, 1, -9)),
+            question=Path(start.environment["CODEBATCH_QUESTION"]),
+            asks_live=drawn.random() < 0.15,
+            leaves_question=drawn.random() < 0.15,
         )
         return one
+
+    def _check_answers(self, task: str, round_: int, path: Path) -> None:
+        """What opened an attempt by being answered is among what the attempt is told."""
+        files = RealFiles(self.disk.calls())
+        told = {each["question"]: each["answer"] for each in json.loads(files.read(path))}
+        asked = {question.digest: question for _, question in Questions(files, self.batch()[1].root).read()}
+        for request in self._requests().read():
+            body = request.body
+            question = asked.get(body.question) if isinstance(body, Answer) else None
+            is_before = question is not None and not question.is_live and question.round == round_ - 1
+            if question is not None and question.task == task and is_before:
+                assert question.text in told, f"{task} is begun for an answer, and does not hear it"
+                assert told[question.text].startswith("so"), told
+
+    def people(self, mark: str) -> None:
+        """Somebody looks after a command that asks while it runs, and answers it in the end."""
+        if self.chance.random() < 0.8:
+            return
+        files = RealFiles(self.disk.calls())
+        for _, question in Questions(files, self.batch()[1].root).read():
+            requests = self._requests()
+            is_answered = any(
+                isinstance(each.body, Answer) and each.body.question == question.digest for each in requests.read()
+            )
+            if question.is_live and not is_answered and question.text == mark:
+                text = f"so {question.text}"
+                body = Answer(task=question.task, round=question.round, question=question.digest, text=text)
+                requests.append(body, by="somebody", at_ns=0)
 
     def note_reported(self, commit: Commit) -> None:
         """A coordinator knows of these outcomes: from now on nothing may take them away."""
@@ -361,9 +404,11 @@ class CommandWorld:
         standing = self.standing()
         command = chance.choice(standing.commands)
         if chance.random() < 0.4:
-            text = chance.choice(("again", "failed", "done"))
-            question = interrupted_question(command.id, command.round)
+            text = "so" if command.question in standing.asked else chance.choice(("again", "failed", "done"))
+            question = Digest(command.question or our_question("interrupted", command.id, command.round))
             return Answer(task=command.id, round=command.round, question=question, text=text)
+        if chance.random() < 0.3:
+            return Skip(task=command.id, over=command.round, as_done=chance.random() < 0.5)
         ended = (CommandState.FAILED, CommandState.CANCELLED)
         return Open(over={one.id: one.round for one in standing.commands if one.state in ended and one.round})
 
@@ -397,7 +442,26 @@ class _SimulatedRunning:
 
     def wait(self, seconds: float, channel: int | None) -> None:
         self._process.wait(lambda: False, is_patient=False)
-        self._alive.left -= 1
+        if not self._is_asking():
+            self._alive.left -= 1
+
+    def _is_asking(self) -> bool:
+        """It asks once, in the middle of what it does, and goes on when it is answered."""
+        if not self._alive.asks_live or self._alive.left > 2:
+            return False
+        files = RealFiles(self._world.disk.calls())
+        ask = self._alive.question.parent / "ask-1.json"
+        if not files.size(ask):
+            self._world.happened["asked while it runs"] += 1
+            files.write_volatile(ask, json.dumps({"text": self._mark}).encode())
+        self._world.people(self._mark)
+        answer = ask.with_suffix(".answer")
+        if files.size(answer) is None:
+            return True
+        assert files.read(answer).decode() in ("so", f"so {self._mark}")
+        self._alive.asks_live = False
+        self._world.happened["answer to who runs"] += 1
+        return False
 
     def read(self) -> bytes:
         return b""
@@ -420,6 +484,9 @@ class _SimulatedRunning:
 
     def close(self) -> Ended:
         self._world.alive.pop(self._mark, None)
+        if self._alive.leaves_question and not self._alive.is_told_to_end:
+            RealFiles(self._world.disk.calls()).write_volatile(self._alive.question, b"what now?")
+            self._world.happened["question"] += 1
         return Ended(exit_status=-15 if self._alive.is_told_to_end else self._alive.status)
 
 
@@ -451,7 +518,7 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> Comma
         if chance.random() < 0.3
     )
     work = Work(
-        source="a seed",
+        source=f"seed {seed}",
         root=b"/simulated",
         order=tuple(ids),
         edges=edges,
@@ -461,12 +528,16 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> Comma
                 restarts_max=chance.randint(0, 3),
                 priority=chance.choice((0, 0, 1)),
                 exclusive=chance.random() < 0.1,
+                retries=chance.choice((0, 0, 1, 2)),
+                backoff_seconds=chance.choice((0.0, 1.0)),
+                on_exhausted=chance.choice(("fail", "fail", "ask")),
             )
             for id_ in ids
         },
         strategy="parallel",
         max_parallel=chance.randint(1, 3),
         on_failure=chance.choice(("skip-dependents", "skip-dependents", "continue", "stop")),
+        answering=chance.choice((None, None, Answering(command=("helper",)))),
     )
     span = 200 + 120 * count
     faults = [

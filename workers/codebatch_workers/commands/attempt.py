@@ -13,12 +13,14 @@ from typing import Literal
 import msgspec
 
 from codebatch.model.command import Command
-from codebatch.model.outcome import OutcomeType
+from codebatch.model.outcome import OutcomeType, Said
+from codebatch.model.question import Asked
 from codebatch.model.record import CommandReason
 from codebatch.system.cell import Child
 from codebatch.system.commands import Ended, Running
 from codebatch.system.stopwatch import Stopwatch
 from codebatch_workers.commands.ears import Ears
+from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.commands.log import AttemptLog
 
 TICK_SECONDS = 0.2
@@ -32,7 +34,10 @@ Cause = Literal["timeout", "stall", "memory", "cancelled", "interrupted"]
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an attempt. `type` is None where nothing is to be committed of it. `left` runs on, for people."""
+    """What became of an attempt. `type` is None where nothing is to be committed of it. `left` runs on, for people.
+
+    `asked` is what it ended with, `said` as in `Outcome`. Of its `seconds` it waited some for answers, and spent these.
+    """
 
     type: OutcomeType | None
     reason: CommandReason | None = None
@@ -41,6 +46,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     cpu_seconds: float = 0.0
     memory_peak_bytes: int = 0
     left: tuple[str, ...] = ()
+    asked: Asked | None = None
+    said: Said | None = None
+    spent_seconds: float = 0.0
+
+    @property
+    def has_ended_by_itself(self) -> bool:
+        """Whether nothing but its own end ended it."""
+        return self.type == "result" or self.reason in ("exit", "signal")
 
 
 class Attempt:
@@ -54,8 +67,14 @@ class Attempt:
         ears: Ears,
         tell: Callable[[Child], None],
         now_ns: Callable[[], int],
+        *,
+        questions: LiveQuestions,
+        spent_seconds: float = 0.0,
     ) -> None:
-        """`tell` is told of the command whenever something changed; `now_ns` is a clock that stops in suspend."""
+        """`tell` is told of the command whenever something changed; `now_ns` is a clock that stops in suspend.
+
+        `spent_seconds` of its time were spent before.
+        """
         self._command = command
         self._running = running
         self._log = log
@@ -67,6 +86,9 @@ class Attempt:
         self._watch.look(self._began_ns / 1e9)
         for limit in ("timeout", "memory"):
             self._watch.seconds(limit, 0)
+        self._questions = questions
+        self._spent_seconds = spent_seconds
+        self._waited_seconds = self._turned_seconds = 0.0
         self._sampled = 0
         self._memory_peak_bytes = 0
         self._cause: Cause | None = None
@@ -94,6 +116,7 @@ class Attempt:
             cpu_seconds=0.0 if ended is None else ended.cpu_seconds,
             memory_peak_bytes=max(self._memory_peak_bytes, 0 if ended is None else ended.memory_peak_bytes),
             left=tuple(left),
+            spent_seconds=seconds - self._waited_seconds,
         )
 
     def _turn(self) -> bool:
@@ -102,6 +125,7 @@ class Attempt:
         self._seen_ns = self._now_ns()
         self._watch.look(self._seen_ns / 1e9)
         self._pump()
+        self._questions.look(self._seen_ns)
         has_ended = self._running.poll()
         if has_ended and (self._cause is None or not self._running.has_company()):
             return True
@@ -124,9 +148,14 @@ class Attempt:
 
     def _limit_passed(self) -> Cause | None:
         command = self._command
-        if command.timeout_seconds is not None and self._watch.seconds("timeout", 0) >= command.timeout_seconds:
+        passed = self._watch.seconds("timeout", 0)
+        if self._questions.is_open:  # Nobody's time runs while it waits for an answer.
+            self._waited_seconds += passed - self._turned_seconds
+        self._turned_seconds = passed
+        spent = self._spent_seconds + passed - self._waited_seconds
+        if command.timeout_seconds is not None and spent >= command.timeout_seconds:
             return "timeout"
-        silent = self._watch.seconds("stall", self._log.bytes)
+        silent = self._watch.seconds("stall", (self._log.bytes, self._waited_seconds))
         if command.stall_seconds is not None and silent >= command.stall_seconds:
             return "stall"
         if self._watch.seconds("memory", self._sampled) >= _MEMORY_TICK_SECONDS:

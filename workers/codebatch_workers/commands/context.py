@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codebatch.model.command import Command
-from codebatch.model.placeholders import PlaceholderError, expand_arguments, shell_script, shell_variables
+from codebatch.model.placeholders import (
+    ARGUMENT_BYTES_MAX,
+    PlaceholderError,
+    expand_arguments,
+    longest_argument,
+    shell_script,
+    shell_variables,
+)
 from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE
 from codebatch.system.commands import NotStarted, Start
+from codebatch_workers.commands.materials import Materials
 
 _KEPT_IF_CLEAN = ("PATH", "HOME", "TMPDIR", "LANG", "TERM")
 _CALLERS = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)\Z")
@@ -17,47 +25,60 @@ _STDIN_FILE = "file:"
 
 
 def start_of(
-    command: Command, *, batch: str, round_: int, root: Path, text: Path, given: Mapping[str, str], mark: str
+    command: Command,
+    run: str | tuple[str, ...],
+    materials: Materials,
+    *,
+    batch: str,
+    round_: int,
+    root: Path,
+    given: Mapping[str, str],
+    mark: str,
+    reads: bool = True,
 ) -> Start:
-    """How to start an attempt of a command. Raises NotStarted.
+    """How to start a command, or its check: what is to `run`. Raises NotStarted.
 
-    `root` is what its paths are relative to, `text` the file that holds its text, `given` the caller's environment.
+    `root` is what its paths are relative to, `given` the caller's environment. It has its standard input if it `reads`.
     """
     directory = root / command.cwd
     ours = {
         "CODEBATCH_BATCH": batch,
         "CODEBATCH_TASK": command.id,
         "CODEBATCH_ROUND": str(round_),
-        "CODEBATCH_TEXT": str(text),
+        **materials.variables(),
         ATTEMPT_VARIABLE: mark,
         "PWD": str(directory),
     }
-    values = {
-        "id": command.id, "title": command.title, "text": command.text, "text_file": str(text), **command.values
-    }  # fmt: skip
-    arguments, variables = _expanded(command, values)
+    values = materials.values(command)
+    try:
+        arguments, variables = _expanded(run, values, command.files)
+        environment = _environment(command, given, values)
+    except PlaceholderError as error:
+        raise NotStarted(f"what it runs cannot be made: {error}") from error
     return Start(
         arguments=arguments,
         directory=directory,
-        environment={**_environment(command, given, values), **variables, **ours},
-        stdin=_stdin(command, root, text),
+        environment={**environment, **variables, **ours},
+        stdin=_stdin(command, root, materials.text) if reads else None,
         mark=mark,
     )
 
 
-def _expanded(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """The arguments of a command, and the variables that a script has its values in."""
-    try:
-        if isinstance(command.run, str):
-            arguments = ["/bin/sh", "-c", shell_script(command.run)]
-            return [*arguments, "sh", *command.files] if command.files else arguments, shell_variables(values)
-        return expand_arguments(command.run, values, command.files), {}
-    except PlaceholderError as error:
-        raise NotStarted(f"what it runs cannot be made: {error}") from error
+def _expanded(
+    run: str | tuple[str, ...], values: Mapping[str, str], files: Sequence[str]
+) -> tuple[list[str], dict[str, str]]:
+    """The arguments of a command, and the variables that a script has its values in. Raises PlaceholderError."""
+    longest = longest_argument(run, values)
+    if longest > ARGUMENT_BYTES_MAX:
+        raise PlaceholderError(f"an argument would have {longest:,} bytes, and may have {ARGUMENT_BYTES_MAX:,}")
+    if isinstance(run, str):
+        arguments = ["/bin/sh", "-c", shell_script(run)]
+        return [*arguments, "sh", *files] if files else arguments, shell_variables(values)
+    return expand_arguments(run, values, files), {}
 
 
 def _environment(command: Command, given: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """The caller's environment, or a little of it, and the command's own on top."""
+    """The caller's environment, or a little of it, and the command's own on top. Raises PlaceholderError."""
     if command.clean_env:
         found = {name: given[name] for name in _KEPT_IF_CLEAN if name in given}
     else:

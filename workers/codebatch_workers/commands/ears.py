@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 
 from codebatch.errors import StoreError
-from codebatch.model.request import Cancel
-from codebatch.protocol.messages import Terminate, ToWorker
+from codebatch.model.command import CommandId
+from codebatch.model.request import Cancel, Skip
+from codebatch.protocol.messages import Proceed, Terminate, ToWorker
 from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.holders import LeaseReader
@@ -26,9 +27,11 @@ class Ears:
         leader, _ = LeaseReader(batch.files, batch.root).leader()
         self._next_lead = batch.root / layout.LEASES / layout.coordinator_lease_name(leader + 1)
         self._later: deque[ToWorker] = deque()
-        self._heeded = 0
+        self._heeded = self._round = 0
+        self._task = CommandId("")
         self._looked_ns = 0
         self.is_alone = False
+        self.may_proceed = False
 
     @property
     def channel(self) -> int | None:
@@ -39,13 +42,13 @@ class Ears:
         """The next message, for who has no command at hand. Raises CoordinatorGone."""
         return self._later.popleft() if self._later else self._channel.receive()
 
-    def look(self, assigned: int) -> Terminate | None:
-        """What was said before a command was begun that was assigned with so many requests in mind. Raises StoreError.
+    def look(self, assigned: int, task: CommandId, round_: int) -> Terminate | None:
+        """What was said before an attempt was begun that was assigned with so many requests in mind. Raises StoreError.
 
         Whether another coordinator has come since decides too, but only after the lease was taken: a coordinator takes
         its own before it reads those of workers, so one of the two sees the other.
         """
-        self._heeded = assigned
+        self._heeded, self._task, self._round = assigned, task, round_
         if self._batch.files.stat(self._next_lead) is not None:
             self.is_alone = True
         return self._hear_coordinator() or self._hear_requests()
@@ -66,7 +69,10 @@ class Ears:
             while not self.is_alone and (message := self._channel.try_receive()) is not None:
                 if isinstance(message, Terminate):
                     return message
-                self._later.append(message)
+                if isinstance(message, Proceed):
+                    self.may_proceed = True
+                else:
+                    self._later.append(message)
         except CoordinatorGone:
             self.is_alone = True
         return None
@@ -74,6 +80,11 @@ class Ears:
     def _hear_requests(self) -> Terminate | None:
         for request in self._requests.read()[self._heeded :]:
             self._heeded = request.n
-            if isinstance(request.body, Cancel):
-                return Terminate(why="cancelled", grace_seconds=request.body.grace_seconds)
+            match request.body:
+                case Cancel(grace_seconds=grace):
+                    return Terminate(why="cancelled", grace_seconds=grace)
+                case Skip(task=task, over=over) if task == self._task and over >= self._round:
+                    return Terminate(why="cancelled")
+                case _:
+                    pass
         return None

@@ -20,8 +20,13 @@ class AttemptLog:
     A command is not to suffer from a full disk: what cannot be written is left out, and counted.
     """
 
-    def __init__(self, files: Files, path: Path, scratch: Path, bytes_max: int) -> None:
-        """`scratch` is a directory for the time of the attempt. Raises StoreUnwritable."""
+    def __init__(
+        self, files: Files, path: Path, scratch: Path, bytes_max: int, *, end_bytes: int = EVIDENCE_BYTES
+    ) -> None:
+        """`scratch` is a directory for the time of the attempt; `end_bytes` of the output's end are kept at hand.
+
+        Raises StoreUnwritable.
+        """
         self._files = files
         self._scratch = scratch
         self._head = files.open_append(path)
@@ -30,6 +35,7 @@ class AttemptLog:
         self._tails: list[tuple[Path, Appender, int]] = []
         self._turns = 0
         self._last = b""
+        self._end_bytes = end_bytes
         self._left_out = 0
         self._ends_line = True
         self.bytes = 0
@@ -37,12 +43,19 @@ class AttemptLog:
     @property
     def evidence(self) -> str:
         """The last that was written."""
-        return self._last.decode("utf-8", "replace")
+        return self._last[-EVIDENCE_BYTES:].decode("utf-8", "replace")
+
+    @property
+    def end(self) -> bytes:
+        """As much as is at hand of it."""
+        return self._last
 
     def write(self, data: bytes) -> None:
         """Add output."""
         self.bytes += len(data)
-        self._last = (self._last + data)[-EVIDENCE_BYTES:] if len(data) < EVIDENCE_BYTES else data[-EVIDENCE_BYTES:]
+        self._last = (
+            (self._last + data)[-self._end_bytes :] if len(data) < self._end_bytes else data[-self._end_bytes :]
+        )
         head, rest = data[: self._room], data[self._room :]
         if head:
             self._room -= len(head)

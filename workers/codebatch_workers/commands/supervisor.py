@@ -11,12 +11,12 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from codebatch.errors import CorruptFile, StoreError, StoreUnwritable
 from codebatch.model.command import Command, decode_command
+from codebatch.model.digest import Digest
 from codebatch.model.document import DocumentError
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Commit, Unit, Used
@@ -26,32 +26,30 @@ from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Committed, Fin
 from codebatch.store import journal, layout
 from codebatch.store.batches import open_batch, snapshot_of
 from codebatch.store.holders import Holder, HolderFile
-from codebatch.store.outcomes import Committer, EncodedOutcome, attempt_outcome
+from codebatch.store.outcomes import Committer, attempt_outcome
+from codebatch.store.questions import Questions
+from codebatch.store.requests import Requests
 from codebatch.store.store import open_store
 from codebatch.system.calls import PRIVATE_MODE
-from codebatch.system.cell import PHASE_COMMAND, PHASE_COMMIT, PHASE_IDLE, PHASE_LEASE, Cell, Child, Step
+from codebatch.system.cell import PHASE_COMMAND, PHASE_COMMIT, PHASE_IDLE, PHASE_LEASE, Cell, Step
 from codebatch.system.clock import running_ns, wall_ns
-from codebatch.system.commands import Commands, NotStarted
+from codebatch.system.commands import Commands, NotStarted, Start
 from codebatch.system.files import Files, RealFiles
 from codebatch.system.host import this_host
-from codebatch_workers.commands.attempt import Attempt, Result
+from codebatch_workers.commands.attempt import Result
 from codebatch_workers.commands.context import start_of
 from codebatch_workers.commands.ears import Ears
-from codebatch_workers.commands.log import AttemptLog
+from codebatch_workers.commands.endings import RESULT_BYTES_MAX
+from codebatch_workers.commands.execution import Execution
+from codebatch_workers.commands.live_questions import LiveQuestions
+from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLog
+from codebatch_workers.commands.materials import MaterialsMaker
 from codebatch_workers.commands.process import RealCommands
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up
 
 COMMIT_SECONDS = 60.0
 _COMMIT_EVERY_SECONDS = 1.0
-_NOTHING = Child(0, 0, 0, 0)
 _BLOCK = 256
-
-
-class Scratch(NamedTuple):
-    """A directory that there may be, and a file that holds the command's text."""
-
-    directory: Path
-    text: Path
 
 
 class Supervisor:
@@ -101,6 +99,7 @@ class Supervisor:
         self._committer = Committer(files, root, launch.holder)
         self._journal = journal.Journal(files, root, launch.holder, wall_ns)
         self._scratch = root / layout.SCRATCH / launch.holder
+        self._materials = MaterialsMaker(files, self._batch, self._scratch)
         self._logs = root / layout.LOGS
         files.make_directory(self._logs, PRIVATE_MODE)
         self._commands: Commands = commands or RealCommands()
@@ -144,74 +143,97 @@ class Supervisor:
         unit, epoch = assign.unit, assign.epoch
         self._attempts += 1
         self._step(unit, PHASE_LEASE)
-        command = self._command(unit)
-        with self._scratch_of(command) as scratch:
+        command = self._command(unit).at_try(assign.brief.tried)
+        directory = self._scratch / str(self._attempts)
+        try:
             if not self._holder.try_lease(unit.shard, unit.start, epoch):
                 self._step(unit, PHASE_IDLE)
                 self._channel.send(Refused(epoch=epoch))
                 return True
             try:
-                wish = self._ears.look(assign.requests)
+                wish = self._ears.look(assign.requests, command.id, unit.round)
                 if self._ears.is_alone or (wish is not None and wish.why == "interrupted"):
                     self._leave_unbegun(unit, epoch)
                     return False
-                self._journal.write(
-                    journal.Began(
-                        shard=unit.shard,
-                        start=unit.start,
-                        end=unit.end,
-                        tasks=unit.tasks,
-                        round=unit.round,
-                        epoch=epoch,
-                    )
-                )
-                log = None if wish is not None else self._log(command, unit, epoch, scratch)
+                self._journal.write(_began(unit, epoch))
+                questions = self._questions_of(command, unit, epoch, directory)
+                log = None if wish is not None else self._log(command, unit, epoch, directory)
             except StoreError:
                 with contextlib.suppress(StoreError):
                     self._leave_unbegun(unit, epoch)
                 raise
             if log is None:
-                return self._end(unit, epoch, Result(type="cancelled"), None)
-            result = self._attempt(command, unit, epoch, scratch, log)
+                return self._end(assign, Result(type="cancelled"), None, questions)
+            result = self._execute(command, assign, directory, log, questions)
             log.close()
-            return self._end(unit, epoch, result, log)
+            return self._end(assign, result, log, questions)
+        finally:
+            with contextlib.suppress(StoreUnwritable):
+                self._files.remove_tree(directory)
 
-    def _log(self, command: Command, unit: Unit, epoch: int, scratch: Scratch) -> AttemptLog:
-        return AttemptLog(self._files, self._logs / _log_of(unit, epoch), scratch.directory, command.log_mb_max << 20)
+    def _log(self, command: Command, unit: Unit, epoch: int, scratch: Path) -> AttemptLog:
+        end = EVIDENCE_BYTES if command.result is None else RESULT_BYTES_MAX
+        path = self._logs / _log_of(unit, epoch)
+        return AttemptLog(self._files, path, scratch, command.log_mb_max << 20, end_bytes=end)
+
+    def _questions_of(self, command: Command, unit: Unit, epoch: int, directory: Path) -> LiveQuestions:
+        root = self._batch.root
+        questions, requests = Questions(self._files, root), Requests(self._files, root)
+        return LiveQuestions(
+            self._files, questions, requests, self._ears, task=command.id, unit=unit, epoch=epoch, directory=directory
+        )
 
     def _leave_unbegun(self, unit: Unit, epoch: int) -> None:
         """Say that what was leased was not begun, so that nobody takes it for interrupted. Raises StoreUnwritable."""
         self._committer.commit([attempt_outcome(unit, "cancelled", "unbegun")], epoch=epoch, round_=unit.round)
 
-    def _attempt(self, command: Command, unit: Unit, epoch: int, scratch: Scratch, log: AttemptLog) -> Result:
+    def _execute(
+        self, command: Command, assign: Assign, directory: Path, log: AttemptLog, questions: LiveQuestions
+    ) -> Result:
+        unit = assign.unit
         self._step(unit, PHASE_COMMAND)
         try:
-            start = start_of(
+            materials = self._materials.make(command, assign, directory)
+        except (NotStarted, StoreUnwritable) as error:
+            log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
+            return Result(type="failed", reason="start")
+
+        def start_of_it(run: str | tuple[str, ...], reads: bool) -> Start:
+            return start_of(
                 command,
+                run,
+                materials,
                 batch=self._batch.id,
                 round_=unit.round,
                 root=self._root,
-                text=scratch.text,
                 given=self._environment,
-                mark=attempt_mark(self._holder.id, unit.shard, unit.start, epoch),
+                mark=attempt_mark(self._holder.id, unit.shard, unit.start, assign.epoch),
+                reads=reads,
             )
-            running = self._commands.start(start)
-        except NotStarted as error:
-            log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
-            return Result(type="failed", reason="start")
-        result = Attempt(command, running, log, self._ears, self._cell.write_child, self._now_ns).run()
-        self._cell.write_child(_NOTHING)
-        return result
 
-    def _end(self, unit: Unit, epoch: int, result: Result, log: AttemptLog | None) -> bool:
+        execution = Execution(
+            command,
+            materials,
+            log,
+            self._ears,
+            questions,
+            files=self._files,
+            commands=self._commands,
+            start_of=start_of_it,
+            tell=self._cell.write_child,
+            now_ns=self._now_ns,
+        )
+        return execution.run()
+
+    def _end(self, assign: Assign, result: Result, log: AttemptLog | None, questions: LiveQuestions) -> bool:
         """Commit what became of an attempt, and tell of it."""
+        unit, epoch = assign.unit, assign.epoch
         won: Commit | None = None
         if result.type is not None:
             self._step(unit, PHASE_COMMIT)
-            encoded = attempt_outcome(unit, result.type, result.reason, result.exit_status)
-            won = self._commit(encoded, unit.round, epoch)
+            won = self._commit(unit, epoch, result, questions)
         with contextlib.suppress(StoreUnwritable):  # What is committed is told of, be it not in the journal.
-            self._journal.write(_event_of(unit, epoch, result, log))
+            self._journal.write(_event_of(assign, result, log))
         self._step(unit, PHASE_IDLE)
         if won is None:
             return False
@@ -220,34 +242,28 @@ class Supervisor:
         self._channel.send(Finished(seconds=result.seconds))
         return True
 
-    def _commit(self, encoded: EncodedOutcome, round_: int, epoch: int) -> Commit:
-        """Make an outcome durable. While the disk refuses it is tried again: how a command ended nobody can ask twice.
+    def _commit(self, unit: Unit, epoch: int, result: Result, questions: LiveQuestions) -> Commit:
+        """Make an outcome durable, and before that what it asks. While the disk refuses it is tried again: how a
+        command ended nobody can ask twice.
 
         Raises StoreUnwritable after COMMIT_SECONDS, or once the coordinator wants an end.
         """
+        assert result.type is not None
         deadline_ns = self._now_ns() + round(COMMIT_SECONDS * 1e9)
+        digest = Digest("")
         while True:
             try:
-                return self._committer.commit([encoded], epoch=epoch, round_=round_)
+                if result.asked is not None and not digest:
+                    digest = questions.ask(result.asked, is_live=False).digest
+                encoded = attempt_outcome(
+                    unit, result.type, result.reason, result.exit_status, question=digest, said=result.said
+                )
+                return self._committer.commit([encoded], epoch=epoch, round_=unit.round)
             except StoreUnwritable:
                 wish = self._ears.hear(self._now_ns())
                 if self._now_ns() > deadline_ns or (wish is not None and wish.why == "interrupted"):
                     raise
             self._sleep(_COMMIT_EVERY_SECONDS)
-
-    @contextlib.contextmanager
-    def _scratch_of(self, command: Command) -> Iterator[Scratch]:
-        """What an attempt has for its time. A directory is made where something is put into it."""
-        directory = self._scratch / str(self._attempts)
-        text = directory / "text" if command.text else Path(os.devnull)
-        try:
-            if command.text:
-                self._files.make_directory(directory)
-                self._files.write_volatile(text, command.text.encode())
-            yield Scratch(directory, text)
-        finally:
-            with contextlib.suppress(StoreUnwritable):
-                self._files.remove_tree(directory)
 
     def _command(self, unit: Unit) -> Command:
         """The definition of a unit's command. Raises StoreCorrupt."""
@@ -275,13 +291,19 @@ class Supervisor:
         self._cell.write(Step(running_ns(), self._attempts, 0, self._attempts, unit.start, end, phase))
 
 
+def _began(unit: Unit, epoch: int) -> journal.Began:
+    return journal.Began(
+        shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
+    )
+
+
 def _log_of(unit: Unit, epoch: int) -> str:
     return layout.log_name(unit.shard, unit.start, unit.round, epoch)
 
 
-def _event_of(unit: Unit, epoch: int, result: Result, log: AttemptLog | None) -> journal.Ran:
+def _event_of(assign: Assign, result: Result, log: AttemptLog | None) -> journal.Ran:
     """What the journal says of an attempt that is over."""
-    status = result.exit_status
+    unit, epoch, status = assign.unit, assign.epoch, result.exit_status
     return journal.Ran(
         shard=unit.shard,
         start=unit.start,
@@ -295,6 +317,7 @@ def _event_of(unit: Unit, epoch: int, result: Result, log: AttemptLog | None) ->
         cpu_seconds=round(result.cpu_seconds, 6),
         memory_peak_bytes=result.memory_peak_bytes,
         left=result.left,
+        tried=assign.brief.tried,
         log="" if log is None else _log_of(unit, epoch),
         output_bytes=0 if log is None else log.bytes,
         evidence="" if log is None else log.evidence,

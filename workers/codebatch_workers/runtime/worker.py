@@ -25,6 +25,7 @@ from codebatch.protocol.messages import (
     Drain,
     Finished,
     Hello,
+    Proceed,
     Refused,
     Served,
     Shrink,
@@ -152,7 +153,7 @@ class Worker:
                         return
                 case Drain():
                     self._is_draining = True
-                case Shrink() | Terminate():
+                case Shrink() | Terminate() | Proceed():
                     pass  # For a unit that is finished.
                 case Stop():
                     return

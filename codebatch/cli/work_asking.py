@@ -1,0 +1,133 @@
+"""`work questions` and `work answer`: what tasks wait for people to say."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from codebatch.cli.completing import complete_command
+from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.work_options import Output, live_batch_option, output_option, trust_option
+from codebatch.cli.work_progress import WorkTeller
+from codebatch.cli.work_ran import answer_ran, telling_foreign
+from codebatch.cli.work_status import answer_work, summary
+from codebatch.errors import InvalidInput
+from codebatch.model.question import QUESTION_TEXT_BYTES_MAX
+from codebatch.work import running
+from codebatch.work.open_questions import OpenQuestion, answer_question, open_questions
+from codebatch.work.standing import look_at, resolve_live
+
+_DIGITS_SHOWN = 8
+
+
+class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that waits. `kind`: `asked` by the task; else `interrupted`, `stall` or `exhausted`, by us of how it
+    ended. `choices` are what can be answered, anything where there are none; `live`: the task runs, and waits; `human`:
+    no rule and no program answers it. `question` is its digest, which names it alone.
+    """
+
+    task: str
+    round: int
+    kind: str
+    text: str
+    choices: tuple[str, ...]
+    live: bool
+    human: bool
+    question: str
+
+
+@click.command()
+@batch_option
+@answering
+def questions(answering: Answering, batch_reference: str | None) -> None:
+    """What tasks wait for an answer to, and how to give it."""
+    found = look_at(*answering.batch(batch_reference, "work"))
+    waiting = open_questions(found)
+    answering.batches.append(found.batch)
+    lines = [line for each in waiting for line in _told(each, found.batch.id)]
+    answering.print([_row(each) for each in waiting], lines)
+    if not waiting:
+        answering.note("no task waits for an answer")
+
+
+def _told(question: OpenQuestion, batch: str) -> Iterator[str]:
+    how = ", runs and waits" if question.is_live else ""
+    first, *more = question.text.splitlines() or [""]
+    yield f"{question.task}  ({question.digest[:_DIGITS_SHOWN]}, round {question.round}{how})  {first}"
+    yield from (f"    {line}" for line in more)
+    if question.choices:
+        yield f"    one of: {', '.join(question.choices)}"
+    yield f"    codebatch work answer {question.task} ANSWER --batch {batch}"
+
+
+def _row(question: OpenQuestion) -> QuestionRow:
+    return QuestionRow(
+        task=question.task,
+        round=question.round,
+        kind=question.kind,
+        text=question.text,
+        choices=question.choices,
+        live=question.is_live,
+        human=question.is_human,
+        question=question.digest,
+    )
+
+
+@click.command()
+@click.argument("task", shell_complete=complete_command)
+@click.argument("text", metavar="[ANSWER|-]", required=False)
+@click.option("--question", metavar="DIGEST", help="Only if this is what it asks, as work questions shows it.")
+@click.option("--editor", "edits", is_flag=True, help="Write the answer in $EDITOR.")
+@click.option("--resume", "resumes", is_flag=True, help="Go on with the batch, where nobody conducts it.")
+@live_batch_option
+@output_option
+@trust_option
+@answering
+def answer(
+    answering: Answering,
+    task: str,
+    text: str | None,
+    question: str | None,
+    edits: bool,
+    resumes: bool,
+    batch_reference: str | None,
+    output: Output,
+    is_trusted: bool,
+) -> int:
+    """Answer what TASK waits for; `-` reads the answer from standard input.
+
+    To our own questions, whether a task is to be begun again that was interrupted, was silent for too long or failed
+    with no try left: `again`, or what it counts as, `failed` or `done`. It goes on at once where somebody conducts the
+    batch, else with `resume`. Of two who answer the first holds, and the second is told.
+    """
+    store = answering.place.open()
+    batch = resolve_live(store, batch_reference, answering.note)
+    said = _text(text, edits=edits)
+    found = answer_question(store, batch, task, said, question=question)
+    if resumes and found.standing.coordinator is None:
+        teller = WorkTeller(answering, output)
+        ran = telling_foreign(answering, lambda: running.go_on(store, batch, is_trusted=is_trusted, listener=teller))
+        return answer_ran(answering, ran)
+    first = said.strip().splitlines()[0]
+    answer_work(answering, found, [f"{task}: {first}; {summary(found)}"])
+    if found.standing.coordinator is None:
+        answering.note(f"go on with: codebatch resume --batch {found.batch.id}")
+    return 0
+
+
+def _text(text: str | None, *, edits: bool) -> str:
+    """The answer, from wherever it comes. What a file or an editor ends with is no part of it."""
+    if edits == (text is not None):
+        raise InvalidInput("there is no answer" if text is None else "there is an answer, and --editor to write one")
+    if edits:
+        written = click.edit("")
+        if written is None:
+            raise InvalidInput("nothing was written in the editor")
+        return written.rstrip("\n")
+    if text == "-":
+        return sys.stdin.buffer.read(QUESTION_TEXT_BYTES_MAX + 1).decode("utf-8", "replace").rstrip("\n")
+    assert text is not None
+    return text

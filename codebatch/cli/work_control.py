@@ -1,0 +1,175 @@
+"""`work retry`, `skip`, `pause`, `unpause`, `set` and `attempts`: a batch of commands is changed, and looked at."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from codebatch.cli.at_work import instant
+from codebatch.cli.completing import complete_command
+from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.tables import table
+from codebatch.cli.work_options import Output, live_batch_option, output_option, trust_option
+from codebatch.cli.work_progress import WorkTeller
+from codebatch.cli.work_ran import answer_ran, telling_foreign
+from codebatch.cli.work_status import answer_work, summary, why_failed
+from codebatch.errors import InvalidInput
+from codebatch.model.quantities import human_bytes, human_seconds
+from codebatch.work import requesting, running
+from codebatch.work.attempts_made import AttemptMade, attempts_of
+from codebatch.work.standing import WorkBatch, look_at, refuse_unnamed, resolve_live
+
+tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=complete_command)
+
+
+class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt of a task. `ended`: `result`, `failed`, `blocked`, `cancelled`; `interrupted` or `running`.
+
+    `number` says which try it was. What only journals tell is null where those are gone.
+    """
+
+    task: str
+    round: int
+    number: int | None
+    began_at: str | None
+    seconds: float | None
+    ended: str
+    reason: str | None
+    exit_status: int | None
+    memory_peak_bytes: int | None
+    log: str
+
+
+@click.command()
+@tasks_argument
+@batch_option
+@click.option("--dependents", is_flag=True, help="Do again what needs them, too.")
+@click.option("--no-run", is_flag=True, help="Only ask for it.")
+@output_option
+@trust_option
+@answering
+def retry(
+    answering: Answering,
+    tasks: tuple[str, ...],
+    batch_reference: str | None,
+    dependents: bool,
+    no_run: bool,
+    output: Output,
+    is_trusted: bool,
+) -> int:
+    """Begin TASKs again, whatever they ended as; what was skipped for them is open again.
+
+    Their tries are counted anew. Where nobody conducts the batch, it is gone on with here.
+    """
+    store, batch = answering.batch(batch_reference, "work")
+    if batch_reference is None and answering.place.named is not None and not no_run:
+        refuse_unnamed(batch)
+    found = requesting.retry_tasks(store, batch, tasks, dependents=dependents)
+    if found.standing.coordinator is not None or no_run:
+        return _answer(answering, found)
+    teller = WorkTeller(answering, output)
+    ran = telling_foreign(answering, lambda: running.go_on(store, batch, is_trusted=is_trusted, listener=teller))
+    return answer_ran(answering, ran)
+
+
+@click.command()
+@tasks_argument
+@click.option("--as-done", is_flag=True, help="They count as done: what needs them goes on.")
+@live_batch_option
+@answering
+def skip(answering: Answering, tasks: tuple[str, ...], as_done: bool, batch_reference: str | None) -> int:
+    """Do not run TASKs, and end what of them runs. What needs them is skipped too. `work retry` takes it back."""
+    store = answering.place.open()
+    batch = resolve_live(store, batch_reference, answering.note)
+    return _answer(answering, requesting.skip_tasks(store, batch, tasks, as_done=as_done))
+
+
+@click.command()
+@live_batch_option
+@answering
+def pause(answering: Answering, batch_reference: str | None) -> int:
+    """Begin nothing new, until `work unpause` or `resume`. What runs goes on."""
+    store = answering.place.open()
+    return _answer(answering, requesting.pause_batch(store, resolve_live(store, batch_reference, answering.note)))
+
+
+@click.command()
+@live_batch_option
+@answering
+def unpause(answering: Answering, batch_reference: str | None) -> int:
+    """Go on after `work pause`."""
+    store = answering.place.open()
+    return _answer(answering, requesting.unpause_batch(store, resolve_live(store, batch_reference, answering.note)))
+
+
+@click.command("set")
+@click.argument("settings", metavar="max-parallel=N|pool.NAME=N...", nargs=-1, required=True)
+@live_batch_option
+@answering
+def change(answering: Answering, settings: tuple[str, ...], batch_reference: str | None) -> int:
+    """Change how many tasks run at once, and how large pools are, while a batch runs. What runs goes on."""
+    max_parallel: int | None = None
+    pools: dict[str, int] = {}
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        if not value.isdecimal() or len(value) > len("1000000"):
+            raise InvalidInput(f"{setting!r} sets nothing", hint="for example: max-parallel=4, pool.browser=2")
+        if name == "max-parallel":
+            max_parallel = int(value)
+        elif name.startswith("pool."):
+            pools[name.removeprefix("pool.")] = int(value)
+        else:
+            raise InvalidInput(f"{name!r} cannot be set", hint="what can be: max-parallel, pool.NAME")
+    store = answering.place.open()
+    batch = resolve_live(store, batch_reference, answering.note)
+    return _answer(answering, requesting.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
+
+
+def _answer(answering: Answering, found: WorkBatch) -> int:
+    answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}"])
+    if found.standing.coordinator is None:
+        answering.note(f"nobody conducts it; go on with: codebatch resume --batch {found.batch.id}")
+    return 0
+
+
+@click.command()
+@click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=complete_command)
+@batch_option
+@answering
+def attempts(answering: Answering, tasks: tuple[str, ...], batch_reference: str | None) -> None:
+    """Every attempt of TASKs, by default of all: when it began, how long it took, how it ended."""
+    found = look_at(*answering.batch(batch_reference, "work"))
+    made = attempts_of(found, tasks)
+    answering.batches.append(found.batch)
+    columns = ("task", "round", "try", "began", "took", "ended", "why", "memory")
+    answering.print([_row(each) for each in made], table((_cells(each) for each in made), columns))
+    if not made:
+        answering.note("no task has begun")
+
+
+def _cells(made: AttemptMade) -> tuple[str, ...]:
+    return (
+        made.task,
+        str(made.round),
+        "-" if made.number is None else str(made.number),
+        "-" if made.began_ns is None else instant(made.began_ns),
+        "-" if made.seconds is None else human_seconds(made.seconds),
+        made.ended,
+        why_failed(made.reason, made.exit_status) or "-",
+        "-" if made.memory_peak_bytes is None else human_bytes(made.memory_peak_bytes),
+    )
+
+
+def _row(made: AttemptMade) -> AttemptRow:
+    return AttemptRow(
+        task=made.task,
+        round=made.round,
+        number=made.number,
+        began_at=None if made.began_ns is None else instant(made.began_ns),
+        seconds=made.seconds,
+        ended=made.ended,
+        reason=made.reason,
+        exit_status=made.exit_status,
+        memory_peak_bytes=made.memory_peak_bytes,
+        log=str(made.log),
+    )

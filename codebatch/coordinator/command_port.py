@@ -1,0 +1,63 @@
+"""The crew of a work batch as the loop sees it, be it of processes or simulated (coordinator/crew.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+import msgspec
+
+from codebatch.coordinator.crew import Heard, Member
+from codebatch.engine.events import WorkerId
+from codebatch.model.outcome import HolderId
+from codebatch.protocol import messages
+from codebatch.store.holders import HolderFile
+
+
+class Rang(msgspec.Struct, frozen=True):
+    """The time is over for which was to be waited before the attempt of a round."""
+
+    item: int
+    round: int
+
+
+class Helped(msgspec.Struct, frozen=True):
+    """The program that was to help is no more: what it printed, None where it did not succeed, or not in time."""
+
+    output: bytes | None
+
+
+CommandHeard = Heard | Rang | Helped
+
+
+class CommandCrew(Protocol):
+    """Workers for commands of one coordinator. What concerns a worker that has died is passed over."""
+
+    def begin(self) -> None:
+        """Called once, before all but `kill_left_of` and `take_on`; `end` follows, whatever happens between."""
+
+    def end(self) -> None:
+        """Leave workers that are at something to end it by themselves."""
+
+    def start(self, worker: WorkerId) -> Member:
+        """Start a worker; it says Hello when it can be given a command."""
+
+    def send(self, worker: WorkerId, message: messages.ToWorker) -> None:
+        """Send a message. That nobody is there to receive it is heard, not raised."""
+
+    def wait(self) -> list[CommandHeard]:
+        """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
+
+    def wake(self, item: int, round_: int, seconds: float) -> None:
+        """Say Rang after so many seconds."""
+
+    def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
+        """Run a program with something on its standard input, and say Helped when it has ended, or been ended after so
+        many seconds. One at a time.
+        """
+
+    def take_on(self, holders: Collection[HolderFile]) -> None:
+        """Let live workers of an earlier coordinator go on, be it that they were stopped."""
+
+    def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
+        """Kill what attempts with these marks left running, of workers that are dead."""

@@ -1,0 +1,99 @@
+"""Where each command stands that does not run: by the open rule, by what it needs, and by what is waited for."""
+
+from __future__ import annotations
+
+from codebatch.engine.agenda import Agenda
+from codebatch.engine.backoff import backoff_seconds
+from codebatch.engine.command_events import Wake
+from codebatch.engine.command_graph import CommandGraph
+from codebatch.engine.histories import Histories
+from codebatch.engine.lifecycle import CommandState
+from codebatch.engine.open_rule import FACES, OpenRule, Own, Waiting
+from codebatch.engine.requests_made import RequestsMade
+
+_STATES: dict[Own, CommandState] = {
+    "done": CommandState.DONE,
+    "failed": CommandState.FAILED,
+    "cancelled": CommandState.CANCELLED,
+    "skipped": CommandState.SKIPPED,
+    "blocked": CommandState.BLOCKED,
+}
+
+
+class CommandStates:
+    """The commands of a batch. What they are is looked at where it may have changed: by `refresh`.
+
+    That the time of one has come to be tried again is all that is kept here and is not on disk.
+    """
+
+    def __init__(self, agenda: Agenda, histories: Histories, requests: RequestsMade) -> None:
+        self._agenda = agenda
+        self._histories = histories
+        self._requests = requests
+        self.rule = OpenRule(agenda, histories, requests)
+        self.graph = CommandGraph(agenda.needs, goes_on=agenda.on_failure == "continue")
+        self._own: list[Own] = ["open"] * len(agenda.ids)
+        self._failed: set[int] = set()
+        self._blocked: set[int] = set()
+        self._rested: dict[int, int] = {}
+
+    def refresh(self, item: int, *, runs: bool) -> set[int]:
+        """Look at an item again; returns those whose readiness may have changed. One that runs is open."""
+        own = self._own[item] = "open" if runs else self.rule.own(item)
+        last = self._histories.last(item)
+        counts = own == "failed" and last is not None and not self._requests.is_seen(item, last.round)
+        (self._failed.add if counts else self._failed.discard)(item)
+        (self._blocked.add if own == "blocked" else self._blocked.discard)(item)
+        return self.graph.set(item, "runs" if runs else FACES[own])
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether so many have failed that nothing new starts."""
+        return self._agenda.on_failure == "stop" and len(self._failed) >= self._agenda.failures_max
+
+    @property
+    def is_answer_awaited(self) -> bool:
+        """Whether one would go on once somebody answers."""
+        return any(not self.rule.is_cancelled(item) for item in self._blocked)
+
+    def is_open(self, item: int) -> bool:
+        """Whether it is to be begun, be it that something keeps it from that."""
+        return self.graph.own(item) == "open"
+
+    def may_start(self, item: int) -> bool:
+        """Whether it has all that it needs and nobody cancelled it, be it that it is to wait."""
+        return self.graph.may_start(item) and not self.rule.is_cancelled(item)
+
+    def has_rested(self, item: int, round_: int) -> None:
+        """The time has come for the attempt of a round."""
+        self._rested[item] = round_
+
+    def rests(self, item: int) -> bool:
+        """Whether its time to be tried again has not come."""
+        has_rested = self._rested.get(item) == self._histories.next_round(item)
+        return self._own[item] == "retry" and not has_rested and self._agenda.policies[item].backoff_seconds > 0
+
+    def wake(self, item: int) -> Wake:
+        """What says when an item that rests has done so."""
+        policy, id_ = self._agenda.policies[item], self._agenda.ids[item]
+        round_ = self._histories.next_round(item)
+        tried = self.rule.tried(item)
+        seconds = backoff_seconds(policy, tried, batch=self._agenda.batch, command=id_, round_=round_)
+        return Wake(item, round_, seconds)
+
+    def question(self, item: int) -> Waiting | None:
+        """What it waits for an answer to, where it is blocked."""
+        return self.rule.question(item) if self._own[item] == "blocked" else None
+
+    def state(self, item: int, *, is_judged: bool) -> CommandState:
+        """Where it stands. `is_judged`: it was interrupted, and it is being settled what follows."""
+        own = self._own[item]
+        if own in _STATES:
+            return _STATES[own]
+        if self.graph.is_skipped(item):
+            return CommandState.SKIPPED
+        if self.rule.is_cancelled(item):
+            return CommandState.CANCELLED
+        if not self.graph.may_start(item) or is_judged or self.is_stopped:
+            return CommandState.PENDING
+        return CommandState.WAITING if self.rests(item) else CommandState.READY

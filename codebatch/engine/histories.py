@@ -1,0 +1,81 @@
+"""What is known of the attempts of each command: how they ended, and under which epochs they were begun."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from codebatch.engine.command_events import Concluded, Conclusion
+
+_NONE: Mapping[int, Conclusion] = {}
+
+
+class Histories:
+    """Attempts by item. An attempt that was leased and has no outcome is *unended*: it runs, or was interrupted."""
+
+    def __init__(self, epochs: Mapping[int, int]) -> None:
+        """`epochs`: the highest that each item was leased under."""
+        self._epochs = dict(epochs)
+        self._ended: dict[int, dict[int, Conclusion]] = {}
+        self._last: dict[int, Conclusion] = {}
+        self._taken: dict[int, int] = {}
+
+    def add(self, concluded: Concluded) -> list[int]:
+        """Take note of outcomes; returns the items of which one is higher than what was known."""
+        for item, round_ in concluded.unreadable:
+            self._taken[item] = max(round_, self._taken.get(item, 0))
+        news: list[int] = []
+        for one in concluded.conclusions:
+            # A register may name an epoch whose lease never came to be.
+            self._epochs[one.item] = max(one.epoch, self.epoch(one.item))
+            self._taken[one.item] = max(one.round, self._taken.get(one.item, 0))
+            self._ended.setdefault(one.item, {}).setdefault(one.round, one)
+            last = self._last.get(one.item)
+            if last is None or last.round < one.round:
+                self._last[one.item] = one
+                news.append(one.item)
+        return news
+
+    @property
+    def leased(self) -> Iterable[int]:
+        """Items that were ever leased."""
+        return self._epochs.keys()
+
+    def ended(self, item: int) -> Mapping[int, Conclusion]:
+        """How attempts of an item ended, by round."""
+        return self._ended.get(item, _NONE)
+
+    def last(self, item: int) -> Conclusion | None:
+        """The highest outcome of an item."""
+        return self._last.get(item)
+
+    def last_begun(self, item: int) -> Conclusion | None:
+        """The highest outcome of an item that is of an attempt which was begun."""
+        last = self._last.get(item)
+        if last is None or last.reason != "unbegun":
+            return last
+        begun = [one for one in self.ended(item).values() if one.reason != "unbegun"]
+        return max(begun, key=lambda one: one.round, default=None)
+
+    def epoch(self, item: int) -> int:
+        """The highest epoch that an item was leased under, or is to be."""
+        return self._epochs.get(item, 0)
+
+    def set_epoch(self, item: int, epoch: int) -> None:
+        """Say what that is."""
+        self._epochs[item] = epoch
+
+    def next_round(self, item: int) -> int:
+        """The round of the next attempt, or of the unended one."""
+        return self._taken.get(item, 0) + 1
+
+    def unended(self, item: int) -> int:
+        """How often an item was begun since its highest outcome."""
+        last = self._last.get(item)
+        return self.epoch(item) - (last.epoch if last else 0)
+
+    def attempt(self, item: int) -> tuple[int, int]:
+        """The round and epoch of the last attempt of an item, be it under way; (0, 0) where it never began."""
+        if self.unended(item) > 0:
+            return self.next_round(item), self.epoch(item)
+        last = self._last.get(item)
+        return (last.round, last.epoch) if last else (0, 0)

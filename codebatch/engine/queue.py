@@ -1,0 +1,115 @@
+"""Who starts next, and what is taken of pools meanwhile.
+
+Those that may start wait in a heap for each demand of pools. The best head that fits starts; one that does not holds
+its pools, so that nobody behind it takes them, while others go on. Who demands more than there is takes all.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping
+
+from codebatch.engine.agenda import ALL, SLOTS, Agenda, Demand
+
+_Key = tuple[int, int, int]
+
+
+class Queue:
+    """The items that wait to be started, and the tokens of those that run."""
+
+    def __init__(self, agenda: Agenda, is_startable: Callable[[int], bool]) -> None:
+        """`is_startable` is asked again before an item is given out: much may have happened since it came here."""
+        self._agenda = agenda
+        self._is_startable = is_startable
+        self.capacity = dict(agenda.capacity)
+        self.used = dict.fromkeys(agenda.capacity, 0)
+        self._holds: dict[int, dict[str, int]] = {}
+        self._heaps: dict[Demand, list[tuple[_Key, int]]] = {}
+        self._waiting: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def free_slots(self) -> int:
+        """How many more may run; below 0 where more run than may."""
+        return self.capacity[SLOTS] - self.used[SLOTS]
+
+    def set_capacity(self, capacity: Mapping[str, int]) -> None:
+        """Make pools larger or smaller. What is taken stays taken; who runs alone does so among more slots too."""
+        self.capacity.update({pool: size for pool, size in capacity.items() if pool in self.capacity})
+        for item, holds in self._holds.items():
+            if SLOTS in holds and self._slots(item) == ALL:
+                self.used[SLOTS] += self.capacity[SLOTS] - holds[SLOTS]
+                holds[SLOTS] = self.capacity[SLOTS]
+
+    def add(self, item: int) -> None:
+        """Have an item wait, if it may start."""
+        if item not in self._waiting and self._is_startable(item):
+            self._waiting.add(item)
+            heap = self._heaps.setdefault(self._agenda.demands[item], [])
+            heapq.heappush(heap, (self._agenda.keys[item], item))
+
+    def has_any(self) -> bool:
+        """Whether any item waits that may start."""
+        return bool(self._heads())
+
+    def best(self) -> int | None:
+        """The item that is to start now; None where none may."""
+        held: set[str] = set()
+        for _, demand in self._heads():
+            pools = [pool for pool, _ in demand[1:]]
+            if not self._fits(*demand[0]):
+                return None
+            if all(self._fits(*each) for each in demand) and not held.intersection(pools):
+                return self._heaps[demand][0][1]
+            held.update(pools)
+        return None
+
+    def take(self, item: int) -> None:
+        """An item runs, whether there was room or not."""
+        demand = self._agenda.demands[item]
+        if item in self._waiting and self._heaps[demand][0][1] == item:
+            heapq.heappop(self._heaps[demand])
+            self._waiting.discard(item)
+        self._holds[item] = {}
+        for pool, amount in demand:
+            self._take(item, pool, amount)
+
+    def give_back(self, item: int) -> None:
+        """An item does not run any more."""
+        for pool, amount in self._holds.pop(item).items():
+            self.used[pool] -= amount
+
+    def rest(self, item: int) -> None:
+        """An item that runs gives back its slots, and keeps what it has of other pools."""
+        self.used[SLOTS] -= self._holds[item].pop(SLOTS)
+
+    def may_go_on(self, item: int) -> bool:
+        """Whether there is room for one that rests."""
+        return self._fits(SLOTS, self._slots(item))
+
+    def go_on(self, item: int) -> None:
+        """One that rested has its slots again."""
+        self._take(item, SLOTS, self._slots(item))
+
+    def _slots(self, item: int) -> int:
+        return self._agenda.demands[item][0][1]
+
+    def _take(self, item: int, pool: str, amount: int) -> None:
+        taken = min(amount, self.capacity[pool])
+        self._holds[item][pool] = taken
+        self.used[pool] += taken
+
+    def _fits(self, pool: str, amount: int) -> bool:
+        return self.used[pool] + min(amount, self.capacity[pool]) <= self.capacity[pool]
+
+    def _heads(self) -> list[tuple[_Key, Demand]]:
+        """Of each demand the first item that waits, the first of all first."""
+        heads: list[tuple[_Key, Demand]] = []
+        for demand, heap in self._heaps.items():
+            while heap and not self._is_startable(heap[0][1]):
+                self._waiting.discard(heapq.heappop(heap)[1])
+            if heap:
+                heads.append((heap[0][0], demand))
+        return sorted(heads)

@@ -1,0 +1,74 @@
+"""Questions of a work batch: what a command wants to know, or we of what became of it (SPEC.md "Questions").
+
+A command's own is a write-once document. Ours follow from how a round ended: interrupted, silent for too long, failed
+with no try left. Each question is one occasion, named by its digest: an answer is to it alone.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from codebatch.model.command import CommandId
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.document import Document, decode_document, encode_document
+
+QUESTION_FORMAT = 1
+QUESTION_TEXT_BYTES_MAX = 64 * 1024
+CHOICES_MAX = 100
+
+OurQuestion = Literal["interrupted", "stall", "exhausted"]
+OUR_CHOICES = ("again", "failed", "done")
+"""What can be answered to one of ours: begin it again, or what it counts as."""
+OUR_TEXTS: dict[OurQuestion, str] = {
+    "interrupted": "it was running when its worker or the machine died: begin it again?",
+    "stall": "it printed nothing for too long, and was ended: begin it again?",
+    "exhausted": "it failed, and no try is left: begin it again?",
+}
+
+
+class Question(Document, frozen=True, kw_only=True):
+    """What a command asked, in an attempt. `is_live`: it goes on to run, and waits; else it ended with it.
+
+    `number` counts the questions of that attempt from 1. An answer is one of `choices`, where there are some. One that
+    is for a `human` is answered by nobody else.
+    """
+
+    format: int = QUESTION_FORMAT
+    task: CommandId
+    round: int
+    epoch: int
+    number: int
+    is_live: bool
+    text: str
+    choices: tuple[str, ...] = ()
+    is_human: bool = False
+
+    @property
+    def digest(self) -> Digest:
+        """Its name."""
+        return digest_bytes(f"asked\0{self.task}\0{self.round}\0{self.epoch}\0{self.number}\0{self.text}".encode())
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is asked, as a command says it."""
+
+    text: str
+    choices: tuple[str, ...] = ()
+    is_human: bool = False
+
+
+def our_question(kind: OurQuestion, command: CommandId, round_: int) -> Digest:
+    """The digest of our own question about how a round ended. It differs from round to round."""
+    return digest_bytes(f"{kind}\0{command}\0{round_}".encode())
+
+
+def encode_question(question: Question) -> bytes:
+    """The bytes of a question's file."""
+    return encode_document(question)
+
+
+def decode_question(data: bytes) -> Question:
+    """Read a question's file. Raises DocumentError."""
+    return decode_document(data, Question, QUESTION_FORMAT)

@@ -1,0 +1,31 @@
+"""What work files say of questions: how one is known, and who answers it."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from codebatch.model.work import Answering
+from codebatch.work.problems import Problems
+from codebatch.work.tables import AnsweringTable
+
+
+def answering_of(table: AnsweringTable, place: object, problems: Problems) -> Answering:
+    """`[answering]`, and what is wrong with it."""
+    for number, rule in enumerate(table.rules, start=1):
+        where = f"{place}, rule {number}"
+        check_pattern(rule.match, where, problems)
+        if bool(rule.answer) == rule.human:
+            problems.add(f"{where}: it is to have an answer, or human = true")
+    if not table.rules and not table.command:
+        problems.add(f"{place} says nothing of who answers", "set `rules` or `command`")
+    return msgspec.convert(msgspec.to_builtins(table), Answering)
+
+
+def check_pattern(pattern: str, place: object, problems: Problems) -> None:
+    """Tell where a regular expression is none."""
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        problems.add(f"{place} has a regular expression that is none: {error}")

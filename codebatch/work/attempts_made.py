@@ -1,0 +1,80 @@
+"""The attempts of commands: when each began, how long it took, and how it ended. By journals, which may be gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from codebatch.model.command import CommandId
+from codebatch.store import layout
+from codebatch.store.attempts import Attempts
+from codebatch.store.journal import Began, Ran, read_journal
+from codebatch.store.outcomes import Outcomes
+from codebatch.work.requesting import named
+from codebatch.work.standing import WorkBatch
+
+
+class AttemptMade(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt: a round, under the epoch of a lease. `number` says which try it was.
+
+    `ended` is the type of its outcome; `interrupted` or `running` where it has none. What only journals tell is None
+    where those are gone.
+    """
+
+    task: CommandId
+    round: int
+    epoch: int
+    number: int | None
+    began_ns: int | None
+    seconds: float | None
+    ended: str
+    reason: str | None
+    exit_status: int | None
+    memory_peak_bytes: int | None
+    log: Path
+
+
+def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptMade]:
+    """The attempts of some commands of a batch, by default all, in the order of its file and of their beginnings.
+
+    Raises InvalidInput for a command that there is not.
+    """
+    batch = found.batch
+    attempts = Attempts(batch.plan(), Outcomes(batch.files, batch.root))
+    began: dict[tuple[int, int, int], int] = {}
+    ran: dict[tuple[int, int, int], Ran] = {}
+    for line in read_journal(batch.files, batch.root):
+        event = line.event
+        if isinstance(event, Began | Ran) and event.epoch is not None:
+            item = attempts.places.item(event.shard, event.start)
+            if item is not None and isinstance(event, Began):
+                began[item, event.round, event.epoch] = line.at_ns
+            elif item is not None and isinstance(event, Ran):
+                ran[item, event.round, event.epoch] = event
+    ended = {(one.item, one.round, one.epoch): one for one in attempts.read().conclusions if one.reason != "unbegun"}
+    of_item: dict[int, list[tuple[int, int, int]]] = {}
+    for place in sorted({*began, *ran, *ended}):
+        of_item.setdefault(place[0], []).append(place)
+    made: list[AttemptMade] = []
+    for command in named(found, tasks) if tasks else found.standing.commands:
+        for place in of_item.get(command.item, ()):
+            one, told = ended.get(place), ran.get(place)
+            runs = command.holder is not None and place[1:] == (command.round, command.epoch)
+            made.append(
+                AttemptMade(
+                    task=command.id,
+                    round=place[1],
+                    epoch=place[2],
+                    number=None if told is None else told.tried + 1,
+                    began_ns=began.get(place),
+                    seconds=None if told is None else told.seconds,
+                    ended="running" if runs else "interrupted" if one is None else one.type,
+                    reason=None if one is None else one.reason,
+                    exit_status=None if one is None else one.exit_status,
+                    memory_peak_bytes=(told.memory_peak_bytes or None) if told is not None else None,
+                    log=batch.root / layout.LOGS / layout.log_name(*attempts.places.place(place[0]), *place[1:]),
+                )
+            )
+    return made

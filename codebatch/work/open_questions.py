@@ -1,0 +1,129 @@
+"""Questions of a batch of commands that wait for people, and answering them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from codebatch.application.requesting import request
+from codebatch.engine.lifecycle import CommandState
+from codebatch.errors import InvalidInput
+from codebatch.model.command import CommandId
+from codebatch.model.digest import Digest
+from codebatch.model.likeness import did_you_mean
+from codebatch.model.question import OUR_CHOICES, OUR_TEXTS, QUESTION_TEXT_BYTES_MAX, our_question
+from codebatch.model.request import Answer, Request
+from codebatch.query.work import CommandStanding
+from codebatch.store.batches import Batch
+from codebatch.store.requests import Requests
+from codebatch.store.store import Store
+from codebatch.work.requesting import named
+from codebatch.work.standing import WorkBatch, look_at, names_of
+
+Kind = Literal["asked", "interrupted", "stall", "exhausted"]
+_SHOWN_MAX = 60
+
+
+class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that waits for an answer. `kind`: `asked` by the command; else by us, of how its last attempt ended.
+
+    `choices` are what can be answered; empty: anything. Where it `is_live` the command runs, and waits. `digest` names
+    this question alone.
+    """
+
+    task: CommandId
+    kind: Kind
+    text: str
+    choices: tuple[str, ...]
+    is_human: bool
+    is_live: bool
+    round: int
+    digest: Digest
+
+
+def open_questions(found: WorkBatch) -> list[OpenQuestion]:
+    """The questions of a batch that wait, in the order of its file."""
+    return [_question(found, each) for each in found.of(CommandState.BLOCKED) if each.question]
+
+
+def _question(found: WorkBatch, command: CommandStanding) -> OpenQuestion:
+    digest = Digest(command.question)
+    for kind, text in OUR_TEXTS.items():
+        if digest == our_question(kind, command.id, command.round):
+            return OpenQuestion(
+                task=command.id,
+                kind=kind,
+                text=text,
+                choices=OUR_CHOICES,
+                is_human=True,
+                is_live=False,
+                round=command.round,
+                digest=digest,
+            )
+    asked = found.standing.asked.get(digest)
+    return OpenQuestion(
+        task=command.id,
+        kind="asked",
+        text="what it asked cannot be read any more" if asked is None else asked.text,
+        choices=() if asked is None else asked.choices,
+        is_human=asked is None or asked.is_human,
+        is_live=command.is_live,
+        round=command.round,
+        digest=digest,
+    )
+
+
+def answer_question(store: Store, batch: Batch, command: str, text: str, *, question: str | None = None) -> WorkBatch:
+    """Answer the question with which a command waits; returns where the batch stands then.
+
+    `question` is how its digest begins that is meant. Raises InvalidInput where the command asks nothing, or nothing
+    that this answers; or where somebody else answered it just before, which then holds.
+    """
+    found = look_at(store, batch)
+    asked = {each.task: each for each in open_questions(found)}
+    if CommandId(command) not in asked:
+        named(found, [command])
+        waiting = f"those that do: {names_of(found.of(CommandState.BLOCKED))}" if asked else "no task of the batch does"
+        raise InvalidInput(f"{command!r} waits for no answer", hint=waiting)
+    one = asked[CommandId(command)]
+    if question is not None and not one.digest.startswith(question):
+        raise InvalidInput(
+            f"{command} does not wait for an answer to {question!r}", hint="see: codebatch work questions"
+        )
+    _check_text(one, text)
+    ours = request(batch, Answer(task=one.task, round=one.round, question=one.digest, text=text))
+    first = _first_answer(batch, one)
+    if first.n != ours.n:
+        assert isinstance(first.body, Answer)
+        raise InvalidInput(
+            f"{command} was answered just before, by {first.head.by}: {_shown(first.body.text)}", hint="that holds"
+        )
+    return look_at(store, batch)
+
+
+def _check_text(question: OpenQuestion, text: str) -> None:
+    if question.choices and text not in question.choices:
+        hint = did_you_mean(text, list(question.choices))
+        raise InvalidInput(f"{_shown(text)} is none of what can be answered to {question.task}", hint=hint)
+    if not text.strip():
+        raise InvalidInput(f"the answer to {question.task} is empty")
+    size = len(text.encode("utf-8", "replace"))
+    if size > QUESTION_TEXT_BYTES_MAX:
+        raise InvalidInput(f"the answer has {size:,} bytes, and may have {QUESTION_TEXT_BYTES_MAX:,}")
+
+
+def _first_answer(batch: Batch, question: OpenQuestion) -> Request:
+    for each in Requests(batch.files, batch.root).read():
+        body = each.body
+        if isinstance(body, Answer) and body.question == question.digest and _is_one(question, body.text):
+            return each
+    raise AssertionError("an answer of ours is on disk")
+
+
+def _is_one(question: OpenQuestion, text: str) -> bool:
+    return question.kind == "asked" or text in OUR_CHOICES
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…")

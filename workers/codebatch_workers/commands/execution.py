@@ -1,0 +1,106 @@
+"""What an attempt does: the command, then its check, and what both leave to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from codebatch.model.command import Command
+from codebatch.system.cell import Child
+from codebatch.system.commands import Commands, NotStarted, Start
+from codebatch.system.files import Files
+from codebatch_workers.commands.attempt import Attempt, Result
+from codebatch_workers.commands.ears import Ears
+from codebatch_workers.commands.endings import read_asked, read_ending
+from codebatch_workers.commands.live_questions import LiveQuestions
+from codebatch_workers.commands.log import AttemptLog
+from codebatch_workers.commands.materials import Materials
+
+NOTHING = Child(0, 0, 0, 0)
+
+StartOf = Callable[[str | tuple[str, ...], bool], Start]
+"""How to start what is to run, and whether that has the command's standard input. Raises NotStarted."""
+
+
+class Execution:
+    """One attempt, from its start to its end."""
+
+    def __init__(
+        self,
+        command: Command,
+        materials: Materials,
+        log: AttemptLog,
+        ears: Ears,
+        questions: LiveQuestions,
+        *,
+        files: Files,
+        commands: Commands,
+        start_of: StartOf,
+        tell: Callable[[Child], None],
+        now_ns: Callable[[], int],
+    ) -> None:
+        """`command` is as this try has it. `tell` and `now_ns` are as in `Attempt`."""
+        self._command = command
+        self._materials = materials
+        self._log = log
+        self._ears = ears
+        self._questions = questions
+        self._files = files
+        self._commands = commands
+        self._start_of = start_of
+        self._tell = tell
+        self._now_ns = now_ns
+
+    def run(self) -> Result:
+        """Do it, and wait for the end."""
+        try:
+            result = self._watch(self._command, self._start_of(self._command.run, True), spent_seconds=0.0)
+        except NotStarted as error:
+            self._log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
+            return Result(type="failed", reason="start")
+        if result.has_ended_by_itself and result.exit_status is not None:
+            ending = read_ending(
+                self._command, self._files, self._materials.question, result.exit_status, self._log.end
+            )
+            result = msgspec.structs.replace(result, said=ending.said)
+            if ending.asked is not None:
+                return msgspec.structs.replace(result, type="blocked", reason=None, asked=ending.asked)
+        return self._checked(result) if result.type == "result" and self._command.check else result
+
+    def _checked(self, ran: Result) -> Result:
+        """What its check makes of a command that succeeded."""
+        try:
+            command = msgspec.structs.replace(self._command, exit_ok=(0,))
+            start = self._start_of(command.check, False)
+            checked = self._watch(command, start, spent_seconds=ran.spent_seconds)
+        except NotStarted as error:
+            self._log.write(f"codebatch: its check was not started: {error}\n".encode("utf-8", "surrogateescape"))
+            checked = Result(type="failed", reason="exit")
+        result = msgspec.structs.replace(
+            checked,
+            reason="check" if checked.reason in ("exit", "signal") else checked.reason,
+            seconds=ran.seconds + checked.seconds,
+            cpu_seconds=ran.cpu_seconds + checked.cpu_seconds,
+            memory_peak_bytes=max(ran.memory_peak_bytes, checked.memory_peak_bytes),
+            left=(*ran.left, *checked.left),
+            said=ran.said,
+        )
+        asked = read_asked(self._files, self._materials.question) if checked.has_ended_by_itself else None
+        return result if asked is None else msgspec.structs.replace(result, type="blocked", reason=None, asked=asked)
+
+    def _watch(self, command: Command, start: Start, *, spent_seconds: float) -> Result:
+        running = self._commands.start(start)
+        attempt = Attempt(
+            command,
+            running,
+            self._log,
+            self._ears,
+            self._tell,
+            self._now_ns,
+            questions=self._questions,
+            spent_seconds=spent_seconds,
+        )
+        result = attempt.run()
+        self._tell(NOTHING)
+        return result
