@@ -94,8 +94,6 @@ class Conductor:
         for item in range(len(agenda.ids)):
             self._refresh(item)
 
-    # What stands
-
     @property
     def foreign(self) -> frozenset[int]:
         """Items that run under leases of others: the coordinator watches them."""
@@ -277,8 +275,6 @@ class Conductor:
             slots = request.body.max_parallel
             self._queue.set_capacity(request.body.pools | ({} if slots is None else {SLOTS: slots}))
         return self._requests.add(request)
-
-    # What a command is
 
     def _runs(self, item: int) -> bool:
         return (item in self._at or item in self._foreign) and self._histories.unended(item) > 0

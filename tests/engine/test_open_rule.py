@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import hypothesis.strategies as st
 from hypothesis import given
 
@@ -17,7 +19,7 @@ from codebatch.model.command import CommandId
 from codebatch.model.digest import Digest
 from codebatch.model.question import OUR_CHOICES, our_question
 from codebatch.model.request import Answer, Cancel, Open, Pause, Request, RequestBody, RequestHead, Skip, Unpause
-from codebatch.model.work import Policy, Work
+from codebatch.model.work import NO_POLICY, Policy, Work
 from tests.engine.open_reference import own_of
 
 A = CommandId("a")
@@ -49,7 +51,7 @@ def _requests(bodies: list[RequestBody]) -> list[Request]:
     return [Request(RequestHead(n=n, at_ns=0, by="test"), body) for n, body in enumerate(bodies, start=1)]
 
 
-def _ended(ends: list[tuple[str, str | None]]) -> list[Conclusion]:
+def _ended(ends: Sequence[tuple[str, str | None]]) -> list[Conclusion]:
     return [
         Conclusion(
             item=0,
@@ -63,14 +65,14 @@ def _ended(ends: list[tuple[str, str | None]]) -> list[Conclusion]:
     ]
 
 
-def _conductor(policy: Policy, ends: list[tuple[str, str | None]], bodies: list[RequestBody]) -> Conductor:
+def _conductor(policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]) -> Conductor:
     work = Work(source="test", root=b"/", order=(A,), policies={A: policy})
     return Conductor(agenda_of(work, [A]), concluded=Concluded(_ended(ends)), epochs={}, requests=_requests(bodies))
 
 
 @given(_POLICIES, st.lists(_ENDS, max_size=5), st.lists(_BODIES, max_size=6))
 def test_the_open_rule_is_what_it_says(
-    policy: Policy, ends: list[tuple[str, str | None]], bodies: list[RequestBody]
+    policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]
 ) -> None:
     work = Work(source="test", root=b"/", order=(A,), policies={A: policy})
     histories, requests = Histories({}), RequestsMade({A: 0})
@@ -83,7 +85,7 @@ def test_the_open_rule_is_what_it_says(
 
 @given(_POLICIES, st.lists(_ENDS, max_size=4), st.permutations(["a", "b"]))
 def test_whoever_of_two_writes_first_both_read_the_same(
-    policy: Policy, ends: list[tuple[str, str | None]], order: list[str]
+    policy: Policy, ends: Sequence[tuple[str, str | None]], order: list[str]
 ) -> None:
     """Two people answer at once, each the same question: whoever comes first holds, for every reader."""
     ended = [*ends, ("blocked", None)]
@@ -111,7 +113,7 @@ def test_waits_of_commands_that_fail_together_differ() -> None:
     assert max(waits) - min(waits) > JITTER / 2
 
 
-def _state(ends: list[tuple[str, str | None]], *bodies: RequestBody, policy: Policy = Policy()) -> CommandState:
+def _state(ends: Sequence[tuple[str, str | None]], *bodies: RequestBody, policy: Policy = NO_POLICY) -> CommandState:
     return _conductor(policy, ends, list(bodies)).state(0)
 
 
