@@ -47,7 +47,7 @@ from codebatch.model.work import WORK_TASK, Work
 from codebatch.protocol import messages
 from codebatch.protocol.launch import attempt_mark
 from codebatch.store import journal, layout
-from codebatch.store.attempts import Attempts, read_leases
+from codebatch.store.attempts import Attempts, Leased, read_leases
 from codebatch.store.batches import Batch, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, Lease, LeaseReader
 from codebatch.store.leftovers import BatchLeftovers
@@ -77,6 +77,15 @@ class CommandWatcher(Protocol):
 
     def noted(self, text: str) -> None:
         """Something worth knowing."""
+
+
+def _unended(leased: Leased, concluded: Concluded) -> dict[int, Lease]:
+    """The leases of dead holders, by item, of which nothing came."""
+    ended: dict[int, int] = {}
+    for one in concluded.conclusions:
+        ended[one.item] = max(ended.get(one.item, 0), one.epoch)
+    dead = {item: lease for item, lease in leased.leases.items() if not lease.is_live}
+    return {item: lease for item, lease in dead.items() if lease.epoch > ended.get(item, 0)}
 
 
 class Conducting:
@@ -121,12 +130,7 @@ class Conducting:
             self._requests = Requests(batch.files, batch.root)
             leased = read_leases(self._leases, self._attempts.places)
             concluded = self._attempts.read()
-            ended = {one.item: 0 for one in concluded.conclusions}
-            for one in concluded.conclusions:
-                ended[one.item] = max(ended[one.item], one.epoch)
-            self._bury_dead(
-                {item: one for item, one in leased.leases.items() if not one.is_live and one.epoch > ended.get(item, 0)}
-            )
+            self._bury_dead(_unended(leased, concluded))
             self._crew.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
             requests = list(self._requests.read())
             self._questioning = Questioning(
@@ -265,9 +269,9 @@ class Conducting:
         except StoreCorrupt as error:  # Nobody can tell what was asked: nothing starts, what runs goes on.
             self._give_up(error)
             return
-        new, self._requests_handed = requests[self._requests_handed :], len(requests)
-        for request in new:
-            self._handle(Requested(request))
+        while self._end is None and self._requests_handed < len(requests):  # What comes behind the end is the next's.
+            self._requests_handed += 1
+            self._handle(Requested(requests[self._requests_handed - 1]))
 
     def _handle(self, event: CommandEvent) -> None:
         """Hand over an event. What its actions bring about waits until all of them are done."""

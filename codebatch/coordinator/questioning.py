@@ -43,34 +43,36 @@ class Questioning:
         self._wall_ns = wall_ns
         self._questions = Questions(batch.files, batch.root)
         self._known: dict[Digest, tuple[QuestionPlace, Question]] = {}
+        self._found: list[Asked] = []
         self._answerer = None if work.answering is None else Answerer(work.answering, start, self._query_of)
 
     def read(self) -> list[Asked]:
         """What commands asked since while they ran, and go on to."""
-        found: list[Asked] = []
+        self._look()
+        found, self._found = self._found, []
+        return found
+
+    def _look(self) -> None:
         for place, question in self._questions.read():
             item = self._places.item(place.shard, place.item)
             if item is not None:
                 self._known[question.digest] = place, question
                 if question.is_live:
-                    found.append(Asked(item, place.round, place.epoch, place.number, question.digest))
-        return found
+                    self._found.append(Asked(item, place.round, place.epoch, place.number, question.digest))
 
     def question(self, digest: Digest) -> Question | None:
         """What was asked under a name; None where that cannot be read."""
         if digest not in self._known:
-            self.read()
+            self._look()
         known = self._known.get(digest)
         return None if known is None else known[1]
 
     def consult(self, consult: Consult) -> Consulted | None:
         """Have a question answered; None where that takes a while. Raises StoreUnwritable, StoreCorrupt."""
-        if consult.question not in self._known:
-            self.read()
-        known = self._known.get(consult.question)
+        known = self.question(consult.question)
         if known is None or self._answerer is None:
             return Consulted(consult.question)
-        return self._take(self._answerer.consult(known[1], self._requests.read()))
+        return self._take(self._answerer.consult(known, self._requests.read()))
 
     def heard(self, output: bytes | None) -> Consulted | None:
         """A program that was to answer has ended. Raises StoreUnwritable, StoreCorrupt."""

@@ -43,6 +43,7 @@ from codebatch.engine.queue import Queue
 from codebatch.engine.requests_made import RequestsMade
 from codebatch.model.digest import Digest
 from codebatch.model.request import Cancel, Request, Set, Skip
+from codebatch.model.work import IfInterrupted
 
 DEATHS_MAX = 6
 
@@ -93,8 +94,6 @@ class Conductor:
                 self._hold(item)
         for item in range(len(agenda.ids)):
             self._refresh(item)
-
-    # What stands
 
     @property
     def foreign(self) -> frozenset[int]:
@@ -171,8 +170,8 @@ class Conductor:
         states = [self.state(item) for item in range(len(self.agenda.ids))]
         judged = [item for item in self._histories.leased if self._is_judged(item)]
         is_at_work = any(map(self._runs, self.running)) or any(states[item] is CommandState.PENDING for item in judged)
-        is_begun = any(True for _ in self._histories.leased)
-        return work_state(states, is_begun=is_begun, is_at_work=is_at_work, is_cancelled=self._requests.is_cancelled)
+        is_begun, is_cancelled = bool({*self._histories.leased}), self._requests.is_cancelled
+        return work_state(states, is_begun=is_begun, is_at_work=is_at_work, is_cancelled=is_cancelled)
 
     # What happens
 
@@ -274,8 +273,6 @@ class Conductor:
             self._queue.set_capacity(request.body.pools | ({} if slots is None else {SLOTS: slots}))
         return self._requests.add(request)
 
-    # What a command is
-
     def _runs(self, item: int) -> bool:
         return (item in self._at or item in self._foreign) and self._histories.unended(item) > 0
 
@@ -302,17 +299,17 @@ class Conductor:
 
     def _is_judged(self, item: int) -> bool:
         """Whether it was interrupted, and what follows is to be settled by whoever conducts."""
+        return item in self._settling or self._follows(item) != "restart"
+
+    def _follows(self, item: int) -> IfInterrupted:
+        """What follows where it was interrupted; where it was not, it may be begun as ever."""
         starts = 0 if self._runs(item) else self._histories.unended(item)
-        is_over = starts > 0 and self.agenda.policies[item].after_interruption(starts) != "restart"
-        return is_over or item in self._settling
+        return self.agenda.policies[item].after_interruption(starts) if starts > 0 else "restart"
 
     def _look_at_interrupted(self, item: int) -> list[CommandAction]:
         """Judge an item that was begun and has no end. Nothing of it runs any more."""
-        starts = self._histories.unended(item)
-        if starts <= 0 or not self._states.is_open(item) or item in self._settling:
-            return []
-        then = self.agenda.policies[item].after_interruption(starts)
-        if then == "restart":
+        then = self._follows(item)
+        if then == "restart" or not self._states.is_open(item) or item in self._settling:
             return []
         self._settling.add(item)
         round_ = self._histories.next_round(item)
@@ -324,8 +321,6 @@ class Conductor:
         actions = self._look_at_interrupted(item)
         self._queue.add(item)
         return actions
-
-    # Who starts
 
     def _is_startable(self, item: int) -> bool:
         return self._could_start(item) and not self._states.rests(item) and not self._states.rule.is_paused(item)

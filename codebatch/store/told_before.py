@@ -15,14 +15,13 @@ from codebatch.store.attempts import CommandPlaces
 from codebatch.store.batches import Batch
 from codebatch.store.events import EventReader
 
-ENDS_OF_ATTEMPTS = (
+_ENDS = (
     events.TaskCompleted,
     events.TaskFailed,
     events.TaskRetrying,
     events.TaskBlocked,
     events.TaskCancelled,
 )
-"""With which attempts end, unless an event `is_counted`."""
 
 
 class ToldBefore:
@@ -73,7 +72,7 @@ class ToldBefore:
             told.asked.add(event.question.digest)
         elif is_counted(event):
             told.counted.add(place)
-        elif isinstance(event, ENDS_OF_ATTEMPTS):
+        elif is_end(event):
             told.ends.add(place)
             if isinstance(event, events.TaskBlocked):
                 told.blocked.add(place)
@@ -84,6 +83,13 @@ def is_counted(event: events.TaskEvent) -> bool:
     if isinstance(event, events.TaskFailed):
         return event.reason == "answer"
     return isinstance(event, events.TaskCompleted) and event.as_done
+
+
+def is_end(event: events.TaskEvent) -> bool:
+    """Whether an event is of an attempt's end."""
+    if isinstance(event, events.TaskBlocked) and event.is_live:
+        return False
+    return isinstance(event, _ENDS) and not is_counted(event)
 
 
 def used_by_the_journals(

@@ -44,6 +44,9 @@ WORDS = {
     "run-shard": "--task lint --shard 0",
     "verify": "",
     "work-answer": "first done",
+    "work-retry": "first --no-run",
+    "work-set": "max-parallel=2",
+    "work-skip": "first",
 }
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
-from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
 from codebatch.engine.command_events import (
     Asked,
     CommandAction,
@@ -34,50 +33,18 @@ from codebatch.engine.command_events import (
     Wake,
 )
 from codebatch.engine.conductor import Conductor
-from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
-from codebatch.engine.lifecycle import BatchState, CommandState
+from codebatch.engine.events import Finished, Ready, Refused, Started, WorkerId
+from codebatch.engine.lifecycle import CommandState
 from codebatch.engine.story import Happening, Story
-from codebatch.model.command import CommandId
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.outcome import OutcomeType
 from codebatch.model.question import our_question
 from codebatch.model.record import CommandReason
 from codebatch.model.request import Answer, Cancel, Open, Pause, Request, RequestBody, RequestHead, Set, Skip, Unpause
-from codebatch.model.work import Answering, IfInterrupted, OnFailure, Policy, Work, WorkEdge
+from tests.engine.agendas import random_agenda
+from tests.engine.faults import Faults, Worker
 from tests.engine.open_reference import own_of
-from tests.engine.stream import Stream, check_told, told_in
-
-STEPS_MAX = 20_000
-STATES_OVER = (CommandState.READY, CommandState.RUNNING)
-
-
-@dataclass
-class Worker:
-    """A worker process. `at` is how far it is with what it was given."""
-
-    holder: int
-    coordinator: int
-    start: Start | None = None
-    at: Literal["given", "leased", "running", "ended"] = "given"
-    ending: Literal["result", "failed", "blocked", "cancelled", "unbegun"] = "unbegun"
-    asks: Digest | None = None
-    questions: int = 0
-    is_told_to_end: bool = False
-
-
-@dataclass
-class Faults:
-    """What goes wrong, as probabilities a step; and what a careless program would do otherwise."""
-
-    coordinator: float = 0.0
-    worker: float = 0.0
-    power: float = 0.0
-    everybody: float = 0.0
-    torn: float = 0.0
-    kills_max: int = 12
-    sweeps_late: bool = False
-    has_volatile_leases: bool = False
-    looks_before_exec: bool = True
+from tests.engine.stream import Stream, told_in
 
 
 @dataclass
@@ -266,7 +233,7 @@ class World:
 
     # Steps
 
-    def step(self) -> None:
+    def step(self) -> None:  # A line for each thing that may happen.
         """Something happens."""
         chance = self.random.random()
         if self.kills < self.faults.kills_max and self._strike(chance):
@@ -520,133 +487,3 @@ class World:
         over_ = last - (self.random.random() < 0.2)
         lifts: Literal["all", "named"] = self.random.choice(("all", "named"))
         return Open(over={id_: over_} if self.random.random() < 0.8 else {}, lifts=lifts)
-
-    # Ends
-
-    def is_at_rest(self) -> bool:
-        """Whether the coordinator is through, and nobody of its own has anything to say."""
-        return self.end is not None and not self.inbox and all(one.start is None for one in self.mine.values())
-
-    def check(self) -> None:
-        """What holds whenever a coordinator is through."""
-        if isinstance(self.end, Break | Drained):
-            return
-        assert all(used == 0 for used in self.used().values()), f"tokens are left: {self.used()}"
-        states = [self.conductor.state(item) for item in range(self.count)]
-        assert not set(states) & set(STATES_OVER), states
-        verdict = self.conductor.verdict()
-        assert verdict not in (BatchState.RUNNING, BatchState.PENDING), verdict
-        is_stopped = self.agenda.on_failure == "stop" and CommandState.FAILED in states
-        for item, state in enumerate(states):
-            if state is CommandState.PENDING and not is_stopped:
-                waits = (CommandState.PENDING, CommandState.BLOCKED, CommandState.CANCELLED)
-                assert any(states[need.item] in waits for need in self.agenda.needs[item]), "it waits for nothing"
-
-    def used(self) -> dict[str, int]:
-        """How much of each pool is taken."""
-        return dict(self.conductor._queue.used)
-
-    def check_tokens(self) -> None:
-        """Nothing is taken that there is not, but by what was adopted; an exclusive command runs alone."""
-        assert min(self.used().values()) >= 0, "more is given back than was taken"
-        if self.conductor.foreign or any(isinstance(request.body, Set) for request in self.requests):
-            return
-        over = {pool for pool, used in self.used().items() if used > self.agenda.capacity[pool]}
-        assert not over, f"more is taken of {over} than there is"
-        active = [worker.start.item for worker in self.mine.values() if worker.start and not worker.asks]
-        assert len(active) <= self.agenda.capacity[SLOTS], "more run at once than may"
-        assert len(active) < 2 or not any(self.agenda.policies[item].exclusive for item in active), "not alone"
-
-    def check_starts(self) -> None:
-        """At most once where that was asked for, and no more restarts than were allowed."""
-        for (item, round_), count in self.execs.items():
-            policy = self.agenda.policies[item]
-            most = 1 + policy.restarts_max if policy.if_interrupted == "restart" else 1
-            assert count <= most, f"item {item} was begun {count} times in round {round_}"
-
-    def check_fold(self) -> None:
-        """Who reads the disk comes to the states of the conductor that runs, once it has heard all."""
-        self._look_at_foreign()
-        is_quiet = not self.inbox and self.conductor.requests_seen == len(self.requests)
-        if not is_quiet or self.conductor.foreign or any(worker.start for worker in self.workers.values()):
-            return
-        fresh = self.fresh()
-        for item in range(self.count):
-            mine, theirs = self.conductor.state(item), fresh.state(item)
-            if (mine, theirs) == (CommandState.READY, CommandState.WAITING):
-                continue  # Who comes anew waits anew.
-            if fresh.epoch(item) > self.conductor.epoch(item):
-                continue  # A lease of which it hears once it wants it.
-            assert mine is theirs, f"item {item} is {mine.value} here, {theirs.value} by the disk"
-
-
-def random_agenda(rng: random.Random) -> Agenda:
-    """Some commands with random needs, pools and policies."""
-    count = rng.randint(1, 12)
-    ids = [CommandId(f"c{item:02}") for item in range(count)]
-    order = rng.sample(ids, count)
-    edges = [
-        WorkEdge(order[user], order[need], "needs" if rng.random() < 0.85 else "after")
-        for user in range(count)
-        for need in range(user)
-        if rng.random() < 0.25
-    ]
-    policies = {id_: _policy(rng) for id_ in ids}
-    on_failure: OnFailure = rng.choice(("skip-dependents", "skip-dependents", "continue", "stop"))
-    work = Work(
-        source="a seed",
-        root=b"/",
-        order=tuple(order),
-        edges=tuple(edges),
-        policies=policies,
-        strategy="parallel",
-        max_parallel=rng.randint(1, 4),
-        on_failure=on_failure,
-        failures_max=rng.randint(1, 2),
-        pools={"db": 2},
-        on_blocked=rng.choice(("end", "end", "wait")),
-        answering=rng.choice((None, None, Answering())),
-    )
-    return agenda_of(work, sorted(ids))
-
-
-def _policy(rng: random.Random) -> Policy:
-    if_interrupted: IfInterrupted = rng.choice(("restart", "restart", "fail", "ask"))
-    return Policy(
-        priority=rng.choice((0, 0, 1)),
-        pools=rng.choice(({}, {}, {"db": 1}, {"db": 2})),
-        exclusive=rng.random() < 0.1,
-        if_interrupted=if_interrupted,
-        restarts_max=rng.randint(0, 2),
-        retries=rng.choice((0, 0, 1, 2)),
-        backoff_seconds=rng.choice((0.0, 1.0)),
-        retry_reasons=rng.choice((("exit",), ("exit", "stall"))),
-        on_exhausted=rng.choice(("fail", "fail", "ask")),
-        on_stall=rng.choice(("fail", "ask")),
-    )
-
-
-def live_out(world: World, *, drains: bool = False) -> None:
-    """Let a world go on until coordinators are through a few times, and check it all the way."""
-    world.begin()
-    for step in range(STEPS_MAX):
-        world.step()
-        if drains and step == 40:
-            world.handle(DrainRequested())
-        world.check_tokens()
-        world.check_starts()
-        if step % 7 == 0:
-            world.check_fold()
-        if world.is_at_rest():
-            world.check()
-            check_told(world)
-            world.ends.append(type(world.end).__name__)
-            if len(world.ends) >= 3:
-                return
-            last = dict(sorted(world.registers))
-            again = [
-                item for item in last if world.conductor.state(item) in (CommandState.FAILED, CommandState.CANCELLED)
-            ]
-            world.write(Open(over={world.agenda.ids[item]: last[item] for item in again}))
-            world.begin()
-    raise AssertionError(f"no end: {[world.conductor.state(item).value for item in range(world.count)]}")

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from codebatch.engine.actions import Complete
-from codebatch.engine.story import Asked, AttemptEnded, Counted, Happening, Interrupted, Queued, Told
+from codebatch.engine.story import Asked, AskedLive, AttemptEnded, Counted, Happening, Interrupted, Queued, Told
 
 if TYPE_CHECKING:
     from tests.engine.commands import World
@@ -19,8 +19,12 @@ def told_in(stream: Stream) -> Told:
     told = Told(requests=sum(isinstance(one, Asked) for _, one in stream))
     for _, one in stream:
         match one:
-            case AttemptEnded(conclusion):
+            case AttemptEnded(conclusion, _, asks):
                 told.ends.add((conclusion.item, conclusion.round))
+                if asks:
+                    told.blocked.add((conclusion.item, conclusion.round))
+            case AskedLive(_, _, question):
+                told.asked.add(question)
             case Counted(item, round_):
                 told.counted.add((item, round_))
             case Queued(item, round_):

@@ -15,7 +15,8 @@ from codebatch.engine.story import Happening, Story, Told
 from codebatch.model.command import CommandId
 from codebatch.model.request import Answer, Open, Request
 from codebatch.model.work import Policy, Work
-from tests.engine.commands import Faults, World, live_out
+from tests.engine.faults import Faults
+from tests.engine.lived import CheckedWorld, live_out
 
 SEEDS = 1400
 STEP = 200
@@ -33,17 +34,17 @@ KINDS = (
 @pytest.mark.parametrize("first", range(0, SEEDS, STEP))
 def test_whatever_is_killed_and_asked_every_rule_holds(first: int) -> None:
     for seed in range(first, first + STEP):
-        _live(World(seed, KINDS[seed % len(KINDS)]), drains=seed % 7 == 0)
+        _live(CheckedWorld(seed, KINDS[seed % len(KINDS)]), drains=seed % 7 == 0)
 
 
 def test_the_death_of_coordinators_interrupts_nothing() -> None:
     for seed in range(400):
-        world = World(seed, Faults(coordinator=0.03))
+        world = CheckedWorld(seed, Faults(coordinator=0.03))
         _live(world)
         assert all(one is None or one.reason != "interrupted" for one in world.registers.values()), seed
 
 
-def _live(world: World, *, drains: bool = False) -> None:
+def _live(world: CheckedWorld, *, drains: bool = False) -> None:
     try:
         live_out(world, drains=drains)
     except AssertionError as error:
@@ -230,7 +231,7 @@ def test_a_planted_bug_is_found(name: str) -> None:
 
 def _live_all(seeds: int, faults: Faults, make: Callable[..., Conductor], tell: Callable[..., Story] = Story) -> None:
     for seed in range(seeds):
-        live_out(World(seed, faults, make, tell))
+        live_out(CheckedWorld(seed, faults, make, tell))
 
 
 class _ForgetsWhatWasTold(Story):

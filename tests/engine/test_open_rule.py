@@ -72,7 +72,7 @@ def _conductor(policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: l
 
 @given(_POLICIES, st.lists(_ENDS, max_size=5), st.lists(_BODIES, max_size=6))
 def test_the_open_rule_is_what_it_says(
-    policy: Policy, ends: list[tuple[str, str | None]], bodies: list[RequestBody]
+    policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]
 ) -> None:
     work = Work(source="test", root=b"/", order=(A,), policies={A: policy})
     histories, requests = Histories({}), RequestsMade({A: 0})
@@ -85,7 +85,7 @@ def test_the_open_rule_is_what_it_says(
 
 @given(_POLICIES, st.lists(_ENDS, max_size=4), st.permutations(["a", "b"]))
 def test_whoever_of_two_writes_first_both_read_the_same(
-    policy: Policy, ends: list[tuple[str, str | None]], order: list[str]
+    policy: Policy, ends: Sequence[tuple[str, str | None]], order: list[str]
 ) -> None:
     """Two people answer at once, each the same question: whoever comes first holds, for every reader."""
     ended = [*ends, ("blocked", None)]

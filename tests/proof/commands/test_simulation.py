@@ -13,7 +13,8 @@ import pytest
 
 from codebatch.errors import CodebatchError
 from codebatch.system.files import RealFiles
-from tests.proof.commands.world import FaultKind, draw_world
+from tests.proof.commands.drawn import draw_world
+from tests.proof.commands.world import FaultKind
 
 SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "2000"))
 BLOCK = 100

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from codebatch.model.batch_event import AnyEvent, BatchEnded
+from codebatch.model.batch_event import AnyEvent, BatchEnded, TaskEvent
 from codebatch.store.attempts import Attempts
 from codebatch.store.batches import Batch
 from codebatch.store.events import EventReader
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.store import Store
-from codebatch.store.told_before import ENDS_OF_ATTEMPTS, is_counted
+from codebatch.store.told_before import is_end
 from codebatch.store.work import commands_of, read_work
 
 
@@ -25,7 +25,7 @@ def check_told(store: Store, batch: Batch, *, is_whole: bool) -> None:
         before = last.get(event.place.epoch)
         assert not isinstance(before, BatchEnded), f"{event} behind the last word"
         last[event.place.epoch] = event
-        if isinstance(event, ENDS_OF_ATTEMPTS) and not is_counted(event):
+        if isinstance(event, TaskEvent) and is_end(event):
             told[event.task, event.round] += 1
     twice = [place for place, count in told.items() if count > 1]
     assert not twice, f"told twice: {twice}"

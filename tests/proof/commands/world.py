@@ -22,7 +22,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register
 from codebatch.model.question import our_question
 from codebatch.model.request import Answer, Cancel, Open, RequestBody, Skip
-from codebatch.model.work import Answering, Policy, Work, WorkEdge
+from codebatch.model.work import Work
 from codebatch.protocol.launch import Launch
 from codebatch.query.work import WorkStanding, work_standing
 from codebatch.store.batches import Batch, open_batch
@@ -33,7 +33,6 @@ from codebatch.store.requests import Requests
 from codebatch.store.store import Store, create_store, open_store
 from codebatch.store.work import commands_of, make_work_batch, read_work
 from codebatch.system.calls import SystemCalls
-from codebatch.system.cell import Cell, Child, Step
 from codebatch.system.clock import wall_ns
 from codebatch.system.commands import Ended, NotStarted, Start
 from codebatch.system.files import RealFiles
@@ -44,6 +43,7 @@ from codebatch.testing.schedule import Killed, Process, Schedule
 from codebatch_workers.commands.supervisor import Supervisor
 from codebatch_workers.runtime.channel import CoordinatorGone, give_up
 from tests.proof.channel import SimulatedChannel
+from tests.proof.commands.cells import MemoryCell
 from tests.proof.commands.crew import SimulatedCommandCrew, SimulatedWorker
 from tests.proof.commands.told import check_told
 from tests.proof.world import Clock, is_commit
@@ -145,7 +145,7 @@ class CommandWorld:
             if self.ends == ["over"]:
                 assert not self.alive, "a command outlives the end of its batch"
                 self._check_over(standing)
-                check_told(*self.batch(), is_whole=self._refused == refused)
+                check_told(*self.batch(), is_whole=self._refused == refused and not self.happened["lose power"])
                 self._faults = [fault for fault in self._faults if fault.kind != "tear register"]
                 if not self._faults:
                     return
@@ -237,7 +237,7 @@ class CommandWorld:
                         pid=0,
                         environment={},
                         files=self.make_files(process.calls),
-                        cell=_MemoryCell(),
+                        cell=MemoryCell(),
                         commands=_SimulatedCommands(self, process),
                         now_ns=Clock(holder),
                         sleep=sleep,
@@ -488,61 +488,3 @@ class _SimulatedRunning:
             RealFiles(self._world.disk.calls()).write_volatile(self._alive.question, b"what now?")
             self._world.happened["question"] += 1
         return Ended(exit_status=-15 if self._alive.is_told_to_end else self._alive.status)
-
-
-class _MemoryCell(Cell):
-    """A progress cell that nobody reads: here a command is known by its mark."""
-
-    def __init__(self) -> None:
-        pass
-
-    def write(self, step: Step) -> None:
-        pass
-
-    def write_child(self, child: Child) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> CommandWorld:
-    """The world of a seed, in which such faults happen."""
-    chance = random.Random(seed)
-    count = chance.randint(1, 8)
-    ids = [CommandId(f"c{number}") for number in range(count)]
-    edges = tuple(
-        WorkEdge(ids[user], ids[need], "needs" if chance.random() < 0.8 else "after")
-        for user in range(count)
-        for need in range(user)
-        if chance.random() < 0.3
-    )
-    work = Work(
-        source=f"seed {seed}",
-        root=b"/simulated",
-        order=tuple(ids),
-        edges=edges,
-        policies={
-            id_: Policy(
-                if_interrupted=chance.choice(("restart", "restart", "fail", "ask")),
-                restarts_max=chance.randint(0, 3),
-                priority=chance.choice((0, 0, 1)),
-                exclusive=chance.random() < 0.1,
-                retries=chance.choice((0, 0, 1, 2)),
-                backoff_seconds=chance.choice((0.0, 1.0)),
-                on_exhausted=chance.choice(("fail", "fail", "ask")),
-            )
-            for id_ in ids
-        },
-        strategy="parallel",
-        max_parallel=chance.randint(1, 3),
-        on_failure=chance.choice(("skip-dependents", "skip-dependents", "continue", "stop")),
-        answering=chance.choice((None, None, Answering(command=("helper",)))),
-    )
-    span = 200 + 120 * count
-    faults = [
-        Fault(at=chance.randrange(span), kind=chance.choice(kinds), seed=chance.getrandbits(32))
-        for _ in range(chance.randint(0, 10))
-    ]
-    commands = [Command(id=id_, run=("true",)) for id_ in ids]
-    return CommandWorld(chance, commands, work, faults, **made)  # type: ignore[arg-type] # What a control plants.
