@@ -147,18 +147,10 @@ class Conducting:
             )
             found = Found(concluded, requests, leased.leases)
             clocks = Clocks(wall_ns, now_ns)
-            about_questions = self._questioning.question
             self._telling = Telling(
-                batch,
-                work,
-                self.conductor,
-                self._attempts,
-                self.epoch,
-                found,
-                about_questions,
-                clocks=clocks,
-                helpers=helpers,
-            )
+                batch, work, self.conductor, self._attempts, self.epoch, found, self._questioning.question,
+                clocks=clocks, helpers=helpers,
+            )  # fmt: skip
             opened.callback(self._telling.close)
             self._opened = opened.pop_all()
         self._workers: dict[WorkerId, Member] = {}

@@ -178,7 +178,7 @@ class Telling:
     def end(self, how: Complete | Drained | Break | None) -> None:
         """Nothing is done here any more: the last event."""
         self._teller.tell_all(self._story.rest())
-        if isinstance(how, Complete):
+        if isinstance(how, Complete) and self._conductor.verdict().is_final:
             self._teller.end()
         else:
             self._teller.tell(events.BatchDrained, signal=self._signal)

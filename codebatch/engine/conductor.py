@@ -173,8 +173,6 @@ class Conductor:
         is_begun, is_cancelled = bool({*self._histories.leased}), self._requests.is_cancelled
         return work_state(states, is_begun=is_begun, is_at_work=is_at_work, is_cancelled=is_cancelled)
 
-    # What happens
-
     def handle(self, event: CommandEvent) -> list[CommandAction]:
         """Take an event, return what to do, in order."""
         actions: list[CommandAction] = []

@@ -47,7 +47,7 @@ def retry_tasks(store: Store, batch: Batch, tasks: Sequence[str], *, dependents:
         raise InvalidInput(f"{running[0]} runs", hint="end it first: codebatch work skip, or codebatch cancel")
     if dependents:
         chosen += [each for each in _behind(found, {each.id for each in chosen}) if each.holder is None and each.round]
-    over = {each.id: each.round for each in chosen}
+    over = {each.id: each.ended for each in chosen}
     request(batch, Open(over=over, lifts="named", seen=seen_failures(found)))
     return look_at(store, batch)
 

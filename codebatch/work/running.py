@@ -136,7 +136,7 @@ def resume_work(
     states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     if found.standing.state is BatchState.COMPLETED and not is_forced:
         return WorkRan(store=store, batch=batch, standing=found.standing, seconds=0.0, signal_status=0)
-    over = {each.id: each.round for each in found.of(*states) if each.round and (not chosen or each.id in chosen)}
+    over = {each.id: each.ended for each in found.of(*states) if each.ended and (not chosen or each.id in chosen)}
     with store.writing() as lock:
         request(batch, Open(over=over, lifts="named" if chosen else "all", seen=seen_failures(found)))
         return _conduct(store, batch, listener, lock, lambda: None, wait_answers)

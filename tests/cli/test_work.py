@@ -170,7 +170,7 @@ def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None
     ended = line("resume", "--json", status=3)
     assert ended.error["code"] == "batch_blocked"
     batch_id = json.loads(ended.stdout)["batch_id"]
-    assert f"codebatch work answer once ANSWER --batch {batch_id}" in ended.error["hint"]
+    assert f"codebatch work questions --batch {batch_id}" in ended.error["hint"]
     assert states(line) == {"once": "BLOCKED", "behind": "PENDING"}
     assert [row["batch_id"] for row in line("batch", "list", "--active", "--json").json] == [batch_id]
     assert line("work", "answer", "once", "done", status=2).notes.startswith("error: nobody is at work on a batch")
