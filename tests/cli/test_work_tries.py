@@ -1,0 +1,165 @@
+"""Tries, questions and what people ask of a batch of commands while it runs, with real processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .process import CommandLine, wait_until, write
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> CommandLine:
+    """The command line in a directory of its own."""
+    (tmp_path / "project").mkdir()
+    return CommandLine(tmp_path / "project")
+
+
+def make_list(line: CommandLine, tasks: dict[str, str], top: str = "") -> None:
+    """work.toml, of each task its keys; between tries is next to no wait."""
+    tables = [f"[tasks.{name}]\n{keys}\n" for name, keys in tasks.items()]
+    write(line.directory / "work.toml", "\n".join([top, "[defaults]\nbackoff_seconds = 0.01", *tables]))
+
+
+def tasks_of(line: CommandLine) -> dict[str, dict[str, Any]]:
+    return {task["id"]: task for task in line("status", "--json").json["tasks"]}
+
+
+def states(line: CommandLine) -> dict[str, str]:
+    return {name: task["state"] for name, task in tasks_of(line).items()}
+
+
+def latest(line: CommandLine) -> str:
+    found = line("status", "--json").json["batch_id"]
+    assert isinstance(found, str)
+    return found
+
+
+def until(line: CommandLine, task: str, state: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a task of a run in the background stands so."""
+    store = line.directory / ".codebatch" / "batches"
+    wait_until(lambda: store.exists() and any(store.glob("*/leases/*.*.*")), "something begins")
+    wait_until(lambda: process.poll() is not None or states(line)[task] == state, f"{task} is {state}")
+
+
+def test_what_failed_is_tried_again_otherwise_and_each_try_is_told(line: CommandLine) -> None:
+    tasks = {
+        "third": 'run = "echo try {try}; test {try} -ge 3"\nretries = 2',
+        "never": 'run = "exit 3"\nretries = 1',
+        "other": 'run = "exit 1"\ntries = [{ run = "echo $WHO", env = { WHO = "second" } }]',
+        "checked": 'run = "echo ran; echo x >>runs"\ncheck = "test $(wc -l <runs) -ge 2"\nretries = 1',
+        "behind": 'run = "cat $CODEBATCH_NEEDS"\nneeds = ["third"]',
+    }
+    make_list(line, tasks)
+    ended = json.loads(line("work", "run", "--json", status=3).stdout)
+    assert {task["id"]: (task["state"], task["round"]) for task in ended["tasks"]} == {
+        "third": ("DONE", 3),
+        "never": ("FAILED", 2),
+        "other": ("DONE", 2),
+        "checked": ("DONE", 2),
+        "behind": ("DONE", 1),
+    }
+    assert line("work", "log", "third").stdout == b"try 3\n"
+    assert line("work", "log", "other").stdout == b"second\n"
+    (need,) = json.loads(line("work", "log", "behind").stdout)
+    assert (need["id"], need["state"], need["exit_status"]) == ("third", "DONE", 0)
+    attempts = line("work", "attempts", "--json").json
+    assert [(each["task"], each["round"], each["number"]) for each in attempts if each["task"] == "third"] == [
+        ("third", 1, 1),
+        ("third", 2, 2),
+        ("third", 3, 3),
+    ]
+    told = [json.loads(each) for each in line("events", "--json").lines]
+    assert [each["event"] for each in told if each.get("task") == "never"] == [
+        "BATCH_TASK_QUEUED",
+        "BATCH_TASK_STARTED",
+        "BATCH_TASK_RETRYING",
+        "BATCH_TASK_QUEUED",
+        "BATCH_TASK_STARTED",
+        "BATCH_TASK_FAILED",
+    ]
+    assert {each["tries_max"] for each in told if each.get("task") == "third"} == {3}
+    line("work", "run", "never", "--retry", "0", status=3)
+    assert tasks_of(line)["never"]["round"] == 1
+
+
+def test_who_asks_is_answered_while_it_runs_or_begun_again(line: CommandLine) -> None:
+    tasks = {
+        "lives": "run = \"echo got $(codebatch ask --wait 'What name?')\"",
+        "ends": "run = \"codebatch ask 'Which one?' --choice red --choice blue || exit 75; echo done\"",
+        "behind": 'run = "true"\nneeds = ["ends"]',
+    }
+    make_list(line, tasks, "max_parallel = 2")
+    process = line.start("work", "run", "--wait-answers")
+    until(line, "lives", "BLOCKED", process)
+    until(line, "ends", "BLOCKED", process)
+    asked = {each["task"]: each for each in line("work", "questions", "--json").json}
+    assert (asked["lives"]["text"], asked["lives"]["live"]) == ("What name?", True)
+    assert (asked["ends"]["choices"], asked["ends"]["live"]) == (["red", "blue"], False)
+    assert "none of what can be answered" in line("work", "answer", "ends", "green", status=2).notes
+    answers = [line.start("work", "answer", "lives", name) for name in ("Ann", "Bob")]
+    ended = sorted((line.directory, each.wait()) for each in answers)
+    told = b"".join(each.communicate()[1] for each in answers)
+    assert {status for _, status in ended} <= {0, 2}
+    assert told.count(b"error: ") == 1
+    line("work", "answer", "ends", "red")
+    line.finish(process)
+    assert line("work", "log", "lives").stdout in (b"got Ann\n", b"got Bob\n")
+    assert states(line) == {"lives": "DONE", "ends": "DONE", "behind": "DONE"}
+    assert line("work", "questions", "--json").json == []
+    refused = line("work", "answer", "lives", "Eve", "--batch", latest(line), status=2).notes
+    assert "'lives' waits for no answer" in refused
+
+
+def test_rules_and_programs_answer_before_people_are_asked(line: CommandLine) -> None:
+    write(line.directory / "answer.sh", 'cat >asked.json; echo \'{"answer": "by a program"}\'\n')
+    write(line.directory / "loop.sh", "yes\n")
+    asks = "run = 'echo got $(codebatch ask --wait {title})'"
+    tasks = {"rule": f'title = "Which tool?"\n{asks}', "program": f'title = "What else?"\n{asks}'}
+    top = '[answering]\ncommand = ["sh", "answer.sh"]\n[[answering.rules]]\nmatch = "(?i)which tool"\nanswer = "uv"\n'
+    make_list(line, tasks, top)
+    assert line("work", "run", "--json").json["status"] == "COMPLETED"
+    assert line("work", "log", "rule").stdout == b"got uv\n"
+    assert line("work", "log", "program").stdout == b"got by a program\n"
+    assert json.loads((line.directory / "asked.json").read_text())["question"] == "What else?"
+
+    ends = {"program": "run = \"codebatch ask 'What else?' || exit 75\""}
+    make_list(line, ends, '[answering]\ncommand = ["sh", "loop.sh"]\ntimeout_seconds = 0.5\n')
+    assert json.loads(line("work", "run", "--json", status=3).stdout)["counts"] == {"BLOCKED": 1}
+
+
+def test_tasks_are_skipped_begun_again_held_and_changed_while_others_run(line: CommandLine) -> None:
+    waits = 'run = "echo began >>{0}.began; while [ ! -e go ]; do sleep 0.02; done"\ngrace_seconds = 0.1'
+    tasks = {
+        "one": waits.format("one"),
+        "two": waits.format("two"),
+        "three": 'run = "echo began >>three.began"',
+        "behind": 'run = "true"\nneeds = ["one"]',
+    }
+    make_list(line, tasks, 'strategy = "parallel"\nmax_parallel = 1')
+    process = line.start("work", "run")
+    until(line, "one", "RUNNING", process)
+    line("work", "pause")
+    line("work", "skip", "one")
+    until(line, "one", "SKIPPED", process)
+    assert states(line) == {"one": "SKIPPED", "two": "READY", "three": "READY", "behind": "SKIPPED"}
+    assert "paused" in line("status").text
+    assert "must be at least 1" in line("work", "set", "max-parallel=0", status=2).notes
+    line("work", "set", "max-parallel=2")
+    line("work", "unpause")
+    wait_until((line.directory / "three.began").exists, "two run at once")
+    line("work", "skip", "one", "--as-done")
+    until(line, "behind", "DONE", process)
+    write(line.directory / "go", "")
+    line.finish(process)
+    assert states(line) == {"one": "DONE", "two": "DONE", "three": "DONE", "behind": "DONE"}
+    assert "is done already" in line("work", "skip", "two", "--batch", latest(line), status=2).notes
+    line("work", "retry", "three", "--batch", latest(line))
+    assert (line.directory / "three.began").read_text() == "began\nbegan\n"
+    assert tasks_of(line)["three"]["round"] == 2
+    told = [json.loads(each)["event"] for each in line("events", "--json").lines]
+    assert {"BATCH_PAUSED", "BATCH_UNPAUSED", "BATCH_CHANGED", "BATCH_TASK_SKIPPED", "BATCH_RESUMED"} <= {*told}
