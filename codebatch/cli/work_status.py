@@ -228,6 +228,10 @@ def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None)
         case CommandState.PENDING if waits:
             more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
             return f"waits for {', '.join(waits[:3])}{more}"
+        case CommandState.PENDING if command.round > command.ended:
+            return f"{_REASONS['interrupted']}: `resume` says what follows"
+        case CommandState.PENDING:
+            return "nothing new starts: too many failed"
         case _:
             return ""
 

@@ -327,6 +327,8 @@ class Conducting:
                 self._give_up(error_of(code, text, hint))
 
     def _give_up(self, error: CodebatchError) -> None:
+        if self._watcher is not None and self._refusal is None:
+            self._watcher.noted(error.message)
         self._refusal = self._refusal or error
         self._handle(DrainRequested())
 

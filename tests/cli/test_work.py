@@ -167,6 +167,9 @@ def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None
     process = start(line, began=("once",))
     kill_workers(line)
     process.communicate()
+    stood = status(line)
+    assert (stood["status"], stood["stalled"], stood["tasks"][0]["state"]) == ("RUNNING", True, "PENDING")
+    assert "`resume` says what follows" in stood["tasks"][0]["why"]
     ended = line("resume", "--json", status=3)
     assert ended.error["code"] == "batch_blocked"
     batch_id = json.loads(ended.stdout)["batch_id"]

@@ -12,7 +12,7 @@ from codebatch.engine.command_graph import CommandGraph, Face
 from codebatch.model.command import CommandId
 from codebatch.model.work import Work, WorkEdge
 
-FACES: tuple[Face, ...] = ("open", "good", "bad", "held")
+FACES: tuple[Face, ...] = ("open", "runs", "good", "bad", "held")
 
 
 @st.composite
@@ -103,6 +103,17 @@ def test_what_most_waits_for_comes_first_and_in_series_the_order_of_the_file() -
     serial = agenda_of(_work(*edges, strategy="serial"), parallel.ids)
     assert sorted(range(6), key=lambda item: serial.keys[item]) == list(range(6))
     assert serial.capacity == {"": 1}
+
+
+def test_one_that_runs_is_not_spoilt_by_what_it_needs() -> None:
+    """A need was opened again while its user ran, and failed: what comes after the user waits for its end."""
+    graph = CommandGraph([[], [Need(0, must_succeed=True)], [Need(1, must_succeed=False)]])
+    graph.set(0, "good")
+    graph.set(1, "runs")
+    graph.set(0, "bad")
+    assert not graph.may_start(2)
+    graph.set(1, "good")
+    assert graph.may_start(2)
 
 
 def test_a_circle_of_a_strangers_store_is_no_end_of_the_world() -> None:

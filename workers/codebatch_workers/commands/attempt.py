@@ -142,6 +142,8 @@ class Attempt:
         if self._cause is not None:
             self._grace = min(self._grace, grace_seconds)
             return
+        if self._running.poll():  # It was sooner: its end is its own.
+            return
         self._cause, self._grace = cause, grace_seconds
         self._running.signal(signal.SIGTERM)
         self._running.signal(signal.SIGCONT)  # Who is stopped hears nothing.
