@@ -42,15 +42,33 @@ exec flock -n "lock-$CODEBATCH_TASK" sh -c '
 """
 
 
+_ANSWERED = """\
+[answering]
+[[answering.rules]]
+match = "go on"
+answer = "yes"
+"""
+TRIED, ASKS = f"t{TASKS - 2:02}", f"t{TASKS - 1:02}"
+"""One that succeeds at its third try, and one that asks something while it runs, which a rule answers."""
+_FIRST = {
+    TRIED: "test $CODEBATCH_TRY -ge 3 || exit 1",
+    ASKS: "test \"$(codebatch ask --wait 'May I go on?')\" = yes || exit 1",
+}
+
+
 def _write(directory: Path, chance: random.Random, *, once: int) -> None:
     """A list of tasks of which some need others; the first `once` are to be begun at most once."""
-    lines = ['strategy = "parallel"', "max_parallel = 3", 'on_failure = "continue"']
+    lines = ['strategy = "parallel"', "max_parallel = 3", 'on_failure = "continue"', _ANSWERED]
     for number in range(TASKS):
         needs = [f"t{need:02}" for need in range(max(0, number - 6), number) if chance.random() < 0.15]
         policy = chance.choice(("fail", "ask")) if number < once else "restart"
+        name = f"t{number:02}"
+        witness = _WITNESS.format(seconds=round(chance.uniform(0.02, 0.25), 3))
         lines += [
-            f"[tasks.t{number:02}]",
-            f"run = '''\n{_WITNESS.format(seconds=round(chance.uniform(0.02, 0.25), 3))}'''",
+            f"[tasks.{name}]",
+            f"run = '''\n{_FIRST.get(name, 'true')}\n{witness}'''",
+            f"retries = {2 if name == TRIED else 0}",
+            "backoff_seconds = 0.05",
             f"needs = {needs}",
             f'if_interrupted = "{policy}"',
             "grace_seconds = 1",
