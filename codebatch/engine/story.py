@@ -255,7 +255,7 @@ class Story:
         match state:
             case CommandState.READY:
                 return self._queued(item, place[1] + 1)
-            case CommandState.BLOCKED if item in self._conductor.running:
+            case CommandState.BLOCKED if item in self._conductor.running and self._unended(item) > 0:
                 question = self._conductor.question(item)
                 if question is None or question in self._told.asked:
                     return []
