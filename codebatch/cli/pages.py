@@ -16,6 +16,7 @@ TOPICS = (
     "tasks",
     "work",
     "lists",
+    "asking",
     "data",
     "languages",
     "configuration",
