@@ -58,6 +58,7 @@ class AnalysisFollowed:
         self._now = now
         self._journals = journal.JournalReader(batch.files, batch.root)
         self._starts: list[tuple[int, str]] = []
+        self._last_ns = 0
         self._seen = standing(batch)
         self._next_look = 0.0
 
@@ -78,7 +79,9 @@ class AnalysisFollowed:
             else:
                 end: Callable[..., events.AnyEvent] = events.ENDS[stands.state.value]
                 place = Cursor(epoch, 3 + tally.planned)
-                found.append(self._make(end, place, seconds=self._seconds(), total=tally.planned))
+                last_ns = self._last_ns or wall_ns()
+                seconds = self._seconds(last_ns)
+                found.append(self._make(end, place, at_ns=last_ns, seconds=seconds, total=tally.planned))
         new = [event for event in found if event.place > self._since]
         if new:
             self._since = new[-1].place
@@ -100,6 +103,7 @@ class AnalysisFollowed:
         self._seen = standing(self._batch)
         with contextlib.suppress(StoreError):
             for line in self._journals.read():
+                self._last_ns = max(self._last_ns, line.at_ns)
                 if isinstance(line.event, journal.Started):
                     self._starts.append((line.at_ns, line.holder))
         self._next_look = self._now() + max(PROGRESS_SECONDS, _SHARE * (self._now() - began))
@@ -110,11 +114,13 @@ class AnalysisFollowed:
         place = Cursor(epoch, 1)
         if place <= self._since:
             return None
+        at_ns = self._starts[-1][0] if self._starts else wall_ns()
         if epoch > 1:
-            return self._make(events.BatchResumed, place, after="kill", opened=(), adopted=())
+            return self._make(events.BatchResumed, place, at_ns=at_ns, after="kill", opened=(), adopted=())
         return self._make(
             events.BatchStarted,
             place,
+            at_ns=at_ns,
             source=", ".join(part.decode("utf-8", "backslashreplace") for part in self._batch.about.sources),
             strategy="parallel",
             max_parallel=max(1, sum(holder.role == "worker" for holder in self._seen.holders)),
@@ -125,10 +131,11 @@ class AnalysisFollowed:
         )
 
     def _progress(self, place: Cursor) -> events.BatchProgress:
-        tally, seconds = self._seen.tally, self._seconds()
+        now_ns = wall_ns()
+        tally, seconds = self._seen.tally, self._seconds(now_ns)
         done = tally.planned - tally.open
         eta = tuple(round(seconds * tally.open / done * each, 1) for each in _SPREAD) if done else None
-        return self._make(events.BatchProgress, place, eta_seconds=eta, running=tuple(self._at_work()))
+        return self._make(events.BatchProgress, place, at_ns=now_ns, eta_seconds=eta, running=tuple(self._at_work()))
 
     def _at_work(self) -> list[events.TaskAtWork]:
         found: list[events.TaskAtWork] = []
@@ -150,15 +157,15 @@ class AnalysisFollowed:
         finally:
             cell.close()
 
-    def _seconds(self) -> float:
+    def _seconds(self, until_ns: int) -> float:
         """Since somebody began, as the journals have it."""
-        return round(max(0, wall_ns() - self._starts[-1][0]) / 1e9, 3) if self._starts else 0.0
+        return round(max(0, until_ns - self._starts[-1][0]) / 1e9, 3) if self._starts else 0.0
 
-    def _make(self, make: Callable[..., E], place: Cursor, **fields: object) -> E:
+    def _make(self, make: Callable[..., E], place: Cursor, *, at_ns: int, **fields: object) -> E:
         return make(
             cursor=str(place),
             seq=place.seq,
-            at=events.instant_ms(wall_ns()),
+            at=events.instant_ms(at_ns),
             batch_id=self._batch.id,
             counts=counts_of(self._seen),
             **fields,

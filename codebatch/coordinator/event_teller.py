@@ -102,7 +102,7 @@ class EventTeller:
             seq=self._seq,
             at=events.instant_ms(self._wall_ns()),
             batch_id=self._batch.id,
-            counts=self._story.counts,
+            counts=dict(self._story.counts),
             **fields,
         )
         self._writer.add(event)

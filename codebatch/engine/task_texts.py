@@ -37,11 +37,15 @@ _WAITS = re.compile(
     re.IGNORECASE,
 )
 _NEGATED = re.compile(
-    r"\b(?:not|never|no(?: longer| need)?|without|nothing|neither|nor|cannot|unlike"
-    r"|independent(?:ly)? of)\b(?:\W+\w+){0,3}\W*\Z"
+    r"\b(?:not|never|no(?: longer| need)?|without|nothing|neither|nor|cannot|unlike|used to|instead of|rather than"
+    r"|before or|removed?|independent(?:ly)? of)\b(?:\W+\w+){0,3}\W*\Z"
     r"|n't(?:\W+\w+){0,3}\W*\Z",
     re.IGNORECASE,
 )
+_OTHER_SUBJECT = re.compile(
+    r"(?:\b(?:task|step|issue|ticket)\s+[\w.-]+|#\d+|(?<!\S)\(?\d[\w.]*-[\w.-]+)\)?\s*\Z", re.IGNORECASE
+)
+"""Of whom a sentence speaks that says what another task waits for."""
 _ENDED = re.compile(
     r"\b(?:is|are|was|has been|have been|has|have|gets?|got|being)?\s*\b(?:done|finished|complete|completed|ready"
     r"|in place|there|merged|landed"
@@ -167,6 +171,8 @@ def iter_regions(sentence: str) -> Iterator[Region]:
         word = found[0].strip().lower()
         is_until = word.endswith("until")
         if not is_until and _NEGATED.search(sentence[: found.start()]):
+            continue
+        if _OTHER_SUBJECT.search(sentence, max(0, found.start() - _BEFORE_CHARACTERS_MAX), found.start()):
             continue
         rest = sentence[found.end() :]
         if word == "when" and not _ENDED.search(rest.split(",")[0]):

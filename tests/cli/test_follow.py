@@ -229,6 +229,7 @@ def test_an_analysis_is_followed_and_cancelled_from_elsewhere(line: CommandLine)
     write(fast, "")
     assert line("resume", "--json").json["status"] == "COMPLETED"
     assert names(told(line))[-1] == "COMPLETED"
+    assert line("events", "--json").text == line("events", "--json").text  # Whenever somebody looks.
 
 
 def test_who_has_run_it_before_is_told_how_long_it_takes(line: CommandLine) -> None:
