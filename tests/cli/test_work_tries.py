@@ -111,10 +111,10 @@ def test_who_asks_is_answered_while_it_runs_or_begun_again(line: CommandLine) ->
     assert line("work", "log", "lives").stdout in (b"got Ann\n", b"got Bob\n")
     assert states(line) == {"lives": "DONE", "ends": "DONE", "behind": "DONE"}
     assert line("work", "questions", "--json").json == []
-    told = [json.loads(each) for each in line("events", "--json").lines]
-    blocked = [(each["task"], each["is_live"]) for each in told if each["event"] == "BATCH_TASK_BLOCKED"]
+    happened = [json.loads(each) for each in line("events", "--json").lines]
+    blocked = [(each["task"], each["is_live"]) for each in happened if each["event"] == "BATCH_TASK_BLOCKED"]
     assert sorted(blocked) == [("ends", False), ("lives", True)]
-    assert {each["task"] for each in told if each["event"] == "BATCH_TASK_ANSWERED"} == {"ends", "lives"}
+    assert {each["task"] for each in happened if each["event"] == "BATCH_TASK_ANSWERED"} == {"ends", "lives"}
     refused = line("work", "answer", "lives", "Eve", "--batch", latest(line), status=2).notes
     assert "'lives' waits for no answer" in refused
 

@@ -74,6 +74,7 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
             "answers_file": str(self.answers),
             "previous_log": str(self.previous_log),
             "session": self.session,
+            **command.values,
         }
 
     def variables(self) -> dict[str, str]:
