@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-_CODE_BLOCK = re.compile(r"^ {0,3}(```+|~~~+)[^\n]*\n.*?(?:^ {0,3}\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_CODE_BLOCK = re.compile(r"^ {0,3}(?=(```+|~~~+))\1[^\n]*\n.*?(?:^ {0,3}\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _NO_WORDS = re.compile(
     r"(?<![\w+.-])[a-z][a-z0-9+.-]{0,20}://[^\s)>\]`\"']+"
