@@ -1,7 +1,8 @@
 """`codebatch`, and `python -m codebatch`: the first lines of the process, before anything that takes time is imported.
 
 What a parent process left us is put right here: a child's exit status must be ours to know (SIGCHLD ignored: it is
-lost), and no signal may be blocked. One that is ignored stays ignored (nohup).
+lost), and no signal may be blocked. One that is ignored stays ignored (nohup). A standard input that is closed has
+nothing to read, and its descriptor is no other file's.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ def main() -> None:
         signal.signal(signal.SIGINT, _end)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 (as long as the process)
 
     from codebatch.cli import run_command_line
 

@@ -18,6 +18,7 @@ from codebatch.model.quantities import human_bytes, human_seconds
 from codebatch.work import requesting, running
 from codebatch.work.attempts_made import AttemptMade, attempts_of
 from codebatch.work.standing import WorkBatch, look_at, refuse_unnamed, resolve_live
+from codebatch.work.tables import NUMBER_MAX
 
 tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=complete_command)
 
@@ -113,7 +114,8 @@ def change(answering: Answering, settings: tuple[str, ...], batch_reference: str
     for setting in settings:
         name, _, value = setting.partition("=")
         if not value.isdecimal() or len(value) > len("1000000"):
-            raise InvalidInput(f"{setting!r} sets nothing", hint="for example: max-parallel=4, pool.browser=2")
+            hint = f"for example: max-parallel=4, pool.browser=2; 1 to {NUMBER_MAX:,}"
+            raise InvalidInput(f"{setting!r} sets nothing", hint=hint)
         if name == "max-parallel":
             max_parallel = int(value)
         elif name.startswith("pool."):

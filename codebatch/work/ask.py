@@ -42,9 +42,11 @@ def ask(
     """
     if "CODEBATCH_QUESTION" not in environ:
         raise InvalidInput("nobody runs this as a task", hint="it is for what runs under: codebatch work run")
-    text = text.strip()
+    text = text.strip().encode("utf-8", "replace").decode()
     if not text or len(text.encode("utf-8", "replace")) > QUESTION_TEXT_BYTES_MAX:
         raise InvalidInput("a question is not empty, and has 64 KiB at most")
+    if not all(each.strip() and each.isprintable() for each in choices):
+        raise InvalidInput("a choice is empty, or is no line of text")
     if len(choices) > CHOICES_MAX:
         raise InvalidInput(f"there are {len(choices)} choices, and may be {CHOICES_MAX}")
     place = Path(environ["CODEBATCH_QUESTION"])

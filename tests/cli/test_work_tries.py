@@ -167,3 +167,37 @@ def test_tasks_are_skipped_begun_again_held_and_changed_while_others_run(line: C
     assert tasks_of(line)["three"]["round"] == 2
     told = [json.loads(each)["event"] for each in line("events", "--json").lines]
     assert {"BATCH_PAUSED", "BATCH_UNPAUSED", "BATCH_CHANGED", "BATCH_TASK_SKIPPED", "BATCH_RESUMED"} <= {*told}
+
+
+def test_whatever_a_task_makes_of_what_it_was_given_concerns_it_alone(line: CommandLine) -> None:
+    here = 'd=$(dirname "$CODEBATCH_QUESTION")'
+    tasks = {
+        "directory": "run = 'mkdir \"$CODEBATCH_QUESTION\"; exit 75'",
+        "link": "run = 'ln -s /etc/passwd \"$CODEBATCH_QUESTION\"; exit 75'",
+        "fifo": "run = 'mkfifo \"$CODEBATCH_QUESTION\"; exit 75'",
+        "gone": f"run = '{here}; rm -rf \"$d\"'",
+        "elsewhere": f'run = \'{here}; rm -rf "$d"; ln -s "$PWD" "$d"\'',
+        "no-logs": f"run = '{here}; rm -rf \"$d/../../../logs\"'",
+        "empty": "run = \"codebatch ask '' || exit 75\"",
+        "choice": "run = \"codebatch ask x --choice '' || exit 75\"",
+        "last": "run = 'echo fine'",
+    }
+    make_list(line, tasks)
+    write(line.directory / "kept", "")
+    line("work", "run", status=3)
+    ended = dict.fromkeys(("directory", "link", "fifo", "empty", "choice"), "FAILED")
+    assert states(line) == {**ended, "gone": "DONE", "elsewhere": "DONE", "no-logs": "DONE", "last": "DONE"}
+    assert line("work", "log", "last").stdout == b"fine\n"
+    assert (line.directory / "kept").exists()
+    logs = next((line.directory / ".codebatch" / "batches").glob("*/logs"))
+    assert logs.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_standard_input_that_is_closed_has_nothing_to_read(line: CommandLine) -> None:
+    make_list(line, {"asks": 'run = "codebatch ask hm || exit 75"'})
+    line("work", "run", status=3)
+    batch = latest(line)
+    assert (
+        "the answer to asks is empty" in line.shell(f"codebatch work answer asks - --batch {batch} <&-", status=2).notes
+    )
+    assert "there is no task in -" in line.shell("codebatch work run -f - <&-", status=5).notes

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from codebatch.errors import StoreError
 from codebatch.model.command import Command
 from codebatch.model.outcome import Said
 from codebatch.model.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, Asked
@@ -49,17 +50,20 @@ def read_ending(command: Command, files: Files, question: Path, exit_status: int
 
 
 def read_asked(files: Files, path: Path) -> Asked | None:
-    """The question in a file, as `codebatch ask` writes it or as mere text; None where there is none."""
+    """The question in a file, as `codebatch ask` writes it or as mere text; None where there is none.
+
+    What the command made instead of a file, a directory or a link, is none.
+    """
     try:
         data = files.read_range(path, 0, QUESTION_TEXT_BYTES_MAX + 1)
-    except OSError:
+    except (OSError, StoreError):
         return None
     try:
         asked = msgspec.json.decode(data, type=Asked)
     except (msgspec.DecodeError, ValueError, RecursionError):
         asked = Asked(text=data.decode("utf-8", "replace"))
     text = cut(asked.text)
-    choices = tuple(each[:TEXT_MAX] for each in asked.choices[:CHOICES_MAX])
+    choices = tuple(each[:TEXT_MAX] for each in asked.choices[:CHOICES_MAX] if each.strip())
     return Asked(text=text, choices=choices, is_human=asked.is_human) if text else None
 
 
@@ -107,7 +111,7 @@ def _at(document: object, pointer: str) -> object:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(document, dict):
             document = document.get(name)
-        elif isinstance(document, list) and name.isdigit() and int(name) < len(document):
+        elif isinstance(document, list) and name.isdecimal() and int(name) < len(document):
             document = document[int(name)]
         else:
             return None

@@ -110,7 +110,7 @@ class Supervisor:
     def run(self) -> None:
         """Work until told to stop, or an attempt was interrupted. Raises CoordinatorGone."""
         root = self._batch.root
-        kept = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.LOGS))
+        kept = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS))
         with (
             contextlib.nullcontext() if self._launch.store_lock is not None else self._store.writing(),
             self._files.keeping_open(root, *kept),
@@ -168,12 +168,13 @@ class Supervisor:
             log.close()
             return self._end(assign, result, log, questions)
         finally:
-            with contextlib.suppress(StoreUnwritable):
+            with contextlib.suppress(StoreError, OSError):  # Whatever the command has made of it.
                 self._files.remove_tree(directory)
 
     def _log(self, command: Command, unit: Unit, epoch: int, scratch: Path) -> AttemptLog:
         end = EVIDENCE_BYTES if command.result is None else RESULT_BYTES_MAX
         path = self._logs / _log_of(unit, epoch)
+        self._files.make_directory(self._logs, PRIVATE_MODE)  # Somebody may have removed it, as people may.
         return AttemptLog(self._files, path, scratch, command.log_mb_max << 20, end_bytes=end)
 
     def _questions_of(self, command: Command, unit: Unit, epoch: int, directory: Path) -> LiveQuestions:
