@@ -18,7 +18,7 @@ from codebatch.cli.reading import explain_option
 from codebatch.cli.terminal import printable
 from codebatch.engine.lifecycle import CommandState
 from codebatch.errors import BatchIncomplete
-from codebatch.model.batch_event import AnyEvent, BatchProgress, instant_ns
+from codebatch.model.batch_event import AnyEvent, BatchEnded, BatchProgress, instant_ns
 from codebatch.model.quantities import count_of
 from codebatch.store.batches import Batch, is_work
 from codebatch.system.clock import wall_ns
@@ -60,6 +60,9 @@ def follow(answering: Answering, batch_reference: str | None, since: str | None,
             _print(answering, one, only_told=True)
             moving.heard(one)
         moving.draw()
+    if seen.is_over and not isinstance(last_heard, BatchEnded) and not place.seq:
+        told = ", ".join(f"{count:,} {state.lower()}" for state, count in (seen.counts or {}).items())
+        answering.tell(f"what was told of it is gone; it is over: {told}")
     if seen.shortfall is not None:
         raise _left_alone(batch, last_heard) if not seen.is_over and is_work(batch) else seen.shortfall
     return 0

@@ -123,7 +123,7 @@ class EventTeller:
 
     def _try_of(self, item: int, round_: int) -> int:
         """Which try a round is: how many failed since a request opened its command, itself not counted."""
-        last, tried = self._conductor.conclusion(item), self._conductor.tried(item)
+        last, tried = self._conductor.conclusion(item), self._conductor.rule.tried(item)
         is_counted = last is not None and last.round == round_ and last.type == "failed"
         return max(1, tried if is_counted else tried + 1)
 

@@ -39,6 +39,7 @@ from codebatch.engine.command_states import CommandStates
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
 from codebatch.engine.histories import Histories
 from codebatch.engine.lifecycle import BatchState, CommandState, work_state
+from codebatch.engine.open_rule import OpenRule
 from codebatch.engine.queue import Queue
 from codebatch.engine.requests_made import RequestsMade
 from codebatch.model.digest import Digest
@@ -140,9 +141,10 @@ class Conductor:
         """The highest outcome of an attempt of an item that was begun."""
         return self._histories.last_begun(item)
 
-    def tried(self, item: int) -> int:
-        """How many of its attempts failed since a request last opened it."""
-        return self._states.rule.tried(item)
+    @property
+    def rule(self) -> OpenRule:
+        """What each item is by itself."""
+        return self._states.rule
 
     def wait_seconds(self, item: int) -> float:
         """How long is waited in all before an item that is WAITING is tried again."""
@@ -390,10 +392,9 @@ class Conductor:
         worker = min(self._idle)
         self._idle.discard(worker)
         self._queue.take(item)
-        self._running[worker] = item
-        self._at[item] = worker
+        self._running[worker], self._at[item] = item, worker
         epoch = self.epoch(item) + 1
         self._histories.set_epoch(item, epoch)
-        tried = self.tried(item)
         self._refresh(item)
-        return Start(worker, item, self._histories.next_round(item), epoch, self._requests.count, tried)
+        round_, tried = self._histories.next_round(item), self.rule.tried(item)
+        return Start(worker, item, round_, epoch, self._requests.count, tried)

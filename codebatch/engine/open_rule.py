@@ -86,6 +86,11 @@ class OpenRule:
         """How many of its attempts failed since a request last opened it."""
         return self._past(item).tried
 
+    def is_decided(self, item: int) -> bool:
+        """Whether somebody answered what it counts as."""
+        past = self._past(item)
+        return past.question is not None and past.answer is not None and not _opens(past.question, past.answer)
+
     def is_cancelled(self, item: int) -> bool:
         """Whether a Cancel stands that keeps it from starting."""
         return self._requests.is_cancelled and self._requests.is_cancelled_for(item, self._past(item).lifted)

@@ -29,10 +29,10 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
 
     `round` is the highest that it had, or has while it runs; 0 where it never began. `ended` is the highest that has an
     outcome: what a request may open, for one that was interrupted is begun again in its round. `tried` counts the
-    failures since a request last opened it. `reason` and `exit_status` are of the last that ended. `cause` is the
-    command for whose sake it is SKIPPED, itself where that was asked for. `question` is the digest of what it waits for
-    an answer to: while it runs, where it `is_live`. `log` is the name of the last attempt's log, in the batch's
-    `logs/`, empty where it never began.
+    failures since a request last opened it; `is_decided`: somebody answered what it counts as. `reason` and
+    `exit_status` are of the last that ended. `cause` is the command for whose sake it is SKIPPED, itself where that was
+    asked for. `question` is the digest of what it waits for an answer to: while it runs, where it `is_live`. `log` is
+    the name of the last attempt's log, in the batch's `logs/`, empty where it never began.
     """
 
     id: CommandId
@@ -42,6 +42,7 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     ended: int = 0
     epoch: int = 0
     tried: int = 0
+    is_decided: bool = False
     is_live: bool = False
     reason: CommandReason | None = None
     exit_status: int | None = None
@@ -146,7 +147,8 @@ def _standing_of(
         round=round_,
         ended=last.round if last else 0,
         epoch=epoch,
-        tried=conductor.tried(item),
+        tried=conductor.rule.tried(item),
+        is_decided=conductor.rule.is_decided(item),
         is_live=item in conductor.running and state is CommandState.BLOCKED,
         reason=last.reason if last and not is_unbegun else None,
         exit_status=last.exit_status if last else None,

@@ -124,7 +124,8 @@ def resume_work(
     """Go on with a batch: do again what failed or was cancelled, where it `is_forced` what is done too.
 
     What waits for an answer goes on waiting, unless what is `blocked` is to be done again too. `only` these are done
-    again, where some are named. With `wait_answers` we go on while a question is open. Raises BatchConducted where
+    again, where some are named. What somebody answered to count as failed is left at that, unless it is named or that
+    is forced. With `wait_answers` we go on while a question is open. Raises BatchConducted where
     another process is at it, CommandsForeign where the store was not made here by us, unless that `is_trusted`; else as
     `run_files`.
     """
@@ -136,7 +137,11 @@ def resume_work(
     states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     if found.standing.state is BatchState.COMPLETED and not is_forced:
         return WorkRan(store=store, batch=batch, standing=found.standing, seconds=0.0, signal_status=0)
-    over = {each.id: each.ended for each in found.of(*states) if each.ended and (not chosen or each.id in chosen)}
+    over = {
+        each.id: each.ended
+        for each in found.of(*states)
+        if each.ended and (each.id in chosen if chosen else is_forced or not each.is_decided)
+    }
     with store.writing() as lock:
         request(batch, Open(over=over, lifts="named" if chosen else "all", seen=seen_failures(found)))
         return _conduct(store, batch, listener, lock, lambda: None, wait_answers)

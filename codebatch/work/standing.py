@@ -87,6 +87,9 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
             return BatchBlocked(f"{told} for an answer: {names_of(blocked)}", hint=hint)
         failed = self.of(CommandState.FAILED)
         told = f"{count_of(len(failed), 'task')} of batch {id_} failed: {names_of(failed)}"
+        if failed and all(each.is_decided for each in failed):
+            again = f"codebatch work retry {failed[0].id} --batch {id_}"
+            return BatchIncomplete(told, hint=f"somebody answered so; begin one again all the same with: {again}")
         hint = f"see why with: codebatch work log --batch {id_}; then: {resume}"
         return BatchIncomplete(told if failed else f"not all of batch {id_} was done", hint=hint)
 

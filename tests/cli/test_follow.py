@@ -343,3 +343,11 @@ def test_notifying_in_vain_does_no_harm(line: CommandLine) -> None:
         make_list(line, {"a": 'run = "true"', "b": 'run = "true"'}, top)
         assert told_so in line("work", "run").notes
         assert status(line)["counts"] == {"DONE": 2}
+
+
+def test_of_a_batch_whose_events_are_gone_it_is_said_where_it_stands(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "true"'})
+    line("work", "run")
+    shutil.rmtree(next((line.directory / ".codebatch" / "batches").glob("*/events")))
+    ended = line("follow")
+    assert (ended.text, ended.notes) == ("", "what was told of it is gone; it is over: 1 done\n")

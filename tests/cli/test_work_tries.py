@@ -119,6 +119,24 @@ def test_who_asks_is_answered_while_it_runs_or_begun_again(line: CommandLine) ->
     assert "'lives' waits for no answer" in refused
 
 
+def test_what_somebody_answered_to_count_as_failed_is_left_at_that(line: CommandLine) -> None:
+    tasks = {
+        "gives-up": 'run = "echo x >>gives-up; exit 1"\non_exhausted = "ask"',
+        "fails": 'run = "echo x >>fails; exit 1"',
+    }
+    make_list(line, tasks, 'on_failure = "continue"')
+    line("work", "run", status=3)
+    batch = latest(line)
+    line("work", "answer", "gives-up", "failed", "--batch", batch)
+    line("resume", status=3)
+    assert [(line.directory / name).read_text() for name in tasks] == ["x\n", "x\nx\n"]
+    line("work", "skip", "fails", "--as-done", "--batch", batch)
+    hint = line("resume", "--json", status=3).error["hint"]
+    assert f"codebatch work retry gives-up --batch {batch}" in hint
+    line("work", "retry", "gives-up", "--batch", batch, status=3)
+    assert (line.directory / "gives-up").read_text() == "x\nx\n"
+
+
 def test_rules_and_programs_answer_before_people_are_asked(line: CommandLine) -> None:
     write(line.directory / "answer.sh", 'cat >asked.json; echo \'{"answer": "by a program"}\'\n')
     write(line.directory / "loop.sh", "yes\n")
