@@ -50,9 +50,14 @@ class _LazyFiles(RealFiles):
         pass
 
 
-@pytest.mark.parametrize("make_files", [_ReplacingFiles, _LazyFiles])
-def test_a_store_that_cheats_is_found_out(make_files: type[RealFiles]) -> None:
-    kinds: tuple[FaultKind, ...] = ("lose power", "kill coordinator", "second coordinator", "kill worker")
+@pytest.mark.parametrize(
+    ("make_files", "kinds"),
+    [
+        (_ReplacingFiles, ("kill coordinator", "second coordinator", "pause")),
+        (_LazyFiles, ("lose power", "kill coordinator", "second coordinator", "kill worker")),
+    ],
+)
+def test_a_store_that_cheats_is_found_out(make_files: type[RealFiles], kinds: tuple[FaultKind, ...]) -> None:
     for seed in range(SEEDS_OF_CONTROL_MAX):
         try:
             draw_world(seed, kinds, make_files=make_files).run()

@@ -54,7 +54,7 @@ class LiveQuestions:
         self._number = 0
         self._done: set[str] = set()
         self._open: tuple[Path, Question] | None = None
-        self._looked_ns = 0
+        self._looked_ns: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -63,6 +63,8 @@ class LiveQuestions:
 
     def look(self, now_ns: int) -> None:
         """See, every 0.2 s, what is asked and what is answered. What the disk refuses is tried again."""
+        if self._looked_ns is None:  # Most that are over at once ask nothing.
+            self._looked_ns = now_ns
         if now_ns - self._looked_ns < _LOOK_EVERY_NS:
             return
         self._looked_ns = now_ns
