@@ -7,13 +7,13 @@ sample alone makes a range. Pools are left out. Numbers are drawn by counting, s
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from codebatch.engine.agenda import SLOTS, Agenda
+from codebatch.engine.makespan import schedule
 
 SCHEDULES_MAX = 32
 SCHEDULES_MIN = 4
@@ -26,15 +26,6 @@ SPREAD = 0.25
 _LATE_SHARE = 0.3
 _PRIOR_RUNS = 2.0
 _MASK = (1 << 64) - 1
-
-
-class Placed(msgspec.Struct, frozen=True):
-    """An item in a schedule: from when to when, in seconds, in which slot."""
-
-    item: int
-    start: float
-    end: float
-    slot: int
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,58 +115,6 @@ def _mixed(value: int) -> int:
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
     return value ^ (value >> 31)
-
-
-def schedule(agenda: Agenda, lengths: Mapping[int, float], running: Collection[int] = ()) -> list[Placed]:
-    """When which items would start and end, as the conductor has it but for pools. What needs others waits for them.
-
-    What is not among `lengths` has ended or never starts: nobody waits for it. Those that run have begun at 0.
-    """
-    capacity = agenda.capacity[SLOTS]
-    users: dict[int, list[int]] = {}
-    unmet = dict.fromkeys(lengths, 0)
-    for item in lengths:
-        for need in agenda.needs[item]:
-            if need.item in lengths:
-                users.setdefault(need.item, []).append(item)
-                unmet[item] += 1
-    ready = [(agenda.keys[item], item) for item, count in unmet.items() if not count and item not in running]
-    heapq.heapify(ready)
-    placed: list[Placed] = []
-    free = list(range(max(capacity, len(running))))
-    ends: list[tuple[float, int, list[int]]] = []
-    for item in sorted(running):
-        slots = [heapq.heappop(free)]
-        placed.append(Placed(item, 0.0, max(0.0, lengths[item]), slots[0]))
-        ends.append((max(0.0, lengths[item]), item, slots))
-    heapq.heapify(ends)
-    now = 0.0
-    while ready or ends:
-        while ready and _fits(agenda, ready[0][1], capacity, len(ends), free):
-            item = heapq.heappop(ready)[1]
-            slots = [heapq.heappop(free) for _ in range(min(len(free), _slots(agenda, item, capacity)))]
-            placed.append(Placed(item, now, now + lengths[item], slots[0]))
-            heapq.heappush(ends, (now + lengths[item], item, slots))
-        if not ends:
-            break
-        now, ended, slots = heapq.heappop(ends)
-        for slot in slots:
-            heapq.heappush(free, slot)
-        for user in users.get(ended, ()):
-            unmet[user] -= 1
-            if not unmet[user] and user not in running:
-                heapq.heappush(ready, (agenda.keys[user], user))
-    return placed
-
-
-def _slots(agenda: Agenda, item: int, capacity: int) -> int:
-    return min(capacity, agenda.demands[item][0][1])
-
-
-def _fits(agenda: Agenda, item: int, capacity: int, at_work: int, free: Sequence[int]) -> bool:
-    """Whether there is room: what runs above the limit, adopted, takes it too."""
-    wanted = _slots(agenda, item, capacity)
-    return len(free) >= wanted and (at_work == 0 or at_work + wanted <= capacity)
 
 
 def _bound(agenda: Agenda, lengths: Mapping[int, float]) -> float:

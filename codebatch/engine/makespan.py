@@ -7,51 +7,87 @@ that nobody behind it takes them.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from codebatch.engine.agenda import SLOTS, Agenda
 
 
-class Run(NamedTuple):
-    """When each item starts and ends, in seconds from the begin."""
+class Placed(NamedTuple):
+    """An item in a schedule: from when to when, in seconds from the begin, in which slot."""
 
-    starts: list[float]
-    ends: list[float]
-
-    @property
-    def makespan(self) -> float:
-        """When the last one has ended."""
-        return max(self.ends, default=0.0)
+    item: int
+    start: float
+    end: float
+    slot: int
 
 
-def run_through(agenda: Agenda, seconds: Sequence[float], capacity: Mapping[str, int]) -> Run:
-    """Let each item take its seconds. `capacity` is that of the agenda's pools, or another."""
-    waits = [len(needs) for needs in agenda.needs]
-    users: list[list[int]] = [[] for _ in agenda.needs]
-    for item, needs in enumerate(agenda.needs):
-        for need in needs:
-            users[need.item].append(item)
-    starts, ends = [0.0] * len(waits), [0.0] * len(waits)
-    free = dict(capacity)
-    ready = [(agenda.keys[item], item) for item, count in enumerate(waits) if not count]
+def schedule(
+    agenda: Agenda,
+    lengths: Mapping[int, float],
+    running: Collection[int] = (),
+    capacity: Mapping[str, int] | None = None,
+) -> list[Placed]:
+    """When which items start and end, in the order of their starts, were each as long as it is said to be.
+
+    What is not among `lengths` has ended or never starts: nobody waits for it. Those that run have begun at 0, be it
+    above the limit. `capacity` is another than that of the agenda's pools.
+    """
+    capacity = agenda.capacity if capacity is None else capacity
+    users, unmet = _links(agenda, lengths)
+    ready = [(agenda.keys[item], item) for item, count in unmet.items() if not count and item not in running]
     heapq.heapify(ready)
-    running: list[tuple[float, int]] = []
+    placed: list[Placed] = []
+    room = dict(capacity)
+    slots = list(range(max(capacity[SLOTS], len(running))))
+    ends: list[tuple[float, int, int]] = []
     now = 0.0
-    while ready or running:
-        for item in _started(agenda, ready, free, capacity):
-            starts[item], ends[item] = now, now + seconds[item]
-            heapq.heappush(running, (ends[item], item))
-        now = running[0][0]
-        while running and running[0][0] <= now:
-            _, item = heapq.heappop(running)
+    for item in sorted(running):
+        for pool, amount in agenda.demands[item]:
+            room[pool] -= min(amount, capacity[pool])
+        _place(placed, ends, slots, item, 0.0, max(0.0, lengths[item]))
+    while ready or ends:
+        for item in _started(agenda, ready, room, capacity):
+            _place(placed, ends, slots, item, now, now + lengths[item])
+        if not ends:
+            break
+        now = ends[0][0]
+        while ends and ends[0][0] <= now:
+            _, item, slot = heapq.heappop(ends)
+            heapq.heappush(slots, slot)
             for pool, amount in agenda.demands[item]:
-                free[pool] += min(amount, capacity[pool])
+                room[pool] += min(amount, capacity[pool])
             for user in users[item]:
-                waits[user] -= 1
-                if not waits[user]:
+                unmet[user] -= 1
+                if not unmet[user] and user not in running:
                     heapq.heappush(ready, (agenda.keys[user], user))
-    return Run(starts, ends)
+    return placed
+
+
+def _links(agenda: Agenda, items: Collection[int]) -> tuple[dict[int, list[int]], dict[int, int]]:
+    """Of each item who needs it, and how many it needs, among some."""
+    users: dict[int, list[int]] = {item: [] for item in items}
+    unmet = dict.fromkeys(items, 0)
+    for item in items:
+        for need in agenda.needs[item]:
+            if need.item in users:
+                users[need.item].append(item)
+                unmet[item] += 1
+    return users, unmet
+
+
+def _place(
+    placed: list[Placed], ends: list[tuple[float, int, int]], slots: list[int], item: int, start: float, end: float
+) -> None:
+    slot = heapq.heappop(slots)
+    placed.append(Placed(item, start, end, slot))
+    heapq.heappush(ends, (end, item, slot))
+
+
+def makespan(agenda: Agenda, seconds: Sequence[float], capacity: Mapping[str, int] | None = None) -> float:
+    """When the last one has ended, were all still to do."""
+    placed = schedule(agenda, dict(enumerate(seconds)), capacity=capacity)
+    return max((one.end for one in placed), default=0.0)
 
 
 def _started(
@@ -61,7 +97,7 @@ def _started(
     started: list[int] = []
     passed: list[tuple[tuple[int, int, int], int]] = []
     held: set[str] = set()
-    while ready and free[SLOTS]:
+    while ready and free[SLOTS] > 0:
         key, item = heapq.heappop(ready)
         slots, *pools = [(pool, min(amount, capacity[pool])) for pool, amount in agenda.demands[item]]
         if slots[1] > free[SLOTS]:
@@ -81,14 +117,10 @@ def _started(
 
 def critical_path(agenda: Agenda, seconds: Sequence[float]) -> list[int]:
     """The items of the longest path, in their order: no number of slots is faster than it. Needs no circle."""
-    users: list[list[int]] = [[] for _ in agenda.needs]
-    waits = [len(needs) for needs in agenda.needs]
-    for item, needs in enumerate(agenda.needs):
-        for need in needs:
-            users[need.item].append(item)
+    users, waits = _links(agenda, range(len(agenda.needs)))
     ends = [0.0] * len(waits)
     before: list[int | None] = [None] * len(waits)
-    pending = [item for item, count in enumerate(waits) if not count]
+    pending = [item for item, count in waits.items() if not count]
     for item in pending:  # It grows as items are met.
         ends[item] += seconds[item]
         for user in users[item]:

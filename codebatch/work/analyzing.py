@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
-from codebatch.engine.makespan import critical_path, run_through
+from codebatch.engine.makespan import critical_path, makespan, schedule
 from codebatch.model.work import InferredEdge, WorkEdge
 from codebatch.work.inferring import LeftOut
 from codebatch.work.reading import WorkList
@@ -83,7 +83,7 @@ def analyze(listed: WorkList) -> Analysis:
     seconds = [_SECONDS if each is None else each for each in said]
     agenda = agenda_of(work, work.order, seconds=seconds)
     path = critical_path(agenda, seconds)
-    whole = run_through(agenda, seconds, agenda.capacity).makespan
+    whole = makespan(agenda, seconds)
     levels = _levels(agenda)
     return Analysis(
         source=work.source,
@@ -125,12 +125,12 @@ def _binding(agenda: Agenda, seconds: Sequence[float], whole: float) -> list[Bin
 
 
 def _with(agenda: Agenda, seconds: Sequence[float], capacity: Mapping[str, int]) -> float:
-    return run_through(agenda, seconds, {**agenda.capacity, **capacity}).makespan
+    return makespan(agenda, seconds, {**agenda.capacity, **capacity})
 
 
 def _levels(agenda: Agenda) -> list[int]:
-    run = run_through(agenda, [1.0] * len(agenda.needs), _unbounded(agenda))
-    return [round(start) for start in run.starts]
+    placed = schedule(agenda, dict.fromkeys(range(len(agenda.needs)), 1.0), capacity=_unbounded(agenda))
+    return [round(one.start) for one in sorted(placed)]
 
 
 def _unbounded(agenda: Agenda) -> dict[str, int]:

@@ -10,7 +10,7 @@ import msgspec
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.estimating import Defined, Estimator
 from codebatch.engine.agenda import agenda_of
-from codebatch.engine.estimate import schedule
+from codebatch.engine.makespan import schedule
 from codebatch.model.command import encode_command
 from codebatch.model.digest import digest_bytes
 from codebatch.store.durations import Durations, program_of

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.engine.agenda import Agenda, agenda_of
-from codebatch.engine.estimate import Forecast, Left, Placed, forecast, longest_paths, schedule
+from codebatch.engine.estimate import Forecast, Left, forecast, longest_paths
+from codebatch.engine.makespan import Placed, schedule
 from codebatch.model.command import CommandId
 from codebatch.model.work import Policy, Work, WorkEdge
 

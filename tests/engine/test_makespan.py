@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
-from codebatch.engine.makespan import critical_path, run_through
+from codebatch.engine.makespan import critical_path, makespan, schedule
 from codebatch.model.command import CommandId
 from codebatch.model.work import Policy, Work, WorkEdge
 
@@ -39,22 +39,25 @@ def problems(draw: st.DrawFn) -> tuple[list[list[int]], list[float], int]:
 def test_it_is_between_what_none_beats_and_grahams_bound(problem: tuple[list[list[int]], list[float], int]) -> None:
     needs, seconds, slots = problem
     made = agenda(needs, slots)
-    run = run_through(made, seconds, made.capacity)
+    run = sorted(schedule(made, dict(enumerate(seconds))))
     path = critical_path(made, seconds)
     least = max(sum(seconds[item] for item in path), sum(seconds) / slots)
-    assert least - 1e-9 <= run.makespan <= (2 - 1 / slots) * least + 1e-9
+    assert least - 1e-9 <= max(one.end for one in run) <= (2 - 1 / slots) * least + 1e-9
     assert all(one in needs[other] for one, other in pairwise(path))
     for task, on_ in enumerate(needs):
-        assert all(run.ends[on] <= run.starts[task] for on in on_)
-    for moment in run.starts:
-        assert sum(start <= moment < end for start, end in zip(run.starts, run.ends, strict=True)) <= slots
-    assert run_through(made, seconds, {SLOTS: len(needs)}).makespan == sum(seconds[item] for item in path)
+        assert all(run[on].end <= run[task].start for on in on_)
+    for one in run:
+        at_once = [other for other in run if other.start <= one.start < other.end]
+        assert len({other.slot for other in at_once}) == len(at_once) <= slots
+    assert makespan(made, seconds, {SLOTS: len(needs)}) == sum(seconds[item] for item in path)
 
 
 def test_pools_and_exclusive_ones_hold() -> None:
     taken = {0: Policy(pools={"db": 1}), 1: Policy(pools={"db": 1}), 3: Policy(exclusive=True)}
     made = agenda([[], [], [], []], 3, {"db": 1}, taken)
-    run = run_through(made, [2.0, 2.0, 1.0, 1.0], made.capacity)
-    assert run.starts == [0.0, 2.0, 0.0, 4.0]
-    assert run_through(made, [2.0, 2.0, 1.0, 1.0], {**made.capacity, "db": 2}).makespan == 3.0
-    assert run_through(made, [1.0] * 4, {SLOTS: 1, "db": 1}).makespan == 4.0
+    seconds = [2.0, 2.0, 1.0, 1.0]
+    assert [one.start for one in sorted(schedule(made, dict(enumerate(seconds))))] == [0.0, 2.0, 0.0, 4.0]
+    assert makespan(made, seconds, {**made.capacity, "db": 2}) == 3.0
+    assert makespan(made, [1.0] * 4, {SLOTS: 1, "db": 1}) == 4.0
+    left = schedule(made, {0: 2.0, 1: 2.0}, running=(0,))
+    assert [(one.item, one.start) for one in left] == [(0, 0.0), (1, 2.0)]
