@@ -56,7 +56,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "events": ("follow:events", "What happened in a batch, event by event, for programs."),
         "trace": ("trace:trace", "What of a batch ran when, for viewers of traces (Perfetto)."),
         "ask": ("work_ask:ask", "Ask people something, from within a task."),
-        "cancel": ("work:cancel", "End a batch from anywhere."),
+        "cancel": ("cancel:cancel", "End a batch from anywhere."),
         "import": ("importing:import_", "Take in what another program found, beside what was found here."),
         "status": ("batches:status", "Progress and state of a batch."),
         "init": ("setup:init", "Make a store."),

@@ -12,30 +12,29 @@ import msgspec
 
 from codebatch.application.configuration import load_configuration
 from codebatch.cli import work_asking, work_control
-from codebatch.cli.batches import answer_standing
 from codebatch.cli.completing import complete_command
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.rehearsal import answer_rehearsal
+from codebatch.cli.trusting import telling_foreign
 from codebatch.cli.work_analyze import Form, answer_listed
 from codebatch.cli.work_lists import Listing, list_options
-from codebatch.cli.work_options import Output, WorkWishes, live_batch_option, output_option, trust_option
-from codebatch.cli.work_progress import EndTeller, WorkTeller
-from codebatch.cli.work_ran import answer_ran, telling_foreign
-from codebatch.cli.work_status import answer_work, summary
+from codebatch.cli.work_options import Output, WorkWishes, output_option, trust_option
+from codebatch.cli.work_progress import WorkTeller
+from codebatch.cli.work_ran import answer_ran
+from codebatch.cli.work_status import answer_work
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import InvalidInput
 from codebatch.model.work import RETRIES_MAX, OnFailure, Strategy
-from codebatch.store.batches import Batch, is_work
+from codebatch.store.batches import Batch
 from codebatch.store.logs import last_lines
 from codebatch.store.store import Store
-from codebatch.work import cancelling, running
+from codebatch.work import running
 from codebatch.work.detaching import run_detached
 from codebatch.work.logs import AttemptLog, find_log, iter_log, log_of
 from codebatch.work.rehearsing import rehearse
 from codebatch.work.settings import WorkOptions
-from codebatch.work.standing import WorkBatch, look_at, resolve_live
-from codebatch.work.tables import SECONDS_MAX
+from codebatch.work.standing import WorkBatch, look_at
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -248,61 +247,6 @@ for command in (
     work_control.attempts,
 ):
     work.add_command(command)
-
-
-def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
-    if seconds is not None and not seconds <= SECONDS_MAX:  # Nor is it so of what is no number.
-        raise InvalidInput(f"--grace is {seconds}, and must be from 0 to {SECONDS_MAX:,}")
-    return seconds
-
-
-@click.command()
-@live_batch_option
-@click.option(
-    "--grace", type=click.FloatRange(min=0), callback=_finite, metavar="SECONDS", help="Until what runs is killed."
-)
-@click.option("--force", "is_forced", is_flag=True, help="Kill whoever is at work on it here, first.")
-@click.option("--no-wait", is_flag=True, help="Ask for it, and do not wait until nothing runs.")
-@trust_option
-@answering
-def cancel(
-    answering: Answering,
-    batch_reference: str | None,
-    grace: float | None,
-    is_forced: bool,
-    no_wait: bool,
-    is_trusted: bool,
-) -> int:
-    """End a batch, whoever runs it, wherever that is. `resume` goes on all the same.
-
-    Commands that run are told to end, and killed when their grace is over; nothing new is started. Workers of an
-    analysis end the file at hand; what is done is kept.
-    """
-    store = answering.place.open()
-    batch = resolve_live(store, batch_reference, answering.note, kind="any")
-    if not is_work(batch):
-        if grace is not None or is_trusted:
-            raise InvalidInput("--grace and --trust are of commands", hint=f"batch {batch.id} analyses files")
-        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndTeller(answering))
-        answering.batches.append(batch)
-        answer_standing(answering, store, batch)
-        return 0
-    found = telling_foreign(
-        answering,
-        lambda: cancelling.cancel_batch(
-            store,
-            batch,
-            grace_seconds=grace,
-            is_forced=is_forced,
-            waits=not no_wait,
-            is_trusted=is_trusted,
-            listener=EndTeller(answering),
-        ),
-    )
-    is_ended = found.standing.state.is_final and found.standing.coordinator is None and not found.standing.workers
-    how = "" if is_ended else "; what runs is being ended"
-    answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}{how}"])
-    return 0
 
 
 def resume_work(

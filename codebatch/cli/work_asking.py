@@ -10,9 +10,10 @@ import msgspec
 
 from codebatch.cli.completing import complete_command
 from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.trusting import telling_foreign
 from codebatch.cli.work_options import Output, live_batch_option, output_option, trust_option
 from codebatch.cli.work_progress import WorkTeller
-from codebatch.cli.work_ran import answer_ran, telling_foreign
+from codebatch.cli.work_ran import answer_ran
 from codebatch.cli.work_status import answer_work, summary
 from codebatch.errors import InvalidInput
 from codebatch.model.question import QUESTION_TEXT_BYTES_MAX

@@ -26,25 +26,6 @@ _RUNNING_SHOWN = 3
 _ID_WIDTH_MAX = 32
 
 
-class EndTeller(WorkListener):
-    """Tells on standard error how a batch of commands comes to its end."""
-
-    def __init__(self, answering: Answering) -> None:
-        self._answering = answering
-
-    def note(self, text: str) -> None:
-        self._answering.note(text)
-
-    def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
-        more = f" and {len(running) - _RUNNING_SHOWN:,} more" if len(running) > _RUNNING_SHOWN else ""
-        told = f"{', '.join(running[:_RUNNING_SHOWN])}{more}, of " if running else ""
-        self._answering.display.tell(Stage(f"waiting for {told}{who}"))
-
-    def update(self, progress: WorkProgress) -> None:
-        shown = ", ".join(each.id for each in progress.running[:_RUNNING_SHOWN])
-        self._answering.display.tell(Stage(f"waiting for {shown}" if shown else "ending"))
-
-
 class WorkTeller(WorkListener):
     """Tells on standard error how a batch of commands goes."""
 

@@ -21,7 +21,6 @@ from codebatch.store.store import Store
 from codebatch.system.host import is_here
 from codebatch.system.proc import has_open
 from codebatch.work.listening import WorkListener
-from codebatch.work.running import conduct_to_end
 from codebatch.work.standing import WorkBatch, look_at
 from codebatch.work.trusting import check_trusted
 
@@ -90,6 +89,8 @@ def _is_over(found: WorkBatch) -> bool:
 
 def _wait_for_end(store: Store, batch: Batch, listener: WorkListener) -> None:
     """Until who conducts it is gone; then conduct it, which ends what the dead have left."""
+    from codebatch.work.running import conduct_to_end  # 50 ms, while it is heeded
+
     while True:
         _wait_for_leader(store, batch, listener)
         try:

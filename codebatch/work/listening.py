@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,7 +22,9 @@ from codebatch.store.attempts import CommandPlaces
 from codebatch.store.batches import Batch
 from codebatch.store.work import read_work
 from codebatch.system.clock import running_ns
-from codebatch.work.inferring import LeftOut
+
+if TYPE_CHECKING:
+    from codebatch.work.inferring import LeftOut
 
 _STATES: dict[OutcomeType, CommandState] = {
     "result": CommandState.DONE,

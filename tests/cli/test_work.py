@@ -329,6 +329,18 @@ def test_a_signal_has_nothing_new_start(line: CommandLine, number: signal.Signal
     assert (count(line, "one.began"), count(line, "two.began")) == (1, 1)
 
 
+def test_what_a_signal_finds_with_nothing_more_to_begin_is_complete(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    process.send_signal(signal.SIGINT)
+    journal = next((line.directory / ".codebatch" / "batches").glob("*/journal"))
+    wait_until(lambda: any(b'"drained"' in each.read_bytes() for each in journal.iterdir()), "the signal is heard")
+    write(line.directory / "go", "")
+    ended = line.finish(process, status=130)
+    assert ended.text.startswith("COMPLETED")
+    assert "stopped" not in ended.notes
+
+
 def test_nothing_is_run_from_a_store_that_was_made_elsewhere(line: CommandLine, tmp_path: Path) -> None:
     make_list(line, {"one": 'run = "echo ran >>one.ran; test -e fixed"'})
     line("work", "run", status=3)

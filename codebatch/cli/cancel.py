@@ -1,0 +1,99 @@
+"""`cancel`: ending a batch from anywhere.
+
+It is wanted at once: what only conducting needs is imported behind the request.
+"""
+
+from __future__ import annotations
+
+import click
+
+from codebatch.cli.options import Answering, answering
+from codebatch.cli.progress import Stage
+from codebatch.cli.trusting import telling_foreign
+from codebatch.cli.work_options import live_batch_option, trust_option
+from codebatch.cli.work_status import answer_work, summary
+from codebatch.errors import InvalidInput
+from codebatch.model.command import CommandId
+from codebatch.store.batches import is_work
+from codebatch.work import cancelling
+from codebatch.work.listening import WorkListener, WorkProgress
+from codebatch.work.standing import resolve_live
+from codebatch.work.tables import SECONDS_MAX
+
+_RUNNING_SHOWN = 3
+
+
+class EndTeller(WorkListener):
+    """Tells on standard error how a batch of commands comes to its end."""
+
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+
+    def note(self, text: str) -> None:
+        self._answering.note(text)
+
+    def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
+        more = f" and {len(running) - _RUNNING_SHOWN:,} more" if len(running) > _RUNNING_SHOWN else ""
+        told = f"{', '.join(running[:_RUNNING_SHOWN])}{more}, of " if running else ""
+        self._answering.display.tell(Stage(f"waiting for {told}{who}"))
+
+    def update(self, progress: WorkProgress) -> None:
+        shown = ", ".join(each.id for each in progress.running[:_RUNNING_SHOWN])
+        self._answering.display.tell(Stage(f"waiting for {shown}" if shown else "ending"))
+
+
+def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
+    if seconds is not None and not seconds <= SECONDS_MAX:  # Nor is it so of what is no number.
+        raise InvalidInput(f"--grace is {seconds}, and must be from 0 to {SECONDS_MAX:,}")
+    return seconds
+
+
+@click.command()
+@live_batch_option
+@click.option(
+    "--grace", type=click.FloatRange(min=0), callback=_finite, metavar="SECONDS", help="Until what runs is killed."
+)
+@click.option("--force", "is_forced", is_flag=True, help="Kill whoever is at work on it here, first.")
+@click.option("--no-wait", is_flag=True, help="Ask for it, and do not wait until nothing runs.")
+@trust_option
+@answering
+def cancel(
+    answering: Answering,
+    batch_reference: str | None,
+    grace: float | None,
+    is_forced: bool,
+    no_wait: bool,
+    is_trusted: bool,
+) -> int:
+    """End a batch, whoever runs it, wherever that is. `resume` goes on all the same.
+
+    Commands that run are told to end, and killed when their grace is over; nothing new is started. Workers of an
+    analysis end the file at hand; what is done is kept.
+    """
+    store = answering.place.open()
+    batch = resolve_live(store, batch_reference, answering.note, kind="any")
+    if not is_work(batch):
+        if grace is not None or is_trusted:
+            raise InvalidInput("--grace and --trust are of commands", hint=f"batch {batch.id} analyses files")
+        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndTeller(answering))
+        from codebatch.cli.batches import answer_standing  # 20 ms
+
+        answering.batches.append(batch)
+        answer_standing(answering, store, batch)
+        return 0
+    found = telling_foreign(
+        answering,
+        lambda: cancelling.cancel_batch(
+            store,
+            batch,
+            grace_seconds=grace,
+            is_forced=is_forced,
+            waits=not no_wait,
+            is_trusted=is_trusted,
+            listener=EndTeller(answering),
+        ),
+    )
+    is_ended = found.standing.state.is_final and found.standing.coordinator is None and not found.standing.workers
+    how = "" if is_ended else "; what runs is being ended"
+    answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}{how}"])
+    return 0
