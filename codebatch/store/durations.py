@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from codebatch.model.command import Command
 from codebatch.model.digest import Digest, digest_bytes
@@ -23,6 +24,7 @@ SAMPLES_MAX = 8
 SAMPLES_OF_A_PROGRAM_MAX = 32
 _MAGIC = b"cbtime\0\1"
 _DIGITS = 12
+_SECONDS_MAX = 1_000_000_000
 
 
 class Took(NamedTuple):
@@ -34,9 +36,13 @@ class Took(NamedTuple):
     seconds: float
 
 
+_Seconds = Annotated[float, Meta(ge=0, le=_SECONDS_MAX)]
+"""Nor NaN: no schedule would come to its end."""
+
+
 class _Kept(msgspec.Struct, array_like=True):
-    commands: dict[str, list[tuple[str, float]]] = msgspec.field(default_factory=dict)
-    programs: dict[str, list[float]] = msgspec.field(default_factory=dict)
+    commands: dict[str, list[tuple[str, _Seconds]]] = msgspec.field(default_factory=dict)
+    programs: dict[str, list[_Seconds]] = msgspec.field(default_factory=dict)
 
 
 class Durations:

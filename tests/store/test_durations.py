@@ -1,0 +1,45 @@
+"""How long commands took: kept, and as if it were not where it says what no command takes."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.store import durations, layout
+from codebatch.store.durations import SAMPLES_MAX, Durations, Took
+from codebatch.store.kept import write_kept
+from codebatch.store.store import create_store
+from codebatch.system.files import RealFiles
+
+ROOT = b"/project"
+DEFINITION, OTHER = Digest("a" * 64), Digest("b" * 64)
+
+
+def test_what_was_seen_of_this_definition_comes_first_and_the_latest_are_kept(tmp_path: Path) -> None:
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    known = Durations(store, ROOT)
+    for seconds in range(SAMPLES_MAX + 2):
+        known.add(Took("build", DEFINITION, "make", float(seconds)))
+    known.save()
+    again = Durations(store, ROOT)
+    assert again.of_command("build", DEFINITION) == tuple(float(each) for each in range(2, SAMPLES_MAX + 2))
+    assert again.of_command("build", OTHER) == again.of_command("build", DEFINITION)
+    again.add(Took("build", OTHER, "make", 99.0))
+    again.save()
+    assert Durations(store, ROOT).of_command("build", OTHER) == (99.0,)
+    assert len(again.of_program("make")) == SAMPLES_MAX + 3
+    assert Durations(store, b"/elsewhere").of_program("make") == ()
+
+
+@pytest.mark.parametrize("seconds", [math.nan, math.inf, -1.0, 1e30])
+def test_what_no_command_takes_is_as_if_nothing_was_kept(tmp_path: Path, seconds: float) -> None:
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    Durations(store, ROOT)
+    name = layout.durations_cache_name(digest_bytes(ROOT))
+    body = msgspec.msgpack.encode([{"build": [("a" * 12, seconds)]}, {}])
+    write_kept(store, name, durations._MAGIC, body)
+    assert Durations(store, ROOT).of_command("build", DEFINITION) == ()
