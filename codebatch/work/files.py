@@ -47,7 +47,7 @@ class WorkFile(NamedTuple):
     """A file that was read, or a directory. `name` is how people named it, `above` the table that its work list is.
 
     `document` has what holds for its tasks, beside what holds for those of the file that includes it; None where it is
-    a list alone. `done` are tasks that people have checked off, and what could not be read.
+    a list alone. `done` are tasks that people have checked off, `unread` ids of what could not be read.
     """
 
     path: Path
@@ -55,7 +55,8 @@ class WorkFile(NamedTuple):
     above: tuple[str, ...]
     document: Mapping[str, object] | None
     written: tuple[Written, ...] = ()
-    done: frozenset[str] = frozenset()
+    done: tuple[Written, ...] = ()
+    unread: frozenset[str] = frozenset()
     included_by: WorkFile | None = None
 
     def place(self, *words: str, table: object = None) -> Place:

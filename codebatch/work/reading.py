@@ -23,7 +23,7 @@ from codebatch.work.including import read_files
 from codebatch.work.inferring import LeftOut, with_inferred
 from codebatch.work.problems import Problems
 from codebatch.work.settings import Settings, WorkOptions, settings_of
-from codebatch.work.validating import check_circles, check_ids, check_pools, edges_of
+from codebatch.work.validating import check_circles, check_done, check_ids, check_pools, edges_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,9 @@ def _read(
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
     definer.tell_unknown()
     source = ", ".join(_as_text(file.name) for file in files)
-    done = frozenset().union(*(file.done for file in files))
+    finished = [task for file in files for task in file.done]
+    check_done(finished, tasks, problems)
+    done = {*(task.name for task in finished), *(id_ for file in files for id_ in file.unread)}
     if not tasks:
         problems.raise_any()
         raise _nothing(source, done, definer)
