@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from codebatch.application.configuration import load_configuration
 from codebatch.errors import InvalidConfiguration, NothingToDo
 from codebatch.model.json_text import JsonError, parse_json
+from codebatch.model.likeness import closest
 from codebatch.model.lined import line_of
 from codebatch.model.toml import TomlError, parse_toml
 from codebatch.model.yaml import YamlError, parse_yaml
@@ -82,7 +84,33 @@ def default_file(here: Path) -> tuple[Path, str]:
 
 def nothing_hint() -> str:
     """What to do where there is no work list: a whole one."""
-    return f"write a {DEFAULT_NAME}, for example with: printf '{_escaped(EXAMPLE)}\\n' >{DEFAULT_NAME}"
+    return f"write a {DEFAULT_NAME}, for example with: {_written_by(EXAMPLE, '>', DEFAULT_NAME)}"
+
+
+def no_task_hint(path: Path, name: str) -> str:
+    """What to do where a file or directory has no task: what one looks like there."""
+    if path.is_dir():
+        example = _written_by("---\nrun: make\n---", ">", os.path.join(name, "build.md"))
+        return f"each *.md in it is one but README.md, with --recursive below it too; for example: {example}"
+    if path.suffix == ".toml" and path.name not in _TABLES:
+        return f"write one, for example with: {_written_by(EXAMPLE, '>>', name)}"
+    return "see what a list of tasks looks like with: codebatch help lists"
+
+
+def absent_hint(path: Path, name: str) -> str | None:
+    """What to do where there is no such file."""
+    try:
+        meant = closest(path.name, [each for each in os.listdir(path.parent) if not each.startswith(".")])
+    except OSError:
+        meant = None
+    if meant is not None:
+        return f"did you mean {os.path.join(os.path.dirname(name), meant)!r}?"
+    to = name if path.suffix == ".toml" else f"{name}.toml"
+    return f"name one that is there, or write one, for example with: {_written_by(EXAMPLE, '>', to)}"
+
+
+def _written_by(text: str, how: str, name: str) -> str:
+    return f"printf -- '{_escaped(text)}\\n' {how}{shlex.quote(name)}"
 
 
 def _escaped(text: str) -> str:
@@ -103,7 +131,8 @@ def read_bytes(path: Path, name: str, bytes_max: int = WORK_FILE_BYTES_MAX) -> b
         if error.errno == errno.EFBIG:
             told = f"{name} has {path.stat().st_size:,} bytes, and may have {bytes_max:,}"
             raise InvalidConfiguration(told) from error
-        raise InvalidConfiguration(f"cannot read {name}: {error.strerror}") from error
+        hint = absent_hint(path, name) if error.errno == errno.ENOENT else None
+        raise InvalidConfiguration(f"cannot read {name}: {error.strerror}", hint=hint) from error
 
 
 def text_of(data: bytes, name: str) -> str:

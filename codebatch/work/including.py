@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codebatch.errors import CodebatchError, InvalidConfiguration
-from codebatch.work.files import STDIN_NAME, WorkFile, default_file, document_file, is_document
+from codebatch.work.files import STDIN_NAME, WorkFile, absent_hint, default_file, document_file, is_document
 from codebatch.work.problems import Problems
 from codebatch.work.task_files import json_lines_file, lines_file, markdown_directory, markdown_file
 
@@ -74,6 +75,9 @@ class _Reader:
             return markdown_file(path, name)
         if is_document(path):
             return document_file(path, name)
+        if not os.path.lexists(path):
+            told = f"cannot read {name}: {os.strerror(errno.ENOENT)}"
+            raise InvalidConfiguration(told, hint=absent_hint(path, name))
         told = f"'{path.suffix}'" if path.suffix else "a name without an ending"
         raise InvalidConfiguration(f"{name} is no work file ({told})", hint=_KINDS_HINT)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from codebatch.application.collecting import tidy
 from codebatch.application.requesting import request
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.conduct import conduct
+from codebatch.engine.inference import CONFIDENCE_MIN
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import BatchConducted, NothingToDo, StoreError, StoreUnwritable
 from codebatch.model.command import CommandId
@@ -91,7 +93,8 @@ def make_batch(
     for text in listed.notes:
         listener.note(text)
     if not listener.agrees(listed.work, listed.left_out):
-        hint = "see why each is there with: codebatch work analyze; write `needs`, or leave them out with --no-infer"
+        look = _analyze_command(paths, options, is_asked=any(each.source == "command" for each in listed.work.inferred))
+        hint = f"see why each is there with: {look}; write `needs`, or leave them out with --no-infer"
         raise NothingToDo("nothing is run, for what was inferred is not right", hint=hint)
     check_file_system(place.root() or Path.cwd())
     store = place.open_or_make(listener.note)
@@ -103,6 +106,29 @@ def make_batch(
             _refuse_beside(store, listed.work.root)
         batch = make_work_batch(store, listed.commands, listed.work, at_ns=wall_ns())
         yield MadeBatch(store, batch, lock, making.close)
+
+
+def _analyze_command(paths: tuple[Path, ...], options: WorkOptions, *, is_asked: bool) -> str:
+    """The command that tells of the very list that these options choose."""
+    flags = {
+        "--each-line": options.each_line,
+        "--recursive": options.is_recursive,
+        "--only": options.only,
+        "--unfinished": options.unfinished,
+        "--blocked": options.blocked,
+        "--run-infer": is_asked,
+    }
+    values = [
+        *(("--file", str(path)) for path in paths),
+        *([("--strategy", options.strategy)] if options.strategy is not None else []),
+        *([("--command", options.command)] if options.command is not None else []),
+        *(("--tag", tag) for tag in options.tags),
+        *([("--of", options.of)] if options.of is not None else []),
+    ]
+    if options.infer_confidence != CONFIDENCE_MIN:
+        values.append(("--infer-confidence", f"{options.infer_confidence:g}"))
+    words = [*(word for pair in values for word in pair), *(flag for flag, is_set in flags.items() if is_set)]
+    return shlex.join(["codebatch", "work", "analyze", *words, *options.tasks])
 
 
 def list_files(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -> WorkList:

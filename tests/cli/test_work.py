@@ -356,10 +356,13 @@ def test_nothing_is_run_from_a_store_that_was_made_elsewhere(line: CommandLine, 
     assert count(line, "one.ran") == 1
     error = line("resume", "--store", line.directory / ".codebatch", "--json", status=2).error
     assert f"codebatch resume --batch {batch_id}" in error["hint"]
+    hint = line("resume", "--store", copied, "--batch", batch_id, "--trust", "--json", status=3).error["hint"]
+    assert hint.endswith(f"; then: codebatch resume --batch {batch_id} --trust --store {copied}")
+    assert f"work log --batch {batch_id} --store" in hint
     write(line.directory / "fixed", "")
     line("resume", "--store", copied, "--batch", batch_id, "--trust")
     line("work", "run", "--store", copied, "--trust")
-    assert count(line, "one.ran") == 3
+    assert count(line, "one.ran") == 4
 
 
 def test_a_batch_goes_on_as_it_was_made(line: CommandLine) -> None:
