@@ -25,6 +25,8 @@ from codebatch.store.store import Store
 from codebatch.store.work import make_work_batch
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
+from codebatch.system.refusals import is_refusal, remedy
+from codebatch.work.left_running import left_running
 from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import WorkList, read_work_files
 from codebatch.work.requesting import named, seen_failures
@@ -104,6 +106,8 @@ def make_batch(
         making.enter_context(store.making_batch())
         if not is_beside:
             _refuse_beside(store, listed.work.root)
+        for text in left_running(store, listed.work.root):
+            listener.note(text)
         batch = make_work_batch(store, listed.commands, listed.work, at_ns=wall_ns())
         yield MadeBatch(store, batch, lock, making.close)
 
@@ -221,9 +225,13 @@ def _conduct(
     watch = Watch(batch, listener, leads)
     try:
         status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor, waits_for_answers=wait_answers)
-    except StoreUnwritable as error:  # `work run` once more would be another batch.
-        hint = f"free some space or fix the permissions, then go on with: codebatch resume --batch {batch.id}"
-        raise StoreUnwritable(error.message, hint=hint) from error
+    except (StoreUnwritable, OSError) as error:  # `work run` once more would be another batch.
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if isinstance(error, OSError) and not is_refusal(error):
+            raise
+        told = error.message if isinstance(error, StoreUnwritable) else f"batch {batch.id} is left: {error.strerror}"
+        hint = f"{remedy(cause)}, then go on with: codebatch resume --batch {batch.id}"
+        raise StoreUnwritable(told, hint=hint) from error
     seconds = time.monotonic() - began
     standing = look_at(store, batch).standing
     return WorkRan(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)
