@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,32 @@ def test_commands_that_run_on_alone_are_waited_for(line: CommandLine) -> None:
     events = told(line)
     assert names(events).count("TASK_COMPLETED one") == 1
     assert next(event for event in events if event["event"] == "BATCH_TASK_COMPLETED")["seconds"] > 0
+
+
+def test_who_leaves_who_takes_over_and_what_is_cancelled_is_told(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    process.send_signal(signal.SIGINT)
+    wait_until(lambda: b'"drained"' in b"".join(map(Path.read_bytes, _journals(line))), "the signal is heard")
+    process.send_signal(signal.SIGINT)
+    line.finish(process, status=130)
+    drained = told(line)[-1]
+    assert (drained["event"], drained["signal"]) == ("BATCH_DRAINED", "SIGINT")
+    (line.directory / "one.began").unlink()
+    process = line.start("resume")
+    wait_until(lambda: (line.directory / "one.began").exists() or process.poll() is not None, "it begins again")
+    process.kill()
+    process.communicate()
+    line("cancel", "--grace", "0")
+    events = told(line, "--since", drained["cursor"])
+    resumed = [event for event in events if event["event"] == "BATCH_RESUMED"]
+    assert [(event["after"], event["adopted"]) for event in resumed] == [("drain", []), ("kill", ["one"])]
+    assert names(events)[-3:] == ["TASK_ADOPTED one", "TASK_CANCELLED one", "CANCELLED"]
+    assert isinstance(events[-3]["pid"], int)
+
+
+def _journals(line: CommandLine) -> list[Path]:
+    return list((line.directory / ".codebatch" / "batches").glob("*/journal/*"))
 
 
 def test_an_answer_is_told(line: CommandLine) -> None:
