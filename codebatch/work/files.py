@@ -131,8 +131,7 @@ def read_bytes(path: Path, name: str, bytes_max: int = WORK_FILE_BYTES_MAX) -> b
         if error.errno == errno.EFBIG:
             told = f"{name} has {path.stat().st_size:,} bytes, and may have {bytes_max:,}"
             raise InvalidConfiguration(told) from error
-        hint = absent_hint(path, name) if error.errno == errno.ENOENT else None
-        raise InvalidConfiguration(f"cannot read {name}: {error.strerror}", hint=hint) from error
+        raise InvalidConfiguration(f"cannot read {name}: {error.strerror}") from error
 
 
 def text_of(data: bytes, name: str) -> str:

@@ -65,6 +65,9 @@ class _Reader:
                 yield from self.files(path.parent / each, os.path.join(os.path.dirname(name), each), file)
 
     def _read(self, path: Path, name: str, is_each_line: bool) -> WorkFile:
+        if name != STDIN_NAME and not os.path.lexists(path):
+            told = f"cannot read {name}: {os.strerror(errno.ENOENT)}"
+            raise InvalidConfiguration(told, hint=absent_hint(path, name))
         if name != STDIN_NAME and path.is_dir():
             return markdown_directory(path, name, self._problems, is_recursive=self._is_recursive)
         if is_each_line or path.suffix == ".txt":
@@ -75,9 +78,6 @@ class _Reader:
             return markdown_file(path, name)
         if is_document(path):
             return document_file(path, name)
-        if not os.path.lexists(path):
-            told = f"cannot read {name}: {os.strerror(errno.ENOENT)}"
-            raise InvalidConfiguration(told, hint=absent_hint(path, name))
         told = f"'{path.suffix}'" if path.suffix else "a name without an ending"
         raise InvalidConfiguration(f"{name} is no work file ({told})", hint=_KINDS_HINT)
 
