@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -47,6 +48,16 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     shortfall: BatchIncomplete | None = None
 
 
+@dataclass(slots=True)
+class _Spell:
+    """The time in which somebody was at work: so many results came of it, and so it came to its end."""
+
+    began_ns: int
+    last_ns: int = 0
+    results: int = 0
+    left_by: Literal["kill", "drain", "request"] = "kill"
+
+
 class AnalysisFollowed:
     """An analysis that is followed, from a place in its stream on."""
 
@@ -57,7 +68,7 @@ class AnalysisFollowed:
         self._since = since
         self._now = now
         self._journals = journal.JournalReader(batch.files, batch.root)
-        self._starts: list[tuple[int, str]] = []
+        self._spells: list[_Spell] = []
         self._last_ns = 0
         self._seen = standing(batch)
         self._next_look = 0.0
@@ -69,7 +80,7 @@ class AnalysisFollowed:
         self._look()
         stands, tally = self._seen, self._seen.tally
         ended = tally.planned - tally.open
-        epoch = max(1, len(self._starts))
+        epoch = max(1, len(self._spells))
         found: list[events.AnyEvent] = []
         if stands.state is not BatchState.PENDING:
             if (begun := self._begun(epoch)) is not None:
@@ -80,8 +91,10 @@ class AnalysisFollowed:
                 end: Callable[..., events.AnyEvent] = events.ENDS[stands.state.value]
                 place = Cursor(epoch, 3 + tally.planned)
                 last_ns = self._last_ns or wall_ns()
-                seconds = self._seconds(last_ns)
-                found.append(self._make(end, place, at_ns=last_ns, seconds=seconds, total=tally.planned))
+                seconds, in_all = self._seconds(last_ns), self._all_seconds(last_ns)
+                found.append(
+                    self._make(end, place, at_ns=last_ns, seconds=seconds, all_seconds=in_all, total=tally.planned)
+                )
         new = [event for event in found if event.place > self._since]
         if new:
             self._since = new[-1].place
@@ -104,19 +117,37 @@ class AnalysisFollowed:
         with contextlib.suppress(StoreError):
             for line in self._journals.read():
                 self._last_ns = max(self._last_ns, line.at_ns)
-                if isinstance(line.event, journal.Started):
-                    self._starts.append((line.at_ns, line.holder))
+                self._note(line)
         self._next_look = self._now() + max(PROGRESS_SECONDS, _SHARE * (self._now() - began))
         if not self._seen.holders:
             self._next_look = self._now() + 1.0
+
+    def _note(self, line: journal.JournalLine) -> None:
+        match line.event:
+            case journal.Started():
+                self._spells.append(_Spell(line.at_ns))
+            case _ if not self._spells:
+                return
+            case journal.Committed(start=start, end=end) | journal.Failed(start=start, end=end):
+                self._spells[-1].results += end - start
+            case journal.Drained(reason=reason):
+                self._spells[-1].left_by = "request" if reason == "cancel" else "drain"
+            case journal.Ended(reason="complete"):
+                self._spells[-1].left_by = "request"
+            case journal.Ended(reason="break"):
+                self._spells[-1].left_by = "drain"
+            case _:
+                pass
+        self._spells[-1].last_ns = line.at_ns
 
     def _begun(self, epoch: int) -> events.AnyEvent | None:
         place = Cursor(epoch, 1)
         if place <= self._since:
             return None
-        at_ns = self._starts[-1][0] if self._starts else wall_ns()
+        at_ns = self._spells[-1].began_ns if self._spells else wall_ns()
         if epoch > 1:
-            return self._make(events.BatchResumed, place, at_ns=at_ns, after="kill", opened=(), adopted=())
+            after = self._spells[-2].left_by
+            return self._make(events.BatchResumed, place, at_ns=at_ns, after=after, opened=(), adopted=())
         return self._make(
             events.BatchStarted,
             place,
@@ -133,7 +164,7 @@ class AnalysisFollowed:
     def _progress(self, place: Cursor) -> events.BatchProgress:
         now_ns = wall_ns()
         tally, seconds = self._seen.tally, self._seconds(now_ns)
-        done = tally.planned - tally.open
+        done = self._spells[-1].results if self._spells else 0
         eta = tuple(round(seconds * tally.open / done * each, 1) for each in _SPREAD) if done else None
         return self._make(events.BatchProgress, place, at_ns=now_ns, eta_seconds=eta, running=tuple(self._at_work()))
 
@@ -159,7 +190,12 @@ class AnalysisFollowed:
 
     def _seconds(self, until_ns: int) -> float:
         """Since somebody began, as the journals have it."""
-        return round(max(0, until_ns - self._starts[-1][0]) / 1e9, 3) if self._starts else 0.0
+        return round(max(0, until_ns - self._spells[-1].began_ns) / 1e9, 3) if self._spells else 0.0
+
+    def _all_seconds(self, until_ns: int) -> float:
+        """How long somebody was at work on it, whenever that was."""
+        before = sum(max(0, each.last_ns - each.began_ns) for each in self._spells[:-1])
+        return round(before / 1e9 + self._seconds(until_ns), 3)
 
     def _make(self, make: Callable[..., E], place: Cursor, *, at_ns: int, **fields: object) -> E:
         return make(

@@ -199,8 +199,8 @@ def status(answering: Answering, batch_reference: str | None) -> None:
         answering.note(f"continue with: codebatch run --batch {batch.id}")
 
 
-def answer_standing(answering: Answering, store: Store, batch: Batch) -> bool:
-    """Answer with where an analysis stands; whether work is open that nobody does."""
+def answer_standing(answering: Answering, store: Store, batch: Batch, name: str = "status") -> bool:
+    """Answer with where an analysis stands; whether work is open that nobody does. `name` as in `Answering.print`."""
     found = batches.status(store, batch)
     stands, rows = found.standing, found.tasks
     holders = tuple(map(holder_row, stands.holders))
@@ -237,7 +237,7 @@ def answer_standing(answering: Answering, store: Store, batch: Batch) -> bool:
             tasks=rows,
         ),
         lines,
-        name="status",
+        name=name,
     )
     return stands.is_stalled
 

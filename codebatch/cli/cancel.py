@@ -79,7 +79,7 @@ def cancel(
         from codebatch.cli.batches import answer_standing  # 20 ms
 
         answering.batches.append(batch)
-        answer_standing(answering, store, batch)
+        answer_standing(answering, store, batch, name="cancel")
         return 0
     found = telling_foreign(
         answering,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -16,7 +17,7 @@ from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
 from codebatch.model.late_patterns import LatePattern
 from codebatch.model.likeness import closest
-from codebatch.system.refusals import is_refusal
+from codebatch.system.refusals import is_refusal, remedy
 
 COMPLETE_VARIABLE = "_CODEBATCH_COMPLETE"
 EXIT_READER_GONE = 0
@@ -134,7 +135,9 @@ def _of_the_world(error: OSError) -> CodebatchError | None:
     name = error.filename if isinstance(error.filename, str | bytes) else b""
     text = f"{os.fsdecode(name) or 'the disk'}: {error.strerror}"
     if is_refusal(error):
-        return StoreUnwritable(text)
+        is_of_files = error.errno in (errno.EMFILE, errno.ENFILE)
+        hint = f"{remedy(error)}, then run the same command again" if is_of_files else None
+        return StoreUnwritable(text, hint=hint)
     return None if error.filename is None else StoreError(text)
 
 

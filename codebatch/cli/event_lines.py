@@ -78,9 +78,11 @@ def _of_batch(event: events.BatchEvent) -> str:
             return f"progress: {counts_text(event.counts)}{f', {left}' if left else ''}"
         case events.BatchDrained(signal=signal):
             return f"left with work open{f', for {signal}' if signal else ''}: {counts_text(event.counts)}"
-        case events.BatchEnded(seconds=seconds):
+        case events.BatchEnded(seconds=seconds, all_seconds=in_all):
             state = name_of(event).removeprefix("BATCH_")
-            return f"{state}: {counts_text(event.counts)}, in {human_seconds(seconds)}"
+            is_more = in_all is not None and in_all >= seconds + 1
+            whole = f" ({human_seconds(in_all)} in all)" if in_all is not None and is_more else ""
+            return f"{state}: {counts_text(event.counts)}, in {human_seconds(seconds)}{whole}"
         case _:
             return name_of(event)
 

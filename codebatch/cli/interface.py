@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import UnionType
 from typing import get_args
 
 import click
@@ -120,7 +121,7 @@ ANSWERS: dict[str, object] = {
     "batch-list": list[answers.BatchRow],
     "batch-outputs": answers.BatchOutputs,
     "batch-show": answers.BatchShown,
-    "cancel": WorkStatus,
+    "cancel": WorkStatus | StatusAnswer,
     "callers": list[answers.CallerRow],
     "cat-object": ObjectShown,
     "check": CheckAnswer,
@@ -218,15 +219,21 @@ ANSWERS: dict[str, object] = {
 }
 """The type of each answer, by name: the words of the command, or what else the member `schema` says."""
 
+_OF_EITHER_KIND = {"cancel"}
+"""Answers of batches of commands and of analyses, told apart by their `pipeline`."""
+
 
 def answer_schema(name: str) -> dict[str, object]:
     """The JSON Schema of an answer, draft 2020-12."""
     type_ = ANSWERS[name]
-    (body,), parts = msgspec.json.schema_components((type_,), schema_hook=lambda _: {"description": "any JSON value"})
-    if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
-        described = parts[type_.__name__]
-        described["properties"]["schema"] = {"const": schema_of(name)}
-        described["required"].append("schema")
+    kinds = get_args(type_) if isinstance(type_, UnionType) and name in _OF_EITHER_KIND else (type_,)
+    bodies, parts = msgspec.json.schema_components(kinds, schema_hook=lambda _: {"description": "any JSON value"})
+    body = bodies[0] if len(bodies) == 1 else {"anyOf": list(bodies)}
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            described = parts[kind.__name__]
+            described["properties"]["schema"] = {"const": schema_of(name)}
+            described["required"].append("schema")
     return {**schema_head(f"{name}-answer"), **body, "$defs": parts}
 
 

@@ -37,6 +37,13 @@ F = TypeVar("F", bound=Callable[..., object])
 
 # In a hint: a whole command line, after a colon or between backquotes.
 _COMMAND = LatePattern(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
+_WITH_TRUST = (
+    "codebatch resume",
+    "codebatch cancel",
+    "codebatch work run",
+    "codebatch work retry",
+    "codebatch work answer",
+)
 _WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
 
 
@@ -45,7 +52,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
     `files` count what is read of it, for `-v` and `--explain`, under which the `questions` that were asked say at the
     end what was read for them. `display` shows how far the command is; `batches` are those whose files may be named in
-    what is printed.
+    what is printed. `is_trusted`: it was told to run commands of a store that was not made here.
     """
 
     store_path: str | None
@@ -58,6 +65,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     explain: bool = False
     questions: list[Question] = msgspec.field(default_factory=list)
     batches: list[Batch] = msgspec.field(default_factory=list)
+    is_trusted: bool = False
 
     @property
     def place(self) -> StorePlace:
@@ -111,17 +119,17 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         self.display.tell(Stage(phase, done, planned))
 
     def suggest(self, hint: str) -> str:
-        """A hint whose commands work as they stand: they name the store that was named here."""
-        if not self.store_path:
-            return hint
-        flag = f" --store {shlex.quote(self.store_path)}"
+        """A hint whose commands work as they stand: they name the store that was named here, and trust it so."""
+        store = f" --store {shlex.quote(self.store_path)}" if self.store_path else ""
 
         def complete(match: re.Match[str]) -> str:
             command = match[0]
+            if self.is_trusted and command.startswith(_WITH_TRUST) and "--trust" not in command:
+                command += " --trust"
             is_complete = command.startswith(_WITHOUT_STORE) or "--store" in command or command.endswith("--help")
-            return command if is_complete else command + flag
+            return command if is_complete else command + store
 
-        return _COMMAND.sub(complete, hint)
+        return _COMMAND.sub(complete, hint) if store or self.is_trusted else hint
 
     def print(self, document: object, lines: Iterable[str], *, if_none: str = "", name: str | None = None) -> None:
         """The answer: the document as JSON, or the lines. That nothing is there is a note, `if_none`, and no data.
@@ -166,6 +174,7 @@ def answering(function: F) -> F:
             color=_color(given),
             files=CountedFiles() if given["verbose"] or given.get(EXPLAIN) else None,
             explain=bool(given.get(EXPLAIN)),
+            is_trusted=bool(arguments.get("is_trusted")),
         )
         try:
             return ctx.invoke(function, answering=answering, **arguments)

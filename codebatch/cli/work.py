@@ -82,7 +82,12 @@ def work() -> None:
     help="A variable of every task; without a value yours, which is not stored as a value is.",
 )
 @click.option("--parallel-batches", "is_beside", is_flag=True, help="Run beside a batch in the same directory.")
-@click.option("--yes", "is_sure", is_flag=True, help="Do not ask before edges are taken that were inferred.")
+@click.option(
+    "--yes",
+    "is_sure",
+    is_flag=True,
+    help="Do not ask before edges are taken that were inferred; with -q, do not tell of them.",
+)
 @click.option("--analyze", "is_looked_at", is_flag=True, help="Run nothing: as `work analyze`.")
 @click.option("--dry-run", "is_rehearsed", is_flag=True, help="Say what would start when; nothing is run or written.")
 @click.option("--detach", "is_detached", is_flag=True, help="Run it in the background, and print its id.")

@@ -41,7 +41,8 @@ def answer_listed(answering: Answering, listed: WorkList, form: Form, written: P
 
 def is_agreed(answering: Answering, work: Work, left_out: Sequence[LeftOut], *, is_sure: bool) -> bool:
     """Tell what was inferred; on a terminal ask whether that is right, unless that is sure."""
-    _tell_inferred(answering, work.inferred, left_out)
+    if not (is_sure and answering.quiet):
+        _tell_inferred(answering, work.inferred, left_out)
     if is_sure or not work.inferred or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     with answering.display.aside():
@@ -74,7 +75,9 @@ def _tell_inferred(answering: Answering, inferred: Sequence[InferredEdge], left_
         for line in table(rows, ("task", "needs", "sure", "why")) if inferred else ():
             answering.tell(line)
         if len(inferred) > _EDGES_TOLD_MAX:
-            answering.tell(f"and {len(inferred) - _EDGES_TOLD_MAX:,} more; see: codebatch work analyze")
+            answering.tell(
+                f"and {len(inferred) - _EDGES_TOLD_MAX:,} more, which `work analyze` shows with the same options"
+            )
     for line in _left_out_lines(left_out[:_EDGES_TOLD_MAX]):
         answering.tell(line)
 

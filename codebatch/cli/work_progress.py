@@ -81,6 +81,10 @@ class WorkTeller(WorkListener):
         told = f"; waiting for {count_of(running, 'task')} (once more: end what runs)" if running else ""
         self.note(f"nothing new is started{told}")
 
+    def ending(self, running: int, *, is_killed: bool) -> None:
+        told = count_of(running, "task")
+        self.note(f"killing {told}" if is_killed else f"ending {told}, each in its grace (once more: kill what runs)")
+
     def _read_on(self, command: CommandId, log: Path, *, is_over: bool = False) -> None:
         _, reader = self._logs.setdefault(log, (command, LogReader(self._batch.files, log)))
         for line in reader.read(is_over=is_over):

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Collection, Sequence
 
 from codebatch.coordinator.channels import Channels
-from codebatch.coordinator.command_port import CommandHeard, Helped, Rang
+from codebatch.coordinator.command_port import CommandHeard, Helped, Insisted, Rang
 from codebatch.coordinator.crew import Died, DrainAsked, Member
 from codebatch.coordinator.helper_process import HelperProcess
 from codebatch.coordinator.signals import SignalCounter
@@ -178,10 +178,11 @@ class CommandCrew:
                     worker.send(Terminate(why="interrupted"))
                 else:
                     worker.kill("interrupted")
-        if before or not self._signals_seen:
+        if self._signals_seen == before:
             return []
         assert self._signals.first is not None, "a signal was counted"
-        return [DrainAsked(self._signals.first.name)]
+        asked: list[CommandHeard] = [] if before else [DrainAsked(self._signals.first.name)]
+        return asked if self._signals_seen == 1 else [*asked, Insisted(is_killed=self._signals_seen > 2)]
 
     def _suspend(self) -> None:
         """Ctrl-Z: stop the workers and their commands, then ourselves; go on together when continued."""

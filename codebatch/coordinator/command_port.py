@@ -27,7 +27,13 @@ class Helped(msgspec.Struct, frozen=True):
     output: bytes | None
 
 
-CommandHeard = Heard | Rang | Helped
+class Insisted(msgspec.Struct, frozen=True):
+    """Somebody who wanted an end wants it now: what runs was told to end, or `is_killed`."""
+
+    is_killed: bool
+
+
+CommandHeard = Heard | Rang | Helped | Insisted
 
 
 class CommandCrew(Protocol):

@@ -14,7 +14,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from codebatch.coordinator.briefing import brief_of
-from codebatch.coordinator.command_port import CommandCrew, CommandHeard, Helped, Rang
+from codebatch.coordinator.command_port import CommandCrew, CommandHeard, Helped, Insisted, Rang
 from codebatch.coordinator.crew import Died, DrainAsked, Member, Said
 from codebatch.coordinator.questioning import Questioning
 from codebatch.coordinator.telling import NO_HELPERS, Clocks, Found, Helpers, Telling
@@ -74,6 +74,9 @@ class CommandWatcher(Protocol):
 
         `eta` is how long it takes yet, None where nobody knows.
         """
+
+    def insisted(self, is_killed: bool) -> None:
+        """Called where somebody wants an end now: what runs was told to end, or `is_killed`."""
 
     def noted(self, text: str) -> None:
         """Something worth knowing."""
@@ -237,6 +240,9 @@ class Conducting:
                 self._telling.drains(reason)
                 self._journal.write(journal.Drained(reason=reason))
                 self._handle(DrainRequested())
+            case Insisted(is_killed):
+                if self._watcher is not None:
+                    self._watcher.insisted(is_killed)
             case Rang(item, round_):
                 self._handle(Due(item, round_))
             case Helped(output):

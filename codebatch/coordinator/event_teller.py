@@ -49,7 +49,8 @@ _LINES_OF_FAILED = 20
 class EventTeller:
     """Writes the events of one coordinator. What it is to know of attempts besides is put into its attributes.
 
-    `used` is what attempts took, by (item, round); `members` who runs an item: a holder, and its process.
+    `seconds_before`: how long others conducted the batch. `used` is what attempts took, by (item, round); `members` who
+    runs an item: a holder, and its process.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class EventTeller:
         self._began_ns = running_ns()
         self._since: dict[int, int] = {}
         self._ended: dict[int, int] = {}
+        self.seconds_before = 0.0
         self.used: dict[tuple[int, int], Used] = {}
         self.members: dict[int, tuple[HolderId, int]] = {}
         self.flush = self._writer.flush
@@ -283,9 +285,11 @@ class EventTeller:
 
     def end(self) -> None:
         """It has come to an end."""
+        seconds = (self._running_ns() - self._began_ns) / 1e9
         self.tell(
             events.ENDS[self._conductor.verdict().value],
-            seconds=round((self._running_ns() - self._began_ns) / 1e9, 3),
+            seconds=round(seconds, 3),
+            all_seconds=round(self.seconds_before + seconds, 3),
             total=len(self._ids),
             critical_path=tuple(self._ids[item] for item in self._last_to_end()),
         )

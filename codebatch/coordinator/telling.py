@@ -107,6 +107,7 @@ class Telling:
             estimator=estimator,
             notifier=notifier,
         )
+        self._teller.seconds_before = before.seconds
         untold = {(one.item, one.round) for one in concluded.conclusions} - before.told.ends
         if untold:
             self._teller.used.update(used_by_the_journals(batch, attempts.places, untold))

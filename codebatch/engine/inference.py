@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from codebatch.engine.task_labels import Listed, iter_listed
 from codebatch.engine.task_texts import (
     Region,
     Said,
@@ -47,6 +48,11 @@ _OF_OTHERS = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|\u201c([^\u201d]+)\u201d|'([^']+)'|\*\*([^*]+)\*\*|\[([^\]]+)\]")
+_LISTED_BETWEEN = re.compile(r"\s*,\s*(?:and\s+|&\s*)?|\s+(?:and|&|as well as|plus)\s+", re.IGNORECASE)
+_MARKS = re.compile(r"[`\"\u201c\u201d'\[\]]|\*\*|(?<!\w)[*_]+|[*_]+(?!\w)")
+_CALLED_TASK = re.compile(r"(?:the\s+)?tasks?\s+([\w.-]+)\Z", re.IGNORECASE)
+_NO_TASK = {"", "-", "none", "no", "nothing", "n/a", "na", "tbd"}
+"""What people write where there is nothing to list."""
 _NUMBER_OF_ID = re.compile(r"\D*?0*(\d{1,6})(?=[-_.]|\Z)")
 
 
@@ -178,6 +184,28 @@ class _Names:
                 yield id_, confidence
                 last = end
 
+    def listed(self, listed: Listed) -> Iterator[tuple[str, float]]:
+        """The tasks that a line is a list of, by their ids, titles and numbers. Of what else it says it names none."""
+        for words in (listed.names, *_LISTED_BETWEEN.split(listed.names)):
+            bare = _MARKS.sub("", words).strip()
+            if (id_ := self._listed_one(bare, is_hard=listed.is_hard and bare == words.strip())) is not None:
+                yield id_, NAME_SURE
+            elif (found := _NUMBERED.match(bare)) is not None:
+                numbers = list(self._of_numbers(bare, found))
+                if numbers and max(end for _, end, _, _ in numbers) == len(bare):
+                    yield from ((id_, confidence) for _, _, id_, confidence in numbers)
+
+    def _listed_one(self, words: str, *, is_hard: bool) -> str | None:
+        """The task that is called so. Behind a label that says much else a word of everybody's is none."""
+        if words.casefold() in _NO_TASK:
+            return None
+        plain = words.rpartition("/")[2].removesuffix(".md") if words.endswith(".md") else words
+        said = _CALLED_TASK.match(plain)
+        id_ = self._ids.get(plain.casefold()) or (self._ids.get(said[1].casefold()) if said else None)
+        if id_ is None:
+            return self._titles.get(_plain(words))
+        return id_ if said or not is_hard or re.search(r"[\d_-]", id_) else None
+
     def _found(self, region: Region) -> Iterator[tuple[int, int, str, float]]:
         rest = region.words
         for found in _QUOTED.finditer(rest):
@@ -237,6 +265,9 @@ def _by_names(tasks: Sequence[Described]) -> Iterator[Candidate]:
             for region in iter_regions(sentence):
                 for on, confidence in names.named(region):
                     yield Candidate(task.id, on, confidence, f"it says {_quote(sentence)}")
+        for listed in iter_listed(task.text):
+            for on, confidence in names.listed(listed):
+                yield Candidate(task.id, on, confidence, f"it says {_quote(listed.told)}")
 
 
 def _by_paths(tasks: Sequence[Described]) -> Iterator[Candidate]:

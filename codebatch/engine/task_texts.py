@@ -139,8 +139,8 @@ class Said(NamedTuple):
     named: dict[str, str]
 
 
-def iter_sentences(text: str) -> Iterator[str]:
-    """The sentences of a text in their order, without code and addresses."""
+def readable(text: str) -> str:
+    """The beginning of a text, without code, comments and addresses."""
     text = text[:_TEXT_CHARACTERS_MAX].replace("\r\n", "\n")
     # Each costs more than to see that there is nothing of it.
     if "```" in text or "~~~" in text:
@@ -149,6 +149,12 @@ def iter_sentences(text: str) -> Iterator[str]:
         text = _COMMENT.sub(" ", text)
     if "@" in text or "://" in text or "www." in text.lower():
         text = _NO_WORDS.sub("\u2026", text)
+    return text
+
+
+def iter_sentences(text: str) -> Iterator[str]:
+    """The sentences of a text in their order, without code and addresses."""
+    text = readable(text)
     at = 0
     for found in _SENTENCE_END.finditer(text):
         if _ABBREVIATION.search(text, max(at, found.start() - 12), found.end()):

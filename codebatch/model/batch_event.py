@@ -239,9 +239,14 @@ class BatchDrained(BatchEvent, frozen=True, kw_only=True, tag="BATCH_DRAINED"):
 
 
 class BatchEnded(BatchEvent, frozen=True, kw_only=True, tag="BATCH_ENDED"):
-    """Base of the last events of who conducts it to an end: of `total` tasks, so many are in which state."""
+    """Base of the last events of who conducts it to an end: of `total` tasks, so many are in which state.
+
+    `seconds` are those since it began with it; `all_seconds` those of all who did, without what was between them, as
+    far as they told of it.
+    """
 
     seconds: float
+    all_seconds: float | None = None
     total: int
     critical_path: tuple[str, ...] = ()
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import isinf
 from typing import NoReturn
 
 from codebatch.model.toml import is_deep
+
+_DIGITS_SHOWN_MAX = 40
 
 
 class JsonError(ValueError):
@@ -20,7 +23,7 @@ def parse_json(text: str) -> object:
     import json  # only those who have such files pay for it
 
     try:
-        value: object = json.loads(text, object_pairs_hook=_table, parse_constant=_no_number)
+        value: object = json.loads(text, object_pairs_hook=_table, parse_constant=_no_number, parse_float=_float)
     except json.JSONDecodeError as error:
         raise JsonError(f"{error.msg} (column {error.colno})", error.lineno) from error
     except RecursionError as error:
@@ -46,6 +49,13 @@ def _table(pairs: list[tuple[str, object]]) -> dict[str, object]:
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
         raise JsonError(f"the key {twice!r} stands twice")
     return table
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if isinf(value):
+        raise JsonError(f"{digits[:_DIGITS_SHOWN_MAX]} is too large a number")
+    return value
 
 
 def _no_number(word: str) -> NoReturn:

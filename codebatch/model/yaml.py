@@ -6,6 +6,7 @@ libyaml takes quadratic time over brackets in brackets. Scalars are what YAML 1.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from codebatch.model.lined import LinedTable
@@ -25,8 +26,10 @@ class YamlError(ValueError):
         self.line = line
 
 
-def parse_yaml(text: str, *, length_max: int, line: int = 1) -> object:
+def parse_yaml(text: str, *, length_max: int, line: int = 1, texts: Collection[str] = ()) -> object:
     """The one document of a text, None where it has none. Tables are LinedTable; `line` is that of its first one.
+
+    `texts` are keys of the document of which a scalar, or each of a list, is the text that is written, but for null.
 
     Raises YamlError.
     """
@@ -38,7 +41,7 @@ def parse_yaml(text: str, *, length_max: int, line: int = 1) -> object:
     try:
         loader = loader_type(text)
         try:
-            return _Builder(loader, line).document()
+            return _Builder(loader, line, texts).document()
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
@@ -53,13 +56,16 @@ def parse_yaml(text: str, *, length_max: int, line: int = 1) -> object:
 
 
 class _Builder:
-    def __init__(self, loader: yaml.SafeLoader | yaml.CSafeLoader, first_line: int) -> None:
+    def __init__(self, loader: yaml.SafeLoader | yaml.CSafeLoader, first_line: int, texts: Collection[str]) -> None:
         self._loader = loader
         self._first_line = first_line
+        self._texts = texts
         self._open: list[LinedTable | list[object]] = []
         # What a plain scalar begins with that may be no text. An empty one is none.
         self._first_characters = {*loader.yaml_implicit_resolvers, ""}
-        self._keys: list[str | None] = []  # of each that is open the key that waits for its value
+        self._keys: list[
+            str | None
+        ] = []  # of each table that is open the key that waits for its value; of a list its own
 
     def document(self) -> object:
         import yaml
@@ -88,9 +94,10 @@ class _Builder:
         if event.tag is not None and event.tag not in ("!", f"tag:yaml.org,2002:{'map' if is_table else 'seq'}"):
             raise self._error(f"no value has the tag {_shown(event.tag)}", event)
         below: LinedTable | list[object] = LinedTable(self._line(event)) if is_table else []
+        key = self._keys[-1] if self._keys else None
         self._put(below, event, documents)
         self._open.append(below)
-        self._keys.append(None)
+        self._keys.append(None if is_table else key)
         if len(self._open) > _DEPTH_MAX:
             raise self._error("it is nested too deep", event)
 
@@ -98,7 +105,7 @@ class _Builder:
         is_key = bool(self._open) and isinstance(self._open[-1], LinedTable) and self._keys[-1] is None
         value = self._value(event)
         if not is_key:
-            self._put(value, event, documents)
+            self._put(event.value if value is not None and self._is_text() else value, event, documents)
             return
         table = self._open[-1]
         assert isinstance(table, LinedTable)
@@ -109,6 +116,11 @@ class _Builder:
         table.lines[value] = self._line(event)
         table[value] = None
         self._keys[-1] = value
+
+    def _is_text(self) -> bool:
+        """Whether what stands here is a text, whatever it looks like."""
+        is_below = len(self._open) == 1 or (len(self._open) == 2 and isinstance(self._open[1], list))
+        return is_below and self._keys[-1] in self._texts
 
     def _put(self, value: object, event: yaml.Event, documents: list[object]) -> None:
         if not self._open:

@@ -32,6 +32,7 @@ class ToldBefore:
         self.told = Told()
         self.started: dict[tuple[int, int], str] = {}
         self.last: events.AnyEvent | None = None
+        self._spans: dict[int, tuple[int, int]] = {}
         self._items = items
         found: list[events.AnyEvent] = []
         with contextlib.suppress(StoreError, OSError):
@@ -39,7 +40,14 @@ class ToldBefore:
         for event in found:
             if event.place.epoch < epoch:
                 self.last = event
+                at_ns = events.instant_ns(event.at)
+                self._spans[event.place.epoch] = self._spans.get(event.place.epoch, (at_ns, at_ns))[0], at_ns
                 self._note(event)
+
+    @property
+    def seconds(self) -> float:
+        """How long the batch was conducted, from the first to the last event of each who did."""
+        return sum(max(0, last - first) for first, last in self._spans.values()) / 1e9
 
     @property
     def left_by(self) -> Literal["kill", "drain", "request"]:

@@ -35,11 +35,13 @@ def processes() -> list[int]:
 
 
 class Stat(NamedTuple):
-    """What the kernel says of a process: whether it has ended and waits to be reaped, who it was started by or left to,
-    its session, and when it was started, in clock ticks after boot: with its id that names it until the machine stops.
+    """What the kernel says of a process: whether it has ended and waits to be reaped, or is stopped, who it was started
+    by or left to, its session, and when it was started, in clock ticks after boot: with its id that names it until the
+    machine stops.
     """
 
     is_zombie: bool
+    is_stopped: bool
     parent: int
     session: int
     start_ticks: int
@@ -51,7 +53,7 @@ def stat(pid: int) -> Stat | None:
     fields = _read(f"{pid}/stat").rpartition(b")")[2].split()
     if len(fields) < 20:
         return None
-    return Stat(fields[0] == b"Z", int(fields[1]), int(fields[3]), int(fields[19]))
+    return Stat(fields[0] == b"Z", fields[0] in (b"T", b"t"), int(fields[1]), int(fields[3]), int(fields[19]))
 
 
 def parent(pid: int) -> int | None:

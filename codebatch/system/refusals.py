@@ -13,6 +13,8 @@ _REFUSALS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE,
     errno.ENFILE, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP,
 }  # fmt: skip
+FILES_OPEN = 1024
+"""How many a hint says are enough."""
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
 _UNREADABLE = {errno.EACCES, errno.EPERM, errno.EIO}
 FOREIGN = {
@@ -37,7 +39,7 @@ def refusals(path: Path | str) -> Iterator[None]:
         if error.errno in _REFUSALS:
             raise StoreUnwritable(
                 f"cannot write {path}: {error.strerror}",
-                hint="free some space or fix the permissions, then run the same command again: nothing is lost",
+                hint=f"{remedy(error)}, then run the same command again: nothing is lost",
             ) from error
         raise
 
@@ -77,6 +79,15 @@ def foreign(path: Path | str, what: str) -> StoreForeign:
         f"{path} is, or lies below, {what}: codebatch did not make it",
         hint="look where the store came from; name another one with --store, or remove this one and run again",
     )
+
+
+def remedy(error: BaseException | None) -> str:
+    """What to do so that the system does not refuse it again."""
+    if isinstance(error, OSError) and error.errno == errno.EMFILE:
+        return f"let more files be open: ulimit -n {FILES_OPEN}"
+    if isinstance(error, OSError) and error.errno == errno.ENFILE:
+        return "end what has so many files open on this machine"
+    return "free some space or fix the permissions"
 
 
 def is_refusal(error: OSError) -> bool:

@@ -12,6 +12,7 @@ from codebatch.application import Note
 from codebatch.application.requesting import request
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import BatchConducted
+from codebatch.model.command import CommandId
 from codebatch.model.request import Cancel
 from codebatch.query.standing import Standing, standing
 from codebatch.store import layout
@@ -19,13 +20,15 @@ from codebatch.store.batches import Batch, check_kind
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.store import Store
 from codebatch.system.host import is_here
-from codebatch.system.proc import has_open
+from codebatch.system.proc import has_open, stat
 from codebatch.work.listening import WorkListener
 from codebatch.work.standing import WorkBatch, look_at
 from codebatch.work.trusting import check_trusted
 
 LOOK_SECONDS = 0.05
 LOOKS_UNTIL_TOLD = 20
+LOOKS_UNTIL_NAMED = 60
+"""So many of 50 ms are waited until it is told what can be done about it."""
 KILLS_MAX = 100
 """How often it is looked for processes to kill: those that were killed may have started others."""
 
@@ -71,12 +74,9 @@ def cancel_analysis(batch: Batch, *, is_forced: bool = False, waits: bool = True
     request(batch, Cancel())
     if is_forced:
         _kill_holders(batch, listener.note)
-    looks = 0
+    waiting = _Waiting(batch, listener)
     while waits and (live := [one for one, is_live in LeaseReader(batch.files, batch.root).holders() if is_live]):
-        if looks % LOOKS_UNTIL_TOLD == 0:
-            listener.waiting((), f"process {live[0].pid} on {live[0].host.name}")
-        looks += 1
-        time.sleep(LOOK_SECONDS)
+        waiting.wait_for(live[0], ())
     return standing(batch)
 
 
@@ -102,13 +102,44 @@ def _wait_for_end(store: Store, batch: Batch, listener: WorkListener) -> None:
 
 def _wait_for_leader(store: Store, batch: Batch, listener: WorkListener) -> None:
     reader = LeaseReader(batch.files, batch.root)
-    looks = 0
+    waiting = _Waiting(batch, listener)
     while (leader := reader.leader()[1]) is not None:
-        if looks % LOOKS_UNTIL_TOLD == 0:
-            running = tuple(each.id for each in look_at(store, batch).of(CommandState.RUNNING))
-            listener.waiting(running, f"process {leader.pid} on {leader.host.name}")
-        looks += 1
+        is_told = waiting.is_told_now
+        running = look_at(store, batch).of(CommandState.RUNNING) if is_told else ()
+        waiting.wait_for(leader, tuple(each.id for each in running))
+
+
+class _Waiting:
+    """Waits for who is at work on a batch, and tells who that is; after a while also what can be done about it."""
+
+    def __init__(self, batch: Batch, listener: WorkListener) -> None:
+        self._batch = batch
+        self._listener = listener
+        self._looks = 0
+
+    @property
+    def is_told_now(self) -> bool:
+        """Whether it is told again who is waited for, and so what runs."""
+        return self._looks % LOOKS_UNTIL_TOLD == 0
+
+    def wait_for(self, holder: HolderFile, running: tuple[CommandId, ...]) -> None:
+        """Wait a moment for a process, which runs these."""
+        who = f"process {holder.pid} on {holder.host.name}"
+        if self.is_told_now:
+            self._listener.waiting(running, who)
+        if self._looks == LOOKS_UNTIL_NAMED:
+            self._listener.note(f"still waiting for {who}, {self._what_to_do(holder)}")
+        self._looks += 1
         time.sleep(LOOK_SECONDS)
+
+    def _what_to_do(self, holder: HolderFile) -> str:
+        force = f"kill it with: codebatch cancel --force --batch {self._batch.id}"
+        if not is_here(holder.host):
+            return "which is to end it there; --force kills on this machine alone"
+        found = stat(holder.pid)
+        if found is not None and found.is_stopped:
+            return f"which is stopped; have it go on with: kill -CONT {holder.pid}; or {force}"
+        return f"which is at work; or {force}"
 
 
 def _kill_holders(batch: Batch, note: Note) -> None:

@@ -91,7 +91,7 @@ class TableChecker:
         except (msgspec.ValidationError, ValueError):
             wanted = _wanted(fields[key])
             hint = _QUOTE_HINT if isinstance(table, LinedTable) and _is_unquoted(value, wanted) else None
-            self._problems.add(f"{place} sets {key} to {_shown(value)}, which is to be {wanted}", hint)
+            self._problems.add(f"{place} sets {key} to {shown_value(value)}, which is to be {wanted}", hint)
             return False
 
     def _check_texts(self, place: Place, key: str, value: object) -> None:
@@ -190,7 +190,8 @@ def _wanted(type_: object) -> str:
     raise AssertionError(type_)
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """A value as a message has it: a text in quotes, the rest as JSON, not too long."""
     if isinstance(value, int) and abs(value) >= _SHOWN_INTEGER_MAX:
         return "a number of many digits"
     if isinstance(value, float):

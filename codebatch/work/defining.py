@@ -121,8 +121,7 @@ class Definer:
         name, place, table = CommandId(written.name), written.place, written.table
         assert isinstance(table, dict)
         before = self._problems.count
-        if COMMAND_ID_PATTERN.match(name) is None:
-            self._problems.add(f"{place.spot}: {name!r} is no id of a task", lambda: _id_hint(name))
+        check_id(name, place, self._problems)
         if written.is_prose:
             table = self._known(table, place)
         if not self._checker.check(place, "task", table):
@@ -296,6 +295,12 @@ def _policy(task: TaskTable, retries: int) -> Policy:
         on_stall=task.on_stall,
     )
     return NO_POLICY if policy == NO_POLICY else policy
+
+
+def check_id(name: str, place: Place, problems: Problems) -> None:
+    """Tell that it is no id."""
+    if COMMAND_ID_PATTERN.match(name) is None:
+        problems.add(f"{place.spot}: {name!r} is no id of a task", lambda: _id_hint(name))
 
 
 def _id_hint(name: str) -> str:

@@ -149,10 +149,15 @@ class Expander:
 
     def _of_json(self, name: str) -> Iterator[_Found]:
         text = self._text(name)
-        for number, value in _json_values(text, name):
-            place = f"{name}:{number}"
-            if isinstance(value, dict):
-                values = {f"value.{key}": _as_text(each) for key, each in value.items() if _VALUE_NAME.match(key)}
+        for place, value in _json_values(text, name):
+            if value is None:
+                self._problems.add(f"{place} is null, which is no value", "leave it out")
+            elif isinstance(value, dict):
+                values = {
+                    f"value.{key}": _as_text(each)
+                    for key, each in value.items()
+                    if each is not None and _VALUE_NAME.match(key)
+                }
                 if len({key.upper() for key in values}) < len(values):
                     self._problems.add(f"{place} has keys that differ in case only")
                 id_ = value.get("id")
@@ -192,26 +197,28 @@ def _of_line(line: str) -> _Found:
     return _Found(line, line, line, {"line": line})
 
 
-def _json_values(text: str, name: str) -> Iterator[tuple[int, object]]:
-    """What a file of JSON has, and the line of each: a value a line, or those of the one list that it is."""
+def _json_values(text: str, name: str) -> Iterator[tuple[str, object]]:
+    """What a file of JSON has, and the place of each: a value a line, or those of the one list that it is."""
     if text.lstrip().startswith("["):
         try:
             whole = parse_json(text)
         except JsonError as error:
             raise _no_json(name, error.line, error) from error
         assert isinstance(whole, list)
-        yield from enumerate(whole, 1)
+        for number, value in enumerate(whole, 1):
+            yield f"{name}: value {number:,}", value
         return
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                yield number, parse_json(line)
+                yield f"{name}:{number}", parse_json(line)
             except JsonError as error:
                 raise _no_json(name, number, error) from error
 
 
 def _no_json(name: str, line: int, error: JsonError) -> InvalidConfiguration:
-    return InvalidConfiguration(f"{name}:{line} is no JSON that can be read: {error}")
+    spot = f"{name}:{line}" if line else name
+    return InvalidConfiguration(f"{spot} is no JSON that can be read: {error}")
 
 
 def _chunks(paths: Sequence[str], chunk: int | str) -> Iterator[Sequence[str]]:
@@ -246,7 +253,5 @@ def _is_text(path: bytes) -> bool:
 
 
 def _as_text(value: object) -> str:
-    """A value of JSON as a placeholder has it: a text as it is, nothing as nothing, the rest as JSON."""
-    if value is None:
-        return ""
+    """A value of JSON as a placeholder has it: a text as it is, the rest as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

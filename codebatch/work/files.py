@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from codebatch.application.configuration import load_configuration
 from codebatch.errors import InvalidConfiguration, NothingToDo
 from codebatch.model.json_text import JsonError, parse_json
+from codebatch.model.likeness import closest
 from codebatch.model.lined import line_of
 from codebatch.model.toml import TomlError, parse_toml
 from codebatch.model.yaml import YamlError, parse_yaml
@@ -47,7 +49,7 @@ class WorkFile(NamedTuple):
     """A file that was read, or a directory. `name` is how people named it, `above` the table that its work list is.
 
     `document` has what holds for its tasks, beside what holds for those of the file that includes it; None where it is
-    a list alone. `done` are tasks that people have checked off, and what could not be read.
+    a list alone. `done` are tasks that people have checked off, `unread` ids of what could not be read.
     """
 
     path: Path
@@ -55,7 +57,8 @@ class WorkFile(NamedTuple):
     above: tuple[str, ...]
     document: Mapping[str, object] | None
     written: tuple[Written, ...] = ()
-    done: frozenset[str] = frozenset()
+    done: tuple[Written, ...] = ()
+    unread: frozenset[str] = frozenset()
     included_by: WorkFile | None = None
 
     def place(self, *words: str, table: object = None) -> Place:
@@ -81,7 +84,33 @@ def default_file(here: Path) -> tuple[Path, str]:
 
 def nothing_hint() -> str:
     """What to do where there is no work list: a whole one."""
-    return f"write a {DEFAULT_NAME}, for example with: printf '{_escaped(EXAMPLE)}\\n' >{DEFAULT_NAME}"
+    return f"write a {DEFAULT_NAME}, for example with: {_written_by(EXAMPLE, '>', DEFAULT_NAME)}"
+
+
+def no_task_hint(path: Path, name: str) -> str:
+    """What to do where a file or directory has no task: what one looks like there."""
+    if path.is_dir():
+        example = _written_by("---\nrun: make\n---", ">", os.path.join(name, "build.md"))
+        return f"each *.md in it is one but README.md, with --recursive below it too; for example: {example}"
+    if path.suffix == ".toml" and path.name not in _TABLES:
+        return f"write one, for example with: {_written_by(EXAMPLE, '>>', name)}"
+    return "see what a list of tasks looks like with: codebatch help lists"
+
+
+def absent_hint(path: Path, name: str) -> str | None:
+    """What to do where there is no such file."""
+    try:
+        meant = closest(path.name, [each for each in os.listdir(path.parent) if not each.startswith(".")])
+    except OSError:
+        meant = None
+    if meant is not None:
+        return f"did you mean {os.path.join(os.path.dirname(name), meant)!r}?"
+    to = name if path.suffix == ".toml" else f"{name}.toml"
+    return f"name one that is there, or write one, for example with: {_written_by(EXAMPLE, '>', to)}"
+
+
+def _written_by(text: str, how: str, name: str) -> str:
+    return f"printf -- '{_escaped(text)}\\n' {how}{shlex.quote(name)}"
 
 
 def _escaped(text: str) -> str:

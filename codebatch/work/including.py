@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codebatch.errors import CodebatchError, InvalidConfiguration
-from codebatch.work.files import STDIN_NAME, WorkFile, default_file, document_file, is_document
+from codebatch.work.files import STDIN_NAME, WorkFile, absent_hint, default_file, document_file, is_document
 from codebatch.work.problems import Problems
 from codebatch.work.task_files import json_lines_file, lines_file, markdown_directory, markdown_file
 
@@ -64,6 +65,9 @@ class _Reader:
                 yield from self.files(path.parent / each, os.path.join(os.path.dirname(name), each), file)
 
     def _read(self, path: Path, name: str, is_each_line: bool) -> WorkFile:
+        if name != STDIN_NAME and not os.path.lexists(path):
+            told = f"cannot read {name}: {os.strerror(errno.ENOENT)}"
+            raise InvalidConfiguration(told, hint=absent_hint(path, name))
         if name != STDIN_NAME and path.is_dir():
             return markdown_directory(path, name, self._problems, is_recursive=self._is_recursive)
         if is_each_line or path.suffix == ".txt":

@@ -94,6 +94,9 @@ class WorkListener:
     def draining(self, running: int) -> None:
         """Nothing more is started, for a signal or for damage; so many that we started run, and are waited for."""
 
+    def ending(self, running: int, *, is_killed: bool) -> None:
+        """For another signal so many that we started are told to end, each in its grace; or, `is_killed`, killed."""
+
     def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
         """What was cancelled is waited for: these, which end by themselves; `who` conducts them."""
 
@@ -157,6 +160,10 @@ class Watch:
                 eta=eta,
             )
         )
+
+    def insisted(self, is_killed: bool) -> None:
+        """Another signal came."""
+        self._listener.ending(len(self._conductor.running - self._conductor.foreign), is_killed=is_killed)
 
     def noted(self, text: str) -> None:
         """Something worth knowing."""

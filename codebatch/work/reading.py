@@ -18,12 +18,12 @@ from codebatch.work.checking import TableChecker
 from codebatch.work.choosing import Choice, Former, names_shown
 from codebatch.work.defining import Definer, Task, programs_not_found
 from codebatch.work.expanding import Expander
-from codebatch.work.files import nothing_hint
+from codebatch.work.files import WorkFile, no_task_hint
 from codebatch.work.including import read_files
 from codebatch.work.inferring import LeftOut, with_inferred
 from codebatch.work.problems import Problems
 from codebatch.work.settings import Settings, WorkOptions, settings_of
-from codebatch.work.validating import check_circles, check_ids, check_pools, edges_of
+from codebatch.work.validating import check_circles, check_done, check_ids, check_pools, edges_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,12 @@ def _read(
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
     definer.tell_unknown()
     source = ", ".join(_as_text(file.name) for file in files)
-    done = frozenset().union(*(file.done for file in files))
+    finished = [task for file in files for task in file.done]
+    check_done(finished, tasks, problems)
+    done = {*(task.name for task in finished), *(id_ for file in files for id_ in file.unread)}
     if not tasks:
         problems.raise_any()
-        raise _nothing(source, done, definer)
+        raise _nothing(files, source, done, definer)
     check_ids(tasks, problems)
     check_pools(tasks, settings.pools, problems)
     edges = edges_of(tasks, definer.groups, done, problems)
@@ -104,12 +106,12 @@ def _read(
     return replace(listed, work=work, left_out=tuple(found.left_out))
 
 
-def _nothing(source: str, done: Collection[str], definer: Definer) -> NothingToDo:
+def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], definer: Definer) -> NothingToDo:
     if done:
         return NothingToDo(f"all tasks of {source} are done by hand: {names_shown(sorted(done))}")
     if definer.groups:
         return NothingToDo(f"there is no task in {source}: what its `each` is for is not there")
-    return NothingToDo(f"there is no task in {source}", hint=nothing_hint())
+    return NothingToDo(f"there is no task in {source}", hint=no_task_hint(files[0].path, files[0].name))
 
 
 def _listed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from codebatch.application.collecting import tidy
 from codebatch.application.requesting import request
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.conduct import conduct
+from codebatch.engine.inference import CONFIDENCE_MIN
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import BatchConducted, NothingToDo, StoreError, StoreUnwritable
 from codebatch.model.command import CommandId
@@ -23,6 +25,8 @@ from codebatch.store.store import Store
 from codebatch.store.work import make_work_batch
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
+from codebatch.system.refusals import is_refusal, remedy
+from codebatch.work.left_running import left_running
 from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import WorkList, read_work_files
 from codebatch.work.requesting import named, seen_failures
@@ -91,7 +95,8 @@ def make_batch(
     for text in listed.notes:
         listener.note(text)
     if not listener.agrees(listed.work, listed.left_out):
-        hint = "see why each is there with: codebatch work analyze; write `needs`, or leave them out with --no-infer"
+        look = _analyze_command(paths, options, is_asked=any(each.source == "command" for each in listed.work.inferred))
+        hint = f"see why each is there with: {look}; write `needs`, or leave them out with --no-infer"
         raise NothingToDo("nothing is run, for what was inferred is not right", hint=hint)
     check_file_system(place.root() or Path.cwd())
     store = place.open_or_make(listener.note)
@@ -101,8 +106,33 @@ def make_batch(
         making.enter_context(store.making_batch())
         if not is_beside:
             _refuse_beside(store, listed.work.root)
+        for text in left_running(store, listed.work.root):
+            listener.note(text)
         batch = make_work_batch(store, listed.commands, listed.work, at_ns=wall_ns())
         yield MadeBatch(store, batch, lock, making.close)
+
+
+def _analyze_command(paths: tuple[Path, ...], options: WorkOptions, *, is_asked: bool) -> str:
+    """The command that tells of the very list that these options choose."""
+    flags = {
+        "--each-line": options.each_line,
+        "--recursive": options.is_recursive,
+        "--only": options.only,
+        "--unfinished": options.unfinished,
+        "--blocked": options.blocked,
+        "--run-infer": is_asked,
+    }
+    values = [
+        *(("--file", str(path)) for path in paths),
+        *([("--strategy", options.strategy)] if options.strategy is not None else []),
+        *([("--command", options.command)] if options.command is not None else []),
+        *(("--tag", tag) for tag in options.tags),
+        *([("--of", options.of)] if options.of is not None else []),
+    ]
+    if options.infer_confidence != CONFIDENCE_MIN:
+        values.append(("--infer-confidence", f"{options.infer_confidence:g}"))
+    words = [*(word for pair in values for word in pair), *(flag for flag, is_set in flags.items() if is_set)]
+    return shlex.join(["codebatch", "work", "analyze", *words, *options.tasks])
 
 
 def list_files(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -> WorkList:
@@ -195,9 +225,13 @@ def _conduct(
     watch = Watch(batch, listener, leads)
     try:
         status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor, waits_for_answers=wait_answers)
-    except StoreUnwritable as error:  # `work run` once more would be another batch.
-        hint = f"free some space or fix the permissions, then go on with: codebatch resume --batch {batch.id}"
-        raise StoreUnwritable(error.message, hint=hint) from error
+    except (StoreUnwritable, OSError) as error:  # `work run` once more would be another batch.
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if isinstance(error, OSError) and not is_refusal(error):
+            raise
+        told = error.message if isinstance(error, StoreUnwritable) else f"batch {batch.id} is left: {error.strerror}"
+        hint = f"{remedy(cause)}, then go on with: codebatch resume --batch {batch.id}"
+        raise StoreUnwritable(told, hint=hint) from error
     seconds = time.monotonic() - began
     standing = look_at(store, batch).standing
     return WorkRan(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)

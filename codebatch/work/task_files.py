@@ -15,7 +15,7 @@ from codebatch.model.markdown import first_heading, sections_of, slug, split_fro
 from codebatch.model.toml import TomlError, parse_toml
 from codebatch.model.work import COMMANDS_MAX
 from codebatch.model.yaml import YamlError, parse_yaml
-from codebatch.work.checking import Place
+from codebatch.work.checking import Place, shown_value
 from codebatch.work.files import WORK_FILE_BYTES_MAX, WorkFile, Written, read_bytes, text_of
 from codebatch.work.problems import Problems
 
@@ -24,8 +24,11 @@ _LEFT_OUT = "readme.md"
 _NEEDS = ("depends_on", "dependencies", "blocked_by")
 _PRIORITIES = {"high": 10, "medium": 0, "low": -10}
 _DONE = "done"
+_LIKE_DONE = {"complete", "completed", "finished", "closed"}
+"""What may mean that it is done, of a task that would be run again where it does."""
 _OF_PEOPLE = "status"
 _ALONE = {"run", "id", "needs", *_NEEDS}
+_IDS = frozenset({"id", "needs", "after", *_NEEDS})
 """Front matter with one of these makes a file one task."""
 
 
@@ -41,7 +44,8 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
     """The tasks of a directory, one a file, by name. What is wrong with one is told, and it is left out."""
     root = os.path.realpath(path)
     written: list[Written] = []
-    done: set[str] = set()
+    done: list[Written] = []
+    unread: set[str] = set()
     total = 0
     for relative in _names(path, name, problems, is_recursive=is_recursive):
         shown = os.path.join(name, relative)
@@ -58,15 +62,12 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
             task, is_done = _task_of(_prose(text_of(data, shown), shown), shown, Path(relative).stem)
         except CodebatchError as error:
             problems.add(error.message, error.hint)
-            done.add(Path(relative).stem)  # Who needs it is told of nothing else.
+            unread.add(Path(relative).stem)  # Who needs it is told of nothing else.
             if total > WORK_FILE_BYTES_MAX:
                 break
             continue
-        if is_done:
-            done.add(task.name)
-        else:
-            written.append(task)
-    return WorkFile(path, name, (), None, tuple(written), frozenset(done))
+        (done if is_done else written).append(task)
+    return WorkFile(path, name, (), None, tuple(written), tuple(done), frozenset(unread))
 
 
 def markdown_file(path: Path, name: str) -> WorkFile:
@@ -78,24 +79,21 @@ def markdown_file(path: Path, name: str) -> WorkFile:
     prose = _prose(text, name)
     if prose.table.keys() & _ALONE:
         task, is_done = _task_of(prose, name, path.stem)
-        done = frozenset({task.name}) if is_done else frozenset()
-        return WorkFile(path, name, (), None, () if is_done else (task,), done)
+        return WorkFile(path, name, (), None, () if is_done else (task,), (task,) if is_done else ())
     written: list[Written] = []
-    finished: set[str] = set()
+    done: list[Written] = []
+    are_done = _is_done(prose.table, name)
     for section in sections_of(prose.body):
         place = Place(name, "", section.line + prose.body_line - 1)
-        id_ = section.name or slug(section.title)
-        if section.is_done:
-            finished.add(id_)
-            continue
         table = {"title": section.title, "text": section.text}
-        written.append(Written(id_, place, table, is_prose=True))
-    if not written and not finished:
+        task = Written(section.name or slug(section.title), place, table, is_prose=True)
+        (done if are_done or section.is_done else written).append(task)
+    if not written and not done:
         raise InvalidConfiguration(
             f"{name} has no task",
             hint="each is a section below a line with ##; or give the file front matter with an id",
         )
-    return WorkFile(path, name, (), None, tuple(written), frozenset(finished))
+    return WorkFile(path, name, (), None, tuple(written), tuple(done))
 
 
 def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
@@ -157,9 +155,9 @@ def _prose(text: str, name: str) -> _Prose:
         return _Prose(LinedTable(1), text, 1)
     try:
         if front.language == "yaml":
-            found = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2)
-        else:
-            found = parse_toml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX)
+            found = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2, texts=_IDS)
+        else:  # It is told on which line of the file.
+            found = parse_toml(f"\n{front.text}", length_max=FRONT_MATTER_CHARACTERS_MAX + 1)
     except YamlError as error:
         raise InvalidConfiguration(
             f"{name}:{error.line}: its front matter is no YAML that can be read: {error}"
@@ -205,10 +203,19 @@ def _task_of(prose: _Prose, name: str, stem: str) -> tuple[Written, bool]:
     id_ = prose.table.get("id", stem if COMMAND_ID_PATTERN.match(stem) else slug(stem) or stem)
     if not isinstance(id_, str):
         line = prose.table.lines.get("id", 1)
-        raise InvalidConfiguration(f"{name}:{line} sets id to {id_!r}, which is to be a string", hint="quote it")
-    status = prose.table.get(_OF_PEOPLE)
-    is_done = isinstance(status, str) and status.lower() == _DONE
-    return Written(id_, Place(name, ""), table, is_prose=True), is_done
+        told = f"{name}:{line} sets id to {shown_value(id_)}, which is to be a string"
+        raise InvalidConfiguration(told, hint="quote it")
+    return Written(id_, Place(name, ""), table, is_prose=True), _is_done(prose.table, name)
+
+
+def _is_done(table: LinedTable, name: str) -> bool:
+    """Whether front matter says that it is done by hand. Raises InvalidConfiguration where nobody can tell."""
+    status = table.get(_OF_PEOPLE)
+    word = status.strip().lower() if isinstance(status, str) else status
+    if word is not None and (not isinstance(word, str) or word in _LIKE_DONE):
+        told = f"{name}:{table.lines.get(_OF_PEOPLE, 1)} sets status to {shown_value(status)}"
+        raise InvalidConfiguration(told, hint=f"what is done by hand has status: {_DONE}; else leave it out")
+    return word == _DONE
 
 
 def _as_list(value: object) -> list[object]:

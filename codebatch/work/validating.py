@@ -10,7 +10,8 @@ from codebatch.model.command import CommandId
 from codebatch.model.graph import components
 from codebatch.model.likeness import closest
 from codebatch.model.work import COMMANDS_MAX, EdgeKind, WorkEdge
-from codebatch.work.defining import Task
+from codebatch.work.defining import Task, check_id
+from codebatch.work.files import Written
 from codebatch.work.problems import Problems
 
 _SHOWN_MAX = 20
@@ -36,6 +37,17 @@ def check_ids(tasks: Sequence[Task], problems: Problems) -> None:
             problems.add(told, "logs are named by them, and not all file systems tell those apart")
     if len(tasks) > COMMANDS_MAX:
         problems.add(f"there are {len(tasks):,} tasks, and may be {COMMANDS_MAX:,}", "make several batches of them")
+
+
+def check_done(done: Sequence[Written], tasks: Sequence[Task], problems: Problems) -> None:
+    """Tell which of those that are done by hand have no id, or that of another."""
+    places = {task.group or task.id: task.place for task in tasks}
+    for one in done:
+        check_id(one.name, one.place, problems)
+        other = places.setdefault(CommandId(one.name), one.place)
+        if other is not one.place:
+            told = f"{one.name!r} is defined twice, in {other} and, done by hand, in {one.place}"
+            problems.add(told, "give one of them another id")
 
 
 def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Problems) -> None:

@@ -46,7 +46,11 @@ REFUSED = {
     "the help to a full output": ("codebatch --help >/dev/full", 4, "standard output"),
     "files of 1 kB at most": (f"ulimit -f 1; {RUN}", 4, "File too large"),
     "files of no byte at all": (f"ulimit -f 0; {RUN}", 4, ""),
-    "12 descriptors": (f"ulimit -n 12; {RUN}", 4, "Too many open files"),
+    "12 descriptors": (f"ulimit -n 12; {RUN}", 4, "ulimit -n 1024"),
+    "16 descriptors for commands": (
+        "printf '[tasks.a]\nrun = \"true\"\n' >work.toml; ulimit -n 16; codebatch work run", 4,
+        "Too many open files\nhint: let more files be open: ulimit -n 1024, then go on with: codebatch resume --batch",
+    ),
     "a current directory that is gone": (f"mkdir gone; cd gone; rmdir ../gone; {RUN}", 2, "the current directory"),
     "its summary": ("mkdir gone; cd gone; rmdir ../gone; codebatch summary", 2, "the current directory"),
     "a name of 5,000 characters": (f"codebatch init {'a' * 5000}", 4, "File name too long"),

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
+
+from codebatch.application.following import AnalysisFollowed
+from codebatch.application.requesting import lift_cancel
+from codebatch.application.stores import open_store
+from codebatch.model.batch_event import BEGINNING, BatchProgress, BatchResumed
+from codebatch.model.outcome import HolderId
+from codebatch.model.shard import ShardId
+from codebatch.store.batches import resolve_batch
+from codebatch.store.journal import Committed, Drained, Ended, Journal, JournalEvent, Started
+from codebatch.system.clock import wall_ns
 
 from .process import CommandLine, make_modules, wait_until, write, write_own_task
 from .test_work import kill_workers, line, make_list, start, status
@@ -95,6 +106,9 @@ def test_a_batch_that_goes_on_is_told_on_and_nothing_twice(line: CommandLine) ->
     events = told(line, "--since", last)
     assert names(events) == ["RESUMED", "TASK_QUEUED two", "TASK_STARTED two", "TASK_COMPLETED two", "COMPLETED"]
     assert (events[0]["after"], events[0]["opened"], events[1]["round"], events[1]["try"]) == ("request", ["two"], 2, 1)
+    (first,) = [event for event in told(line) if event["event"] == "BATCH_PARTIAL"]
+    assert first["all_seconds"] == first["seconds"]
+    assert events[-1]["all_seconds"] > events[-1]["seconds"]
     assert line("follow").lines[-1].startswith(f"{line('follow').lines[-1][:8]} COMPLETED: 2 done")
 
 
@@ -178,6 +192,32 @@ def test_commands_that_run_on_alone_are_waited_for(line: CommandLine) -> None:
     assert next(event for event in events if event["event"] == "BATCH_TASK_COMPLETED")["seconds"] > 0
 
 
+def test_who_leaves_who_takes_over_and_what_is_cancelled_is_told(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    process.send_signal(signal.SIGINT)
+    wait_until(lambda: b'"drained"' in b"".join(map(Path.read_bytes, _journals(line))), "the signal is heard")
+    process.send_signal(signal.SIGINT)
+    line.finish(process, status=130)
+    drained = told(line)[-1]
+    assert (drained["event"], drained["signal"]) == ("BATCH_DRAINED", "SIGINT")
+    (line.directory / "one.began").unlink()
+    process = line.start("resume")
+    wait_until(lambda: (line.directory / "one.began").exists() or process.poll() is not None, "it begins again")
+    process.kill()
+    process.communicate()
+    line("cancel", "--grace", "0")
+    events = told(line, "--since", drained["cursor"])
+    resumed = [event for event in events if event["event"] == "BATCH_RESUMED"]
+    assert [(event["after"], event["adopted"]) for event in resumed] == [("drain", []), ("kill", ["one"])]
+    assert names(events)[-3:] == ["TASK_ADOPTED one", "TASK_CANCELLED one", "CANCELLED"]
+    assert isinstance(events[-3]["pid"], int)
+
+
+def _journals(line: CommandLine) -> list[Path]:
+    return list((line.directory / ".codebatch" / "batches").glob("*/journal/*"))
+
+
 def test_an_answer_is_told(line: CommandLine) -> None:
     make_list(line, {"once": 'if_interrupted = "ask"', "behind": 'run = "true"\nneeds = ["once"]'})
     process = start(line, began=("once",))
@@ -207,6 +247,40 @@ def test_an_answer_is_told(line: CommandLine) -> None:
     assert (events[-5]["as_done"], events[4]["then"]) == (True, "ask")
 
 
+def is_estimated_by_what_was_done_since(line: CommandLine) -> None:
+    """How long an analysis takes that goes on behind a cancel is told by what was done since, not by all."""
+    store = open_store(line.directory / ".codebatch")
+    batch = resolve_batch(store, None)
+    counts = AnalysisFollowed(batch, BEGINNING).read()[-1].counts
+    ended = sum(counts.values()) - counts["PENDING"]
+    lift_cancel(batch)
+    for path in (batch.root / "journal").iterdir():
+        path.unlink()
+    shard = batch.plan().shards[0].id
+    now = wall_ns()
+    journals: dict[str, list[tuple[int, JournalEvent]]] = {
+        "e": [(100, Started(pid=1)), (90, Drained(reason="cancel")), (89, Ended(reason="drained"))],
+        "f": [(10, Started(pid=1)), (9, _committed(shard, ended + 3))],
+    }
+    for name, lines in journals.items():
+        ago = [now - seconds * 10**9 for seconds, _ in lines]
+        journal = Journal(batch.files, batch.root, HolderId(name * 12), iter(ago).__next__)
+        for _, event in lines:
+            journal.write(event)
+        journal.close()
+    resumed, progress = AnalysisFollowed(batch, BEGINNING).read()
+    assert isinstance(resumed, BatchResumed)
+    assert resumed.after == "request"
+    assert isinstance(progress, BatchProgress)
+    assert progress.eta_seconds is not None
+    each = 10 / (ended + 3)
+    assert counts["PENDING"] * each <= progress.eta_seconds[1] < counts["PENDING"] * each * 5
+
+
+def _committed(shard: ShardId, results: int) -> Committed:
+    return Committed(shard=shard, start=0, end=results, round=1, epoch=9, task="slow", records=0)
+
+
 def test_an_analysis_is_followed_and_cancelled_from_elsewhere(line: CommandLine) -> None:
     make_modules(line.directory / "tree", 60)
     fast = line.directory / "fast"
@@ -220,15 +294,19 @@ def test_an_analysis_is_followed_and_cancelled_from_elsewhere(line: CommandLine)
     follower = line.start("follow", "--json")
     assert line("status", "--json").json["status"] in ("RUNNING", "PENDING")
     answer = line("cancel", "--json").json
-    assert (answer["schema"], answer["status"]) == ("codebatch.status/1", "CANCELLED")
+    assert (answer["schema"], answer["status"]) == ("codebatch.cancel/1", "CANCELLED")
     assert "was cancelled" in line.finish(process, status=3).notes
     followed = line.finish(follower, status=3)
     assert followed.error["code"] == "batch_cancelled"
     assert names([json.loads(each) for each in followed.lines])[-1] == "CANCELLED"
     assert "nobody is at work on a batch" in line("cancel", status=2).notes
+    is_estimated_by_what_was_done_since(line)
     write(fast, "")
     assert line("resume", "--json").json["status"] == "COMPLETED"
-    assert names(told(line))[-1] == "COMPLETED"
+    resumed, ended = told(line)[-2:]
+    assert (resumed["event"], resumed["after"]) == ("BATCH_RESUMED", "kill")  # As if its last line were not there.
+    assert ended["event"] == "BATCH_COMPLETED"
+    assert ended["all_seconds"] >= ended["seconds"] + 11 + 1
     assert line("events", "--json").text == line("events", "--json").text  # Whenever somebody looks.
 
 

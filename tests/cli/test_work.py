@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from codebatch.application.stores import open_store
+from codebatch.engine.lifecycle import BatchState
+from codebatch.store.batches import resolve_batch
+from codebatch.system.proc import stat
+from codebatch.work import cancelling
+from codebatch.work.listening import WorkListener
 
 from .process import CommandLine, wait_until, write
 
@@ -329,6 +338,61 @@ def test_a_signal_has_nothing_new_start(line: CommandLine, number: signal.Signal
     assert (count(line, "one.began"), count(line, "two.began")) == (1, 1)
 
 
+def test_a_second_signal_says_what_it_ends(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    process.send_signal(signal.SIGINT)
+    journal = next((line.directory / ".codebatch" / "batches").glob("*/journal"))
+    wait_until(lambda: any(b'"drained"' in each.read_bytes() for each in journal.iterdir()), "the signal is heard")
+    process.send_signal(signal.SIGINT)
+    ended = line.finish(process, status=130)
+    assert "ending 1 task, each in its grace (once more: kill what runs)\n" in ended.notes
+
+
+def test_a_cancel_says_whom_it_waits_for_and_what_to_do(line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    process.send_signal(signal.SIGSTOP)
+    monkeypatch.setattr(cancelling, "LOOKS_UNTIL_NAMED", 2)
+    store = open_store(line.directory / ".codebatch")
+    batch = resolve_batch(store, None, kind="work")
+    notes: list[str] = []
+
+    class Continues(WorkListener):
+        def note(self, text: str) -> None:
+            notes.append(text)
+            process.send_signal(signal.SIGCONT)
+
+    found = cancelling.cancel_batch(store, batch, listener=Continues())
+    assert found.standing.state is BatchState.CANCELLED
+    who, force = f"process {process.pid} on {socket.gethostname()}", f"codebatch cancel --force --batch {batch.id}"
+    how = f"have it go on with: kill -CONT {process.pid}; or kill it with: {force}"
+    assert notes == [f"still waiting for {who}, which is stopped; {how}"]
+    line.finish(process, status=3)
+
+
+def test_a_new_run_is_told_what_a_dead_one_left_running(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    batch_id = status(line)["batch_id"]
+    kill_workers(line)
+    line.finish(process, status=-signal.SIGKILL)
+    write(line.directory / "quick.toml", 'root = "."\n[tasks.two]\nrun = "true"\n')
+    notes = line("work", "run", "-f", "quick.toml").notes
+    told = re.search(r"batch (\S+) has left 'one' running, process (\d+); (.*)", notes)
+    assert told is not None
+    assert told[1] == batch_id
+    left = stat(int(told[2]))
+    assert left is not None
+    assert not left.is_zombie
+    end, resume = f"codebatch cancel --batch {batch_id}", f"codebatch resume --batch {batch_id}"
+    assert told[3] == f"end it with: {end}; or go on with: {resume}"
+    line("cancel", "--batch", batch_id)
+    left = stat(int(told[2]))
+    assert left is None or left.is_zombie
+    assert "has left" not in line("work", "run", "-f", "quick.toml").notes
+
+
 def test_what_a_signal_finds_with_nothing_more_to_begin_is_complete(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
@@ -356,10 +420,13 @@ def test_nothing_is_run_from_a_store_that_was_made_elsewhere(line: CommandLine, 
     assert count(line, "one.ran") == 1
     error = line("resume", "--store", line.directory / ".codebatch", "--json", status=2).error
     assert f"codebatch resume --batch {batch_id}" in error["hint"]
+    hint = line("resume", "--store", copied, "--batch", batch_id, "--trust", "--json", status=3).error["hint"]
+    assert hint.endswith(f"; then: codebatch resume --batch {batch_id} --trust --store {copied}")
+    assert f"work log --batch {batch_id} --store" in hint
     write(line.directory / "fixed", "")
     line("resume", "--store", copied, "--batch", batch_id, "--trust")
     line("work", "run", "--store", copied, "--trust")
-    assert count(line, "one.ran") == 3
+    assert count(line, "one.ran") == 4
 
 
 def test_a_batch_goes_on_as_it_was_made(line: CommandLine) -> None:

@@ -95,3 +95,4 @@ def test_what_is_inferred_is_told_before_it_runs_and_kept(line: CommandLine) -> 
         {"task": "two", "on": "one", "source": "inferred", "why": "it says “After one is done.”", "confidence": 0.95}
     ]
     assert line("status", "--json").json["tasks"][0]["needs"] == ["one"]
+    assert line("work", "run", "-f", "two.json", "-q", "-j", "2", "--yes").notes == ""

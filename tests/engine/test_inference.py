@@ -82,6 +82,53 @@ def test_a_sentence_says_what_it_says(text: str, needs: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    "label",
+    ["**Depends on:**", "**Depends on**:", "__Depends on:__", "*Depends on*:", "Depends on:", "- **Depends on:**",
+     "**Blocked by:**", "Prerequisites:", "**Depends on the following tasks:**"],
+)  # fmt: skip
+def test_a_label_names_what_is_listed_behind_it_and_below_it(label: str) -> None:
+    both = ["001-schema", "build"]
+    below = "\n  - " if label.startswith("-") else "\n- "
+    assert of_text(f"Words.\n\n{label} 001-schema, build", *OTHERS) == both
+    assert of_text(f"{label} `001-schema` and [build](build.md) (it is slow)\nWords.", *OTHERS) == both
+    assert of_text(f"{label}{below}001-schema{below}build: it is slow\n\nAuth.", *OTHERS) == both
+    assert of_text(f"{label}\n{below}[x] tasks/001-schema.md{below}task build\n\n- auth", *OTHERS) == [
+        "001-schema",
+        *(["auth"] if not label.startswith("-") else []),
+        "build",
+    ]
+    assert of_text(f"{label}{below}The users table{below}#2", *OTHERS) == ["001-schema", "002-x"]
+    assert of_text(f"{label} task 1, task 2", *OTHERS) == ["001-schema", "002-x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ("## Dependencies\n\n1. 001-schema\n2. auth, the package\n\n## Notes\n\n- 002-x", ["001-schema"]),
+        ("### Depends on\n* 002-x\n  - not build\n* build", ["002-x", "build"]),
+        ("**Dependencies:**\n- `build`\n- auth", ["build"]),
+        ("**Depends on**\n- 001-schema", ["001-schema"]),
+        ("**Depends on:** none", []),
+        ("**Depends on:**\n- n/a\n\nSee:\n- build", []),
+        ("**Does not depend on:**\n- 001-schema", []),
+        ("Not depends on: build\nNo dependencies:\n- build", []),
+        ("**Needed by:** 001-schema\n**Blocks:**\n- build\n**Dependents:** build", []),
+        ("Task 2 depends on:\n- build", []),
+        ("**Depends on:** not build\n**Depends on:** ~~build~~\n**Depends on:** build (not any more)", []),
+        ("**Depends on:**\n- build is independent of this\n- the auth team\n- build?\n- perhaps auth", []),
+        ("**Depends on:**\nSome words.\n- build", []),
+        ("## Dependencies\n\n## Others\n- build", []),
+        ("```\n**Depends on:** build\n```\n<!--\nDepends on:\n- auth\n-->", []),
+        ("Depends on:\n- lodash\n  - build", []),
+        ("**Depends on:** task 3, #17", []),
+        ("**Depends on:** me", []),
+    ],
+)
+def test_what_is_listed_is_names_and_nothing_else(text: str, needs: list[str]) -> None:
+    assert of_text(text, *OTHERS) == needs
+
+
+@pytest.mark.parametrize(
     ("text", "created", "changed"),
     [
         ("Create src/a.py and src/b.py with tests.", ["src/a.py", "src/b.py"], []),
@@ -187,6 +234,12 @@ def test_any_text_is_read(text: str) -> None:
         "@",
         "<!--",
         "://a",
+        "**Depends on:** a, ",
+        "Depends on:\n",
+        "Depends on:\n- a",
+        "- a\n",
+        "Depends on:" + " " * 500,
+        "\t",
     ],
 )
 def test_hostile_texts_cost_little(piece: str) -> None:

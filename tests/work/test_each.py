@@ -88,6 +88,10 @@ def test_lines_and_json(tmp_path: Path) -> None:
     assert [found.work.order[0], found.work.order[2]] == ["t/one", "t/word"]
     (tmp_path / "list.json").write_text('[{"id": "a"}, {"id": "b"}]', encoding="utf-8")
     assert [command.id for command in members(tmp_path, '{ json = "list.json" }')] == ["t/a", "t/b"]
+    (tmp_path / "nulls.jsonl").write_text('{"id": "a", "n": 0}\n{"id": "b", "n": null}', encoding="utf-8")
+    assert [command.values for command in members(tmp_path, '{ json = "nulls.jsonl" }')][1] == {"value.id": "b"}
+    with pytest.raises(InvalidWork, match=r"has \{value.n\}, which has no value for 'b'"):
+        members(tmp_path, '{ json = "nulls.jsonl" }', "rm -rf x/{value.n}")
     with pytest.raises(InvalidWork, match=r"has \{value.n\}, which has no value for 'word'"):
         members(tmp_path, '{ json = "items.jsonl" }', "x {value.n}")
 
@@ -105,6 +109,12 @@ def test_lines_and_json(tmp_path: Path) -> None:
         (b'"a\\u0000b"', r"'a\\x00b' holds a NUL"),
         (b'{"a": 1, "A": 2}', "x.jsonl:1 has keys that differ in case only"),
         (b"1" * 5000, "x.jsonl:1 is no JSON that can be read"),
+        (b'{"a": 1}\n{"a": -1e400}', "x.jsonl:2 is no JSON that can be read: -1e400 is too large a number"),
+        (b"[1, 1e400]", "x.jsonl is no JSON that can be read: 1e400 is too large a number"),
+        (b"1\nnull", "x.jsonl:2 is null, which is no value"),
+        (b"[1, null]", "x.jsonl: value 2 is null, which is no value"),
+        (b'[\n\n{"a": 1, "A": 2}]', "x.jsonl: value 1 has keys that differ in case only"),
+        (b'[{"a": 1, "a": 2}]', "x.jsonl is no JSON that can be read: the key 'a' stands twice"),
     ],
 )
 def test_hostile_items_are_told(tmp_path: Path, data: bytes, told: str) -> None:

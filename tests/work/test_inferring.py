@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from codebatch.errors import InvalidInput, InvalidWork
-from codebatch.model.work import decode_work, encode_work
+from codebatch.application.stores import StorePlace
+from codebatch.errors import InvalidInput, InvalidWork, NothingToDo
+from codebatch.model.work import Work, decode_work, encode_work
 from codebatch.work.analyzing import analyze, toml_of
+from codebatch.work.inferring import LeftOut
+from codebatch.work.listening import WorkListener
 from codebatch.work.reading import WorkList
+from codebatch.work.running import run_files
 from codebatch.work.settings import WorkOptions
 from tests.work.reading import read
 
@@ -151,3 +158,26 @@ def test_a_circle_is_told_before_anything_is_inferred(tmp_path: Path) -> None:
     text = LIST.replace("[tasks.docs]", '[tasks.docs]\nneeds = ["login"]')
     with pytest.raises(InvalidWork, match="in a circle: login → docs → login"):
         read(tmp_path, text)
+
+
+class Refuses(WorkListener):
+    """Somebody to whom what was inferred is not right."""
+
+    def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
+        return False
+
+
+def test_who_does_not_agree_is_told_how_to_look_at_the_very_list(tmp_path: Path) -> None:
+    program = 'print(\'{"edges": [{"task": "login", "needs": "schema"}]}\')'
+    asked(tmp_path, program)
+    options = WorkOptions(tasks=("login",), tags=(), command="echo it's", infer_confidence=0.7)
+    with pytest.raises(NothingToDo) as raised:
+        run_files((tmp_path / "work.toml",), options, StorePlace(tmp_path / "store"), keep=1, listener=Refuses())
+    assert raised.value.hint is not None
+    command = re.search(r": (codebatch [^;]*);", raised.value.hint)
+    assert command is not None
+    assert shlex.split(command[1]) == [
+        *("codebatch", "work", "analyze", "--file", str(tmp_path / "work.toml"), "--command", "echo it's"),
+        *("--infer-confidence", "0.7", "--run-infer", "login"),
+    ]
+    assert not (tmp_path / "store").exists()

@@ -21,6 +21,7 @@ from codebatch.model.command import encode_command
 from codebatch.model.markdown import sections_of, slug, split_front_matter
 from codebatch.model.work import Policy, encode_work
 from codebatch.model.yaml import YamlError, parse_yaml
+from codebatch.work.checking import ID_HINT
 from codebatch.work.reading import WorkList, read_work_files
 from codebatch.work.settings import WorkOptions
 
@@ -261,13 +262,13 @@ def test_all_mistakes_of_a_directory_are_told_at_once_each_with_its_file_and_lin
     lines = wrong_in(
         tmp_path,
         {
-            "a.md": "---\nneeds: 3\n---\n",
+            "a.md": "---\nneeds: {x: 3}\n---\n",
             "b.md": "---\ntitle: x\n",
             "c.md": "---\ntitle: [\n---\n",
             "d.md": "---\n- a\n---\n",
             "e.md": "---\nword\n---\n",
             "f.md": "+++\nx = \n+++\n",
-            "g.md": "---\n\nid: 7\n---\n",
+            "g.md": "---\n\nid: [07]\n---\n",
             "h.md": "---\nneeds: [c, nobody]\npriority: urgent\n---\n",
             "i.md": "---\na: &a [*a]\n---\n",
         },
@@ -280,20 +281,64 @@ def test_all_mistakes_of_a_directory_are_told_at_once_each_with_its_file_and_lin
             "tasks/c.md:3: its front matter is no YAML that can be read: ",
             "tasks/d.md:2: its front matter is a list, and is to have a key and a value on each line",
             "tasks/e.md:2: its front matter is a single value",
-            "tasks/f.md: its front matter is no TOML",
+            "tasks/f.md: its front matter is no TOML: Invalid value (at line 2, column 5)",
             "cannot read tasks/fifo.md: it is no regular file",
-            "tasks/g.md:3 sets id to 7, which is to be a string; quote it",
+            "tasks/g.md:3 sets id to [\"07\"], which is to be a string; quote it",
             "tasks/i.md:2: its front matter is no YAML that can be read: it has the alias *a",
             "tasks/link.md is a link out of tasks",
             "cannot read tasks/loop.md: Too many levels",
             "tasks/utf.md is no UTF-8 (line 3)",
-            "tasks/a.md:2 sets needs to [3], which is to be a list of ids of tasks; quote",
+            "tasks/a.md:2 sets needs to [{\"x\":3}], which is to be a list of ids of tasks",
             "tasks/h.md:3 sets priority to 'urgent', which is to be a whole number",
             "tasks/h.md: 'h' needs 'nobody', which there is not",
         ],
         lines[1:], strict=True,
     ):  # fmt: skip
         assert line.startswith(begin), (begin, line)
+
+
+def test_ids_of_front_matter_are_what_is_written(tmp_path: Path) -> None:
+    """Many number their tasks: 010 is a number to YAML, and another one."""
+    found = tasks_in(
+        tmp_path,
+        {
+            "a.md": "---\nid: 010\n---\n",
+            "b.md": "---\nid: 3.10\nneeds: 010\n---\n",
+            "c.md": "---\nid: 2026-01-01\ndepends_on: [010, 3.10]\nafter: [2026-01-01x]\n---\n",
+            "d.md": "---\nid: 2026-01-01x\nneeds:\n---\n",
+        },
+    )
+    assert found.work.order == ("010", "3.10", "2026-01-01", "2026-01-01x")
+    assert [(edge.task, edge.on) for edge in found.work.edges] == [
+        ("3.10", "010"), ("2026-01-01", "2026-01-01x"), ("2026-01-01", "010"), ("2026-01-01", "3.10"),
+    ]  # fmt: skip
+
+
+def test_what_is_done_by_hand_is_said_in_one_way_and_has_an_id_of_its_own(tmp_path: Path) -> None:
+    lines = wrong_in(
+        tmp_path,
+        {
+            "a.md": "---\nstatus: Completed\n---\n",
+            "b.md": "---\ntitle: x\nstatus: [done]\n---\n",
+            "c.md": "---\nstatus: yes\n---\n",
+            "d.md": "---\nstatus: done\nid: e\n---\n",
+            "e.md": "---\nneeds: [a, d]\n---\n",
+            "f.md": "---\nstatus: ' DONE '\nid: My task\n---\n",
+            "g.md": "---\nstatus:\n---\n",
+        },
+    )
+    hint = "; what is done by hand has status: done; else leave it out"
+    assert lines[1:] == (
+        f"tasks/a.md:2 sets status to 'Completed'{hint}",
+        f'tasks/b.md:3 sets status to ["done"]{hint}',
+        f"tasks/c.md:2 sets status to true{hint}",
+        "'e' is defined twice, in tasks/e.md and, done by hand, in tasks/d.md; give one of them another id",
+        f"tasks/f.md: 'My task' is no id of a task; {ID_HINT}: 'my-task', for example",
+        "tasks/e.md: 'e' needs 'd', which there is not",
+    )
+    with pytest.raises(NothingToDo, match=r"all tasks of list\.md are done by hand: one, two"):
+        listed(tmp_path, "list.md", "---\nstatus: done\n---\n## One\n## Two\n")
+    assert "list.md:4: '' is no id" in told(tmp_path, "list.md", "# P\n## One\n## Two\n## \u4f60\n- [x] by hand\n")
 
 
 def test_a_file_of_sections(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ MISTAKES = [
      "work.toml: 'a' needs 'b', which may be any of b-c, b-d", None),
     ("infer = { timeout_seconds = 1 }\n" + A, "work.toml: [infer] sets no command", None),
     ("infer = { command = [] }\n" + A, "work.toml: [infer] sets command to [], which is to be a list", None),
-    ("include = ['no.toml']\n" + A, "cannot read no.toml: No such file or directory", None),
+    ("include = ['no.toml']\n" + A, "cannot read no.toml: No such file or directory", "name one that is there"),
     ("[tasks.a]\nrun = 'x {file}'", "work.toml: [tasks.a] has {file}, which has no value", "tasks with `each`"),
     ("[tasks.a]\nrun = 'x {files}.c'\neach.files = ['*']", "work.toml: [tasks.a] has {files} within a word", "alone"),
     ("[tasks.a]\nrun = 'x'\nenv.A = '{files}'", "work.toml: [tasks.a] has {files} in the variable A", None),
@@ -261,6 +261,8 @@ def test_a_file_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, told: str) -> None:
     (tmp_path / "tasks" / "x.toml").mkdir(parents=True)
     os.mkfifo(tmp_path / "fifo.toml")
+    (tmp_path / "work.cfg").touch()
+    (tmp_path / "Makefile").touch()
     (tmp_path / "device.toml").symlink_to("/dev/zero")
     (tmp_path / "latin.toml").write_bytes(b"# a\n# caf\xe9\n")
     (tmp_path / "codebatch.toml").write_text("jobs = 2\n[tasks.lint]\nx = 1\n", encoding="utf-8")

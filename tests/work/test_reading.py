@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
 from typing import get_args
@@ -233,6 +234,28 @@ def test_a_file_without_a_task_is_nothing_to_do(tmp_path: Path, text: str) -> No
         read(tmp_path, text)
     assert raised.value.hint is not None
     assert "printf" in raised.value.hint
+
+
+@pytest.mark.parametrize("name", ["work it.toml", "new", "new.toml"])
+def test_a_hint_that_is_done_mends_it(tmp_path: Path, name: str) -> None:
+    """Of a file, and a directory, that are there and empty, and of what is not there."""
+    (tmp_path / "work it.toml").touch()
+    for begun in (name, "tasks"):
+        (tmp_path / "tasks").mkdir(exist_ok=True)
+        with pytest.raises(CodebatchError) as raised:
+            read_work_files([Path(begun)], here=tmp_path)
+        assert raised.value.hint is not None
+        command = raised.value.hint[raised.value.hint.index("printf") :]
+        subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, check=True)
+        made = begun if begun == "tasks" or begun.endswith(".toml") else f"{begun}.toml"
+        assert "build" in read_work_files([Path(made)], here=tmp_path).work.order
+
+
+def test_a_name_that_is_mistyped_is_told(tmp_path: Path) -> None:
+    (tmp_path / "overnight").mkdir()
+    with pytest.raises(InvalidConfiguration, match="cannot read ovrnight: No such file or directory") as raised:
+        read_work_files([Path("ovrnight")], here=tmp_path)
+    assert raised.value.hint == "did you mean 'overnight'?"
 
 
 def test_the_root_may_be_anywhere_and_is_without_links(tmp_path: Path) -> None:
