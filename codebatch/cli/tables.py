@@ -51,15 +51,22 @@ def wrapped(text: str, columns: int, indent: str = "") -> list[str]:
 
 
 def _widths(rows: Sequence[Sequence[str]], columns: int) -> list[int]:
-    """Widths of columns that fit: those of the longest cells, the widest narrowed as long as they do not fit."""
+    """Widths of columns that fit: those of the longest cells, the widest narrowed as long as they do not fit.
+
+    None becomes narrower than its words, but for those as long as a quarter of the terminal: they stand out.
+    """
+    words = [[len(word) for row in rows for word in row[at].split()] for at in range(len(rows[0]))]
+    narrowest = [max([_NARROWEST, *(length for length in column if length < columns // 4)]) for column in words]
     lengths = [sorted({len(row[at]) for row in rows}) for at in range(len(rows[0]))]
     left = columns - _GAP * (len(lengths) - 1)
     while sum(each[-1] for each in lengths) > left:
-        widest = max(lengths, key=lambda each: each[-1])
-        if widest[-1] <= _NARROWEST:
-            break
         over = sum(each[-1] for each in lengths) - left
-        widest[-1] = max(_NARROWEST, widest[-1] - over, *([widest[-2]] if len(widest) > 1 else []))
+        wider = [at for at, each in enumerate(lengths) if each[-1] > narrowest[at]]
+        if not wider:
+            break
+        at = max(wider, key=lambda at: lengths[at][-1])
+        widest = lengths[at]
+        widest[-1] = max(narrowest[at], widest[-1] - over, *([widest[-2]] if len(widest) > 1 else []))
         if len(widest) > 1 and widest[-1] == widest[-2]:
             widest.pop()
     return [each[-1] for each in lengths]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codebatch.cli.tables import aligned, wrapped
@@ -49,6 +49,7 @@ CELLS = st.lists(st.text("ab c", max_size=30).map(str.strip), min_size=3, max_si
 
 
 @given(st.lists(CELLS, min_size=1, max_size=6), st.integers(1, 60))
+@example([["", "", "aaaaaa aaaaaaaaaa"], ["aaaaaaaaaa aaaa", "aaaaaaaaaa aaaaa", ""]], 44)
 def test_no_word_is_broken_or_lost_whatever_the_width(rows: list[list[str]], columns: int) -> None:
     """And no line is longer than the terminal is wide, but for a word that is, or that nothing can stand beside."""
     lines = aligned(rows, columns)
