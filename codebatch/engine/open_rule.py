@@ -48,6 +48,9 @@ class _Past(NamedTuple):
     lifted: int
 
 
+_DONE_AT_ONCE = _Past(0, None, None, 0)
+
+
 class OpenRule:
     """Says of each item what it is."""
 
@@ -65,6 +68,10 @@ class OpenRule:
             return "done" if is_done else "skipped"
         if last is None or last.reason == "unbegun" or self._requests.opens(item, last.round):
             return "open"
+        if last.type == "result":
+            return "done"
+        if last.type == "cancelled":
+            return "cancelled"
         past = self._past(item)
         if past.question is not None:
             if past.answer is None:
@@ -72,10 +79,6 @@ class OpenRule:
             if _opens(past.question, past.answer):
                 return "open"
             return "done" if past.answer.text == "done" else "failed"
-        if last.type == "result":
-            return "done"
-        if last.type == "cancelled":
-            return "cancelled"
         return "retry" if self._has_try_left(item, last, past.tried) else "failed"
 
     def question(self, item: int) -> Waiting | None:
@@ -103,7 +106,10 @@ class OpenRule:
         tried = lifted = 0
         question: Waiting | None = None
         answer: Answered | None = None
-        for round_, one in sorted(self._histories.ended(item).items()):
+        ended = self._histories.ended(item)
+        if len(ended) == 1 and next(iter(ended.values())).type == "result":  # As of nearly every one.
+            return _DONE_AT_ONCE
+        for round_, one in sorted(ended.items()):
             tried += one.type == "failed"
             question = self._question(item, one, tried)
             answer = None if question is None else self._answer(item, round_, question)

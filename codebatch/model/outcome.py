@@ -135,10 +135,11 @@ def encode_commit(commit: Commit) -> bytes:
 def decode_commit(data: bytes) -> Commit:
     """Read a commit file. Raises ValueError where it is not what was written, or cannot be true."""
     commit = decode_document(data, Commit, COMMIT_FORMAT)
-    if any(one.file and not DIGEST_PATTERN.match(one.file) for o in commit.outcomes for one in (o, *o.parts)):
-        raise ValueError("an outcome in no file of ours")
-    if any(
-        not 0 <= o.start < o.end or (o.type in ("failed", "blocked") and o.end != o.start + 1) for o in commit.outcomes
-    ):
-        raise ValueError("an outcome with an impossible range")
+    for outcome in commit.outcomes:
+        is_of_one = outcome.type not in ("failed", "blocked") or outcome.end == outcome.start + 1
+        if not (0 <= outcome.start < outcome.end and is_of_one):
+            raise ValueError("an outcome with an impossible range")
+        for part in (outcome, *outcome.parts):
+            if part.file and not DIGEST_PATTERN.match(part.file):
+                raise ValueError("an outcome in no file of ours")
     return commit
