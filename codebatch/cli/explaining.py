@@ -42,9 +42,11 @@ _SOURCES = {
         what="counts and records where it is not merged, and who is at work on it",
     ),
     "work": Source(
-        paths=("batches/*/work.json", "batches/*/requests/*"), what="of commands, what needs what, and what was asked"
+        paths=("batches/*/work.json", "batches/*/requests/*", "batches/*/questions/*"),
+        what="of commands, what needs what, what they ask and what was asked of them",
     ),
     "events": Source(paths=("batches/*/events/*",), what="of commands, what was told of them"),
+    "logs": Source(paths=("batches/*/logs/*",), what="what commands printed"),
     "evidence": Source(paths=("batches/*/journal/*",), what="why something failed"),
     "index": Source(paths=("indexes/*/*/*",), what="which files may have what is asked for, where there is an index"),
     "snapshot": Source(paths=("snapshots/*/snapshot.json",), what="what the snapshot is of"),
@@ -68,6 +70,8 @@ _STANDING = ("store", "batch", "plan", "counts", "running")
 _ABOUT = (*_STANDING, "snapshot", "entries")
 _QUESTION = (*_ABOUT, "records", "change")
 _SEARCH = (*_QUESTION, "index")
+
+_OF_WORK = (*_ABOUT, "work", "evidence")
 
 _COMPARED = (*_QUESTION, "contents", "names")
 
@@ -117,6 +121,9 @@ _READS: dict[str, tuple[str, ...]] = {
     "tasks": _ABOUT,
     "top": _QUESTION,
     "trace": ("store", "batch", "plan", "snapshot", "entries", "work", "events", "evidence"),
+    "work-attempts": _OF_WORK,
+    "work-log": (*_OF_WORK, "logs"),
+    "work-questions": _OF_WORK,
 }
 
 EXPLAINED = frozenset(_READS)

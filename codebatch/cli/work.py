@@ -15,6 +15,7 @@ from codebatch.cli import work_asking, work_control
 from codebatch.cli.completing import complete_command
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.reading import explain_option
 from codebatch.cli.rehearsal import answer_rehearsal
 from codebatch.cli.trusting import telling_foreign
 from codebatch.cli.work_analyze import Form, answer_listed
@@ -197,6 +198,7 @@ def work_analyze(
 @batch_option
 @click.option("--round", "round_", type=click.IntRange(min=1), help="That of an earlier attempt.")
 @click.option("--tail", type=click.IntRange(min=1), metavar="LINES", help="The last lines alone.")
+@explain_option
 @answering
 def work_log(
     answering: Answering, task: str | None, batch_reference: str | None, round_: int | None, tail: int | None

@@ -10,6 +10,7 @@ import msgspec
 
 from codebatch.cli.completing import complete_command
 from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.reading import explain_option
 from codebatch.cli.trusting import telling_foreign
 from codebatch.cli.work_options import Output, live_batch_option, output_option, trust_option
 from codebatch.cli.work_progress import WorkTeller
@@ -42,6 +43,7 @@ class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command()
 @batch_option
+@explain_option
 @answering
 def questions(answering: Answering, batch_reference: str | None) -> None:
     """What tasks wait for an answer to, and how to give it."""

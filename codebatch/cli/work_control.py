@@ -8,6 +8,7 @@ import msgspec
 from codebatch.cli.at_work import instant
 from codebatch.cli.completing import complete_command
 from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.reading import explain_option
 from codebatch.cli.tables import table
 from codebatch.cli.trusting import telling_foreign
 from codebatch.cli.work_options import Output, live_batch_option, output_option, trust_option
@@ -138,6 +139,7 @@ def _answer(answering: Answering, found: WorkBatch) -> int:
 @click.command()
 @click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=complete_command)
 @batch_option
+@explain_option
 @answering
 def attempts(answering: Answering, tasks: tuple[str, ...], batch_reference: str | None) -> None:
     """Every attempt of TASKs, by default of all: when it began, how long it took, how it ended."""

@@ -46,6 +46,8 @@ MORE_WORDS = {
     "shards": "--task lint",
     "snapshot-show": "--files",
     "sql": "from/**/files",
+    "work-attempts": "fails",
+    "work-log": "fails",
 }
 
 
@@ -86,15 +88,25 @@ def test_the_api_is_all_of_the_command_line_and_the_same_bytes_each_time(codebat
     assert {f"codebatch.{name}/1" for name in ANSWERS} == described["schemas"].keys()
 
 
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a batch of two commands, of which one fails and one asks."""
+    root = tmp_path_factory.mktemp("worked")
+    tasks = "[tasks.fails]\nrun = 'echo said; false'\n[tasks.asks]\nrun = 'echo why >$CODEBATCH_QUESTION; exit 1'\n"
+    (root / "tasks.toml").write_text(tasks)
+    CommandLine(root)("work", "run", "-f", "tasks.toml", "--store", "store", status=3)
+    return root / "store"
+
+
 @pytest.mark.parametrize("is_merged", [True, False], ids=["merged", "not merged"])
 @pytest.mark.parametrize("name", sorted(EXPLAINED))
 def test_a_reading_command_reads_what_is_told_of_it_and_nothing_else(
-    ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_merged: bool
+    ran: Ran, worked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_merged: bool
 ) -> None:
-    store = ran.store
+    store = whole = worked if name.startswith("work-") else ran.store
     if not is_merged:
         store = tmp_path / "store"
-        shutil.copytree(ran.store, store, symlinks=True)
+        shutil.copytree(whole, store, symlinks=True)
         for outputs in store.glob("batches/*/outputs/*"):
             outputs.rename(tmp_path / "away")
     made: list[CountedFiles] = []
