@@ -16,11 +16,11 @@ from codebatch.coordinator.signals import SignalCounter
 from codebatch.coordinator.workers import WorkerProcess, start_worker
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
-from codebatch.protocol.launch import ATTEMPT_VARIABLE, attempt_mark
+from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE, attempt_mark
 from codebatch.protocol.messages import Assign, Terminate, ToWorker
 from codebatch.store.batches import Batch
 from codebatch.store.children import child_of
-from codebatch.store.holders import HolderFile
+from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.system import proc
 from codebatch.system.cell import Child
 from codebatch.system.clock import running_ns
@@ -50,7 +50,7 @@ class CommandCrew:
         self._ends_adopted = False
         self._timers: list[tuple[int, int, int]] = []
         self._helper: HelperProcess | None = None
-        self._was_not_started = False
+        self._was_not_started = self._is_helped_alone = False
 
     @property
     def exit_status(self) -> int:
@@ -106,9 +106,15 @@ class CommandCrew:
         heapq.heappush(self._timers, (running_ns() + round(seconds * 1e9), item, round_))
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
-        """Run a program beside us, and say Helped when it is no more."""
+        """Run a program beside us, and say Helped when it is no more. What dead coordinators ran is ended first."""
+        if not self._is_helped_alone:
+            holders = LeaseReader(self._batch.files, self._batch.root).holders()
+            dead = {holder.holder for holder, is_live in holders if not is_live and holder.role == "coordinator"}
+            kill_marked(HOLDER_VARIABLE, dead)
+            self._is_helped_alone = True
+        environment = {**given_environment(), HOLDER_VARIABLE: self._coordinator}
         try:
-            self._helper = HelperProcess(arguments, given, seconds, given_environment())
+            self._helper = HelperProcess(arguments, given, seconds, environment)
         except (OSError, ValueError):
             self._was_not_started = True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,21 @@ def test_rules_and_programs_answer_before_people_are_asked(line: CommandLine) ->
     ends = {"program": "run = \"codebatch ask 'What else?' || exit 75\""}
     make_list(line, ends, '[answering]\ncommand = ["sh", "loop.sh"]\ntimeout_seconds = 0.5\n')
     assert json.loads(line("work", "run", "--json", status=3).stdout)["counts"] == {"BLOCKED": 1}
+
+
+def test_a_program_of_a_killed_coordinator_is_ended_before_another_is_asked(line: CommandLine) -> None:
+    write(line.directory / "answer.sh", 'echo $$ >>pids\n[ -e quick ] || exec sleep 600\necho \'{"answer": "it"}\'\n')
+    make_list(line, {"asks": "run = 'codebatch ask --wait What?'"}, '[answering]\ncommand = ["sh", "answer.sh"]\n')
+    pids = line.directory / "pids"
+    with line.start("work", "run") as process:
+        wait_until(lambda: pids.exists() and pids.read_text().endswith("\n"), "the program is asked")
+        process.kill()
+    first = int(pids.read_text())
+    os.kill(first, 0)
+    write(line.directory / "quick", "")
+    assert line("resume", "--json").json["status"] == "COMPLETED"
+    assert len(pids.read_text().split()) == 2
+    wait_until(lambda: not Path(f"/proc/{first}").exists(), "it is no more")
 
 
 def test_tasks_are_skipped_begun_again_held_and_changed_while_others_run(line: CommandLine) -> None:
