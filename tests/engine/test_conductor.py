@@ -18,7 +18,7 @@ from codebatch.model.work import Policy, Work
 from tests.engine.faults import Faults
 from tests.engine.lived import CheckedWorld, live_out
 
-SEEDS = 1400
+SEEDS = 2000
 STEP = 200
 
 KINDS = (

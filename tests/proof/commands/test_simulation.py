@@ -6,13 +6,22 @@ CODEBATCH_PROOF_SEEDS says how many seeds.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import get_args
 
 import pytest
 
+from codebatch.coordinator import conducting
+from codebatch.engine.conductor import Conductor
 from codebatch.errors import CodebatchError
+from codebatch.model.question import Question
+from codebatch.model.request import Answer, Request
+from codebatch.store.requests import Requests
 from codebatch.system.files import RealFiles
+from codebatch_workers.commands import materials
+from codebatch_workers.commands.materials import AnswerRow
 from tests.proof.commands.drawn import draw_world
 from tests.proof.commands.world import FaultKind
 
@@ -64,3 +73,46 @@ def test_a_store_that_cheats_is_found_out(make_files: type[RealFiles], kinds: tu
         except (AssertionError, CodebatchError, FileExistsError):  # So ends a log that two attempts write.
             return
     pytest.fail("it was not found out")
+
+
+class _ForgetsSkips(Conductor):
+    """A Skip ends what runs, and no more."""
+
+    def _note_request(self, request: Request) -> list[int]:
+        touched = super()._note_request(request)
+        self._requests._skips.clear()
+        return touched
+
+
+def _last_answers(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
+    """The last answer to a question is the one that is told."""
+    bodies = [request.body for request in requests.read()]
+    last = {body.question: body.text for body in bodies if isinstance(body, Answer)}
+    return [
+        AnswerRow(question=each.text, answer=last[each.digest], round=each.round)
+        for each in questions
+        if each.digest in last
+    ]
+
+
+def _no_answers(questions: Sequence[Question], requests: Requests) -> list[AnswerRow]:
+    """Who is begun again for an answer is not told of it."""
+    return []
+
+
+@pytest.mark.parametrize(
+    ("place", "planted", "said"),
+    [
+        (conducting, {"Conductor": _ForgetsSkips}, "was skipped"),
+        (materials, {"answers_of": _last_answers}, "first was"),
+        (materials, {"answers_of": _no_answers}, "does not hear"),
+    ],
+)
+def test_a_planted_bug_is_found(
+    monkeypatch: pytest.MonkeyPatch, place: ModuleType, planted: dict[str, object], said: str
+) -> None:
+    for name, made in planted.items():
+        monkeypatch.setattr(place, name, made)
+    with pytest.raises(AssertionError, match=said):  # noqa: PT012 - whichever seed it is
+        for seed in range(SEEDS_OF_CONTROL_MAX):
+            draw_world(seed, ("request",)).run()
