@@ -30,8 +30,9 @@ class Need(NamedTuple):
 class Agenda(msgspec.Struct, frozen=True, kw_only=True):
     """A work batch by item: the place of a command in the plan. `keys` order those that may start, the least first.
 
-    `batch` is its id, from which waits are drawn. Where one `waits_for_answers`, it is not over while somebody could
-    answer; where one `consults`, somebody else than people may.
+    `batch` is its id, from which waits are drawn; between two starts are `start_every_seconds` at least. Where one
+    `waits_for_answers`, it is not over while somebody could answer; where one `consults`, somebody else than people
+    may.
     """
 
     ids: tuple[CommandId, ...]
@@ -43,6 +44,7 @@ class Agenda(msgspec.Struct, frozen=True, kw_only=True):
     on_failure: OnFailure
     failures_max: int
     batch: str = ""
+    start_every_seconds: float = 0.0
     waits_for_answers: bool = False
     consults: bool = False
 
@@ -70,6 +72,7 @@ def agenda_of(work: Work, ids: Sequence[CommandId], batch: str = "", seconds: Se
         on_failure=work.on_failure,
         failures_max=work.failures_max,
         batch=batch,
+        start_every_seconds=work.start_every_seconds,
         waits_for_answers=work.on_blocked == "wait",
         consults=work.answering is not None,
     )

@@ -60,8 +60,12 @@ class Requested(msgspec.Struct, frozen=True):
     request: Request
 
 
+ANY = -1
+"""In the place of an item: whichever starts next."""
+
+
 class Due(msgspec.Struct, frozen=True):
-    """The time is over for which was to be waited before an attempt: a Wake comes back."""
+    """The time is over for which was to be waited before an attempt, or before ANY starts: a Wake comes back."""
 
     item: int
     round: int
@@ -139,7 +143,7 @@ class Proceed(msgspec.Struct, frozen=True):
 
 
 class Wake(msgspec.Struct, frozen=True):
-    """Say Due for the attempt of a round, after so many seconds."""
+    """Say Due for the attempt of a round, or for ANY, after so many seconds."""
 
     item: int
     round: int

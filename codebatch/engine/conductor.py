@@ -3,7 +3,8 @@
 The rules (SPEC.md "Commands"):
 1. What a command is follows from how its attempts ended and from requests alone (open_rule.py), and what its users may
    do from that (command_graph.py). So who reads the same files comes to the same states, be it to conduct or to look.
-2. One that may start waits in a queue (queue.py); one that failed and is tried again waits for a Due before that.
+2. One that may start waits in a queue (queue.py); one that failed and is tried again waits for a Due before that, as
+   the next one does where there is to be some time between two starts.
    Commands of live workers that an earlier coordinator left are `foreign`: they count, even above the limit.
 3. A lease without an outcome is an interrupted attempt, once its holder is dead and what it ran is: it is started
    again in the next epoch, or settled, as its policy says.
@@ -50,10 +51,7 @@ DEATHS_MAX = 6
 
 
 class Conductor:
-    """One coordinator's run over one work batch, until Complete, Drained or Break is returned.
-
-    Methods are many, for so is what it is asked.
-    """
+    """One coordinator's run over one work batch, until Complete, Drained or Break is returned."""
 
     def __init__(
         self,
@@ -180,6 +178,7 @@ class Conductor:
         actions: list[CommandAction] = []
         match event:
             case Started():
+                actions += self._queue.space() if self._histories.leased else []
                 for item in sorted(set(self._histories.leased) - self._foreign):
                     actions += self._look_at_interrupted(item)
             case Ready() | Refused() | Finished() | Lost():
@@ -385,7 +384,7 @@ class Conductor:
                 missing = max(0, min(len(self._queue), self._queue.free_slots) - self._spawning)
                 self._spawning += missing
                 return actions + [Spawn()] * missing
-            actions.append(self._start(item))
+            actions += [self._start(item), *self._queue.space()]
         return actions
 
     def _start(self, item: int) -> Start:

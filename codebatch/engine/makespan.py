@@ -1,7 +1,7 @@
 """How long an agenda takes, were every command as long as it is said to be: list scheduling, as the conductor does it.
 
 Rules (engine/conductor.py): of those that may start the least key first; one that does not fit its pools holds them, so
-that nobody behind it takes them.
+that nobody behind it takes them; between two starts are `start_every_seconds`.
 """
 
 from __future__ import annotations
@@ -41,17 +41,21 @@ def schedule(
     room = dict(capacity)
     slots = list(range(max(capacity[SLOTS], len(running))))
     ends: list[tuple[float, int, int]] = []
-    now = 0.0
+    now = next_start = 0.0
     for item in sorted(running):
         for pool, amount in agenda.demands[item]:
             room[pool] -= min(amount, capacity[pool])
         _place(placed, ends, slots, item, 0.0, max(0.0, lengths[item]))
     while ready or ends:
-        for item in _started(agenda, ready, room, capacity):
+        for item in _started(agenda, ready, room, capacity) if now >= next_start else ():
             _place(placed, ends, slots, item, now, now + lengths[item])
-        if not ends:
+            next_start = now + agenda.start_every_seconds
+        if ready and now < next_start:
+            now = min([next_start, *(end for end, _, _ in ends[:1])])
+        elif ends:
+            now = ends[0][0]
+        else:
             break
-        now = ends[0][0]
         while ends and ends[0][0] <= now:
             _, item, slot = heapq.heappop(ends)
             heapq.heappush(slots, slot)
@@ -97,7 +101,8 @@ def _started(
     started: list[int] = []
     passed: list[tuple[tuple[int, int, int], int]] = []
     held: set[str] = set()
-    while ready and free[SLOTS] > 0:
+    most = 1 if agenda.start_every_seconds else len(ready)
+    while ready and free[SLOTS] > 0 and len(started) < most:
         key, item = heapq.heappop(ready)
         slots, *pools = [(pool, min(amount, capacity[pool])) for pool, amount in agenda.demands[item]]
         if slots[1] > free[SLOTS]:

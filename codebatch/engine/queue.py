@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Callable, Mapping
 
 from codebatch.engine.agenda import ALL, SLOTS, Agenda, Demand
+from codebatch.engine.command_events import ANY, Wake
 
 _Key = tuple[int, int, int]
 
@@ -26,6 +27,7 @@ class Queue:
         self._holds: dict[int, dict[str, int]] = {}
         self._heaps: dict[Demand, list[tuple[_Key, int]]] = {}
         self._waiting: set[int] = set()
+        self._is_spacing = False
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -44,7 +46,10 @@ class Queue:
                 holds[SLOTS] = self.capacity[SLOTS]
 
     def add(self, item: int) -> None:
-        """Have an item wait, if it may start."""
+        """Have an item wait, if it may start; ANY: the time between two starts is over."""
+        if item == ANY:
+            self._is_spacing = False
+            return
         if item not in self._waiting and self._is_startable(item):
             self._waiting.add(item)
             heap = self._heaps.setdefault(self._agenda.demands[item], [])
@@ -56,6 +61,8 @@ class Queue:
 
     def best(self) -> int | None:
         """The item that is to start now; None where none may."""
+        if self._is_spacing:
+            return None
         held: set[str] = set()
         for _, demand in self._heads():
             pools = [pool for pool, _ in demand[1:]]
@@ -65,6 +72,12 @@ class Queue:
                 return self._heaps[demand][0][1]
             held.update(pools)
         return None
+
+    def space(self) -> list[Wake]:
+        """Something starts, or did before us: nothing else does until the time between two starts is over."""
+        seconds = self._agenda.start_every_seconds
+        self._is_spacing = seconds > 0
+        return [Wake(ANY, 0, seconds)] if self._is_spacing else []
 
     def take(self, item: int) -> None:
         """An item runs, whether there was room or not."""

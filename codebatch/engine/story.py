@@ -185,7 +185,7 @@ class Story:
                 looked_at.add(item)
                 if item in self._foreign and item not in self._conductor.foreign:
                     found += self._interrupted(item, epoch)
-            case Due(item) | command_events.Asked(item):
+            case Due(item) | command_events.Asked(item) if item != command_events.ANY:
                 looked_at.add(item)
             case Requested(request):
                 found.append(Asked(request))

@@ -143,7 +143,7 @@ class Work(Document, frozen=True, kw_only=True):
 
     `inferred` tells of those edges that nobody wrote. `source` is what it was made of, for people. `root`, an absolute
     path, is where commands start. With `stop`, nothing new starts after `failures_max` failures. With `wait`, who
-    conducts stays while somebody could answer a question.
+    conducts stays while somebody could answer a question. Between two starts are `start_every_seconds` at least.
     """
 
     format: int = WORK_FORMAT
@@ -162,6 +162,7 @@ class Work(Document, frozen=True, kw_only=True):
     notify: Notify | None = None
     on_blocked: OnBlocked = "end"
     answering: Answering | None = None
+    start_every_seconds: float = 0.0
 
     def policy(self, command: CommandId) -> Policy:
         """How a command is scheduled."""

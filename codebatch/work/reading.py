@@ -136,6 +136,7 @@ def _listed(
         notify=settings.notify,
         on_blocked=settings.on_blocked,
         answering=settings.answering,
+        start_every_seconds=settings.start_every_seconds,
     )
     return WorkList(commands, work, (*notes, *programs_not_found(commands, path)))
 

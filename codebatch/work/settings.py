@@ -100,6 +100,7 @@ class Settings:
     infer: InferTable | None = None
     on_blocked: OnBlocked = "end"
     answering: Answering | None = None
+    start_every_seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
 
 
@@ -148,6 +149,7 @@ def settings_of(
         infer=infer,
         on_blocked="wait" if options.wait_answers else first.on_blocked,
         answering=answering,
+        start_every_seconds=first.start_every_seconds,
         notes=notes,
     )
     return settings, tables

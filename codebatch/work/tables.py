@@ -228,6 +228,7 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ) = UNSET
     include: Annotated[tuple[str, ...], Meta(description="a list of paths")] = ()
     on_blocked: Annotated[OnBlocked, _choice(OnBlocked)] = "end"
+    start_every_seconds: Grace = 0.0
     answering: (
         Annotated[AnsweringTable, Meta(description="a table with rules, command, timeout_seconds or per_task_max")]
         | UnsetType
@@ -242,7 +243,7 @@ class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 SETTINGS_TO_COME = frozenset({
-    "start_every_seconds", "trees",
+    "trees",
 })  # fmt: skip
 KEYS_TO_COME = frozenset({
     "records", "isolation",

@@ -203,6 +203,16 @@ def test_tasks_are_skipped_begun_again_held_and_changed_while_others_run(line: C
     assert {"BATCH_PAUSED", "BATCH_UNPAUSED", "BATCH_CHANGED", "BATCH_TASK_SKIPPED", "BATCH_RESUMED"} <= {*told}
 
 
+def test_between_two_starts_is_as_much_time_as_was_asked_for(line: CommandLine) -> None:
+    tasks = {name: 'run = "date +%s.%N >>began"' for name in ("one", "two", "three")}
+    make_list(line, tasks, 'strategy = "parallel"\nmax_parallel = 3\nstart_every_seconds = 0.5')
+    rehearsed = line("work", "run", "--dry-run", "--json").json
+    line("work", "run")
+    began = sorted(map(float, (line.directory / "began").read_text().split()))
+    assert began[2] - began[0] > 0.5
+    assert len({each["start_seconds"] for each in rehearsed["tasks"]}) == 3
+
+
 def test_whatever_a_task_makes_of_what_it_was_given_concerns_it_alone(line: CommandLine) -> None:
     here = 'd=$(dirname "$CODEBATCH_QUESTION")'
     tasks = {

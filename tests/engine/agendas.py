@@ -35,6 +35,7 @@ def random_agenda(rng: random.Random) -> Agenda:
         pools={"db": 2},
         on_blocked=rng.choice(("end", "end", "wait")),
         answering=rng.choice((None, None, Answering())),
+        start_every_seconds=rng.choice((0.0, 0.0, 0.0, 1.0)),
     )
     return agenda_of(work, sorted(ids))
 

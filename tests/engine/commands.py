@@ -15,6 +15,7 @@ from typing import Literal
 
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.command_events import (
+    ANY,
     Asked,
     CommandAction,
     CommandEvent,
@@ -125,6 +126,7 @@ class World:
         self.consults: list[Consult] = []
         self.asked_seen = len(self.asked)
         self.end: CommandAction | None = None
+        self.is_spacing = self.agenda.start_every_seconds > 0 and bool(self.leases)
         self._spawned = 0
         self.pending = []
         self.story = self.tell(self.conductor, list(self.requests), told_in(self.stream))
@@ -211,6 +213,8 @@ class World:
     def _check_start(self, start: Start) -> None:
         """What a coordinator starts is open by what it has read, and its time has come."""
         item = start.item
+        assert not self.is_spacing, f"item {item} starts too soon after another"
+        self.is_spacing = self.agenda.start_every_seconds > 0
         assert not self._stands(Cancel, item), "a start after a Cancel was seen"
         assert not self._stands(Pause, item), "a start after a Pause was seen"
         known = {round_: one for (at, round_), one in self.registers.items() if at == item and one is not None}
@@ -257,6 +261,7 @@ class World:
         elif choice == "t" and self.timers and self.end is None:
             wake = self.timers.pop(self.random.randrange(len(self.timers)))
             self.due.add((wake.item, wake.round))
+            self.is_spacing = self.is_spacing and wake.item != ANY
             self.handle(Due(wake.item, wake.round))
         elif choice == "q" and self.end is None:
             new, self.asked_seen = self.asked[self.asked_seen :], len(self.asked)

@@ -190,6 +190,14 @@ class _OverdrawsPools(Conductor):
         return actions
 
 
+class _StartsSoon(Conductor):
+    """One may start right behind another."""
+
+    def handle(self, event: CommandEvent) -> list[CommandAction]:
+        self._queue._is_spacing = False
+        return super().handle(event)
+
+
 DEADLY = Faults(coordinator=0.02, worker=0.03, power=0.01)
 
 PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
@@ -197,6 +205,7 @@ PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "pools": (Faults(), _OverdrawsPools, "than there is|not alone"),
     "paused": (Faults(), _StartsPaused, "after a Pause"),
     "before its time": (Faults(), _StartsAtOnce, "before its time"),
+    "soon after another": (Faults(), _StartsSoon, "too soon"),
     "tries": (Faults(), _TriesForEver, "is begun in round"),
     "answers of former rounds": (Faults(), _TakesAnyAnswer, "is begun in round|by the disk"),
     "opens of former rounds": (Faults(), _HeedsOpensOfFormerRounds, "is begun in round|by the disk"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,3 +62,10 @@ def test_pools_and_exclusive_ones_hold() -> None:
     assert makespan(made, [1.0] * 4, {SLOTS: 1, "db": 1}) == 4.0
     left = schedule(made, {0: 2.0, 1: 2.0}, running=(0,))
     assert [(one.item, one.start) for one in left] == [(0, 0.0), (1, 2.0)]
+
+
+def test_between_two_starts_is_some_time() -> None:
+    made = msgspec.structs.replace(agenda([[], [], [], [0]], 3), start_every_seconds=2.0)
+    starts = {one.item: one.start for one in schedule(made, {0: 1.0, 1: 9.0, 2: 1.0, 3: 1.0})}
+    assert starts == {0: 0.0, 1: 2.0, 2: 4.0, 3: 6.0}
+    assert [one.start for one in schedule(made, {0: 7.0, 3: 1.0})] == [0.0, 7.0]

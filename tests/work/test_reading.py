@@ -36,6 +36,7 @@ failures_max = 3
 clean_env = true
 env = { CI = "1", TOKEN = "$TOKEN" }
 on_blocked = "wait"
+start_every_seconds = 2
 
 [pools]
 browser = 2

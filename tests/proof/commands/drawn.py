@@ -41,6 +41,7 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> Comma
         max_parallel=chance.randint(1, 3),
         on_failure=chance.choice(("skip-dependents", "skip-dependents", "continue", "stop")),
         answering=chance.choice((None, None, Answering(command=("helper",)))),
+        start_every_seconds=chance.choice((0.0, 0.0, 0.0, 1.0)),
     )
     span = 200 + 120 * count
     faults = [
