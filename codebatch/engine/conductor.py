@@ -51,7 +51,7 @@ DEATHS_MAX = 6
 
 
 class Conductor:
-    """One coordinator's run over one work batch, until Complete, Drained or Break is returned."""
+    """One coordinator's run over one work batch, until Complete, Drained or Break is returned. Its methods are many."""
 
     def __init__(
         self,

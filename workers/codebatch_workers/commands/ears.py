@@ -49,6 +49,7 @@ class Ears:
         its own before it reads those of workers, so one of the two sees the other.
         """
         self._heeded, self._task, self._round = assigned, task, round_
+        self.may_proceed = False
         if self._batch.files.stat(self._next_lead) is not None:
             self.is_alone = True
         return self._hear_coordinator() or self._hear_requests()

@@ -98,7 +98,6 @@ class LiveQuestions:
                 continue
             asked = read_asked(self._files, self._directory / name)
             if asked is not None:
-                self._ears.may_proceed = False
                 self._open = self._directory / name, self.ask(asked, is_live=True)
             self._done.add(name)
             return
@@ -108,4 +107,5 @@ class LiveQuestions:
             if isinstance(request.body, Answer) and request.body.question == question.digest:
                 self._files.write_volatile(path.with_suffix(ANSWER_SUFFIX), request.body.text.encode())
                 self._open = None
+                self._ears.may_proceed = False  # Of the next it may be told while that is still being asked.
                 return
