@@ -204,7 +204,7 @@ def test_tasks_are_skipped_begun_again_held_and_changed_while_others_run(line: C
 
 
 def test_between_two_starts_is_as_much_time_as_was_asked_for(line: CommandLine) -> None:
-    tasks = {name: 'run = "date +%s.%N >>began"' for name in ("one", "two", "three")}
+    tasks = dict.fromkeys(("one", "two", "three"), 'run = "date +%s.%N >>began"')
     make_list(line, tasks, 'strategy = "parallel"\nmax_parallel = 3\nstart_every_seconds = 0.5')
     rehearsed = line("work", "run", "--dry-run", "--json").json
     line("work", "run")
