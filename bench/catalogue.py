@@ -36,6 +36,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "index": indexes.index,
     "commands": commands.many,
     "commands-graphs": commands.graphs,
+    "commands-skewed": commands.skewed,
     "commands-large": commands.large,
     "commands-worker": commands.worker,
     "commands-killed": interruptions.killed,

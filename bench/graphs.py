@@ -51,10 +51,10 @@ def sleeps(count: int, seconds: float) -> Graph:
     return tuple(_sleep(number, seconds, ()) for number in range(count))
 
 
-def random_sleeps(count: int, mean_seconds: float, seed: int) -> Graph:
-    """Sleeps that are witnessed, of very different lengths; each needs up to three of those before it."""
+def random_sleeps(count: int, mean_seconds: float, seed: int, *, spread: float = 0.8) -> Graph:
+    """Sleeps that are witnessed, of very different lengths (log-normal); each needs up to three of those before it."""
     chance = random.Random(seed)
-    lengths = [chance.lognormvariate(0.0, 0.8) for _ in range(count)]
+    lengths = [chance.lognormvariate(0.0, spread) for _ in range(count)]
     scale = mean_seconds * count / sum(lengths)
     graph = []
     for number, length in enumerate(lengths):
@@ -84,6 +84,13 @@ def write_witness(directory: Path) -> None:
     """Put the script there that witnessed jobs run. It appends a line when it begins and one when it ends."""
     (directory / DONE).mkdir()
     (directory / _SCRIPT).write_text(_SCRIPT_TEXT)
+
+
+def forget_witness(directory: Path) -> None:
+    """Have all of it be to do again."""
+    (directory / _WITNESS).unlink()
+    for done in (directory / DONE).iterdir():
+        done.unlink()
 
 
 def witnessed(directory: Path) -> list[Span]:

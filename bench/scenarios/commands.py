@@ -9,10 +9,20 @@ from collections.abc import Iterator
 
 import msgspec
 
-from bench.graphs import Graph, Span, chain, independent, level_barrier, list_scheduling, random_sleeps, witnessed
-from bench.measuring import BrokenSideError, Usage, alternate, run_side, watch
+from bench.graphs import (
+    Graph,
+    Span,
+    chain,
+    forget_witness,
+    independent,
+    level_barrier,
+    list_scheduling,
+    random_sleeps,
+    witnessed,
+)
+from bench.measuring import BrokenSideError, Side, Usage, alternate, run_side, watch
 from bench.rows import Row, SkippedRow, Target, figure_row, pair_row
-from bench.runners import CODEBATCH, DOIT, PARALLEL, PEERS, SNAKEMAKE, STORE, Runner, runners_here
+from bench.runners import CODEBATCH, DOIT, NINJA, PARALLEL, PEERS, SNAKEMAKE, STORE, Runner, runners_here
 from bench.setting import Setting, answer, without
 
 _SOURCE = "design of work batches, §9.4"
@@ -29,6 +39,11 @@ _SLEEPS = 60
 _SLEEPS_MEAN_SECONDS = 1.0
 _SLEEPS_SLOTS = 4
 _SCHEDULED = Target(limit=1.03, source=_SOURCE)
+
+_SKEWED = 40
+_SKEWED_MEAN_SECONDS = 0.4
+_SKEWED_SPREAD = 1.5
+_AS_NINJA = Target(limit=1.0, source=_SOURCE)
 
 _LARGE = 10_000
 _LARGE_SECONDS_MAX = 600.0
@@ -122,6 +137,33 @@ def _schedule(setting: Setting, runner: Runner, graph: Graph) -> _Schedule:
         by_path=list_scheduling(graph, seconds, _SLEEPS_SLOTS, by_path=True),
         by_level=level_barrier(graph, seconds, _SLEEPS_SLOTS),
     )
+
+
+def skewed(setting: Setting) -> Iterator[Row]:
+    """Sleeps of which few take most of the time, for the second time: who has seen them knows which to begin with.
+
+    Ninja heeds its log from version 1.12 on.
+    """
+    if NINJA.path() is None:
+        yield SkippedRow(scenario="commands-skewed", what=f"beside {NINJA.name}", why="it is not installed")
+        return
+    graphs = [random_sleeps(_SKEWED, _SKEWED_MEAN_SECONDS, seed, spread=_SKEWED_SPREAD) for seed in range(setting.runs)]
+    took = {runner.name: [_second_time(setting, runner, graph) for graph in graphs] for runner in (CODEBATCH, NINJA)}
+    ratios = [ours / theirs for ours, theirs in zip(took[CODEBATCH.name], took[NINJA.name], strict=True)]
+    corpus = f"{setting.runs} random graphs of {_SKEWED} sleeps, {_SLEEPS_SLOTS} slots"
+    what, peer = "first start to last end, the second time", f"ninja {NINJA.version()} with its log"
+    yield figure_row("commands-skewed", what, corpus, ratios, "x ninja", target=_AS_NINJA, peer=peer)
+
+
+def _second_time(setting: Setting, runner: Runner, graph: Graph) -> float:
+    directory = setting.scratch / runner.program
+    side = runner.side(graph, directory, _SLEEPS_SLOTS)
+    run_side(side)
+    forget_witness(directory)
+    run_side(Side(name=side.name, command=side.command, cwd=directory, environment=side.environment))
+    _, seconds = _lengths(runner, graph, witnessed(directory))
+    without(directory)()
+    return seconds
 
 
 def _lengths(runner: Runner, graph: Graph, spans: list[Span]) -> tuple[dict[str, float], float]:
