@@ -14,6 +14,7 @@ import msgspec
 from codebatch.model.question import QUESTION_TEXT_BYTES_MAX, Question
 from codebatch.model.request import Answer, Request
 from codebatch.model.work import Answering
+from codebatch.system.matching import TooSlow, in_time
 
 RULE = "rule"
 PROGRAM = "command"
@@ -67,7 +68,12 @@ class Answerer:
         if question.is_human or answered_by_us(requests)[question.task] >= self._answering.per_task_max:
             return Answered(question, None)
         for number, (pattern, rule) in enumerate(self._rules, start=1):
-            if pattern.search(question.text):
+            try:
+                with in_time():
+                    is_met = pattern.search(question.text) is not None
+            except TooSlow:
+                return Answered(question, None)
+            if is_met:
                 is_fit = not rule.human and _is_fit(question, rule.answer)
                 return Answered(question, rule.answer if is_fit else None, f"{RULE} {number}")
         if not self._answering.command:

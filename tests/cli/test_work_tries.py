@@ -155,6 +155,18 @@ def test_rules_and_programs_answer_before_people_are_asked(line: CommandLine) ->
     assert json.loads(line("work", "run", "--json", status=3).stdout)["counts"] == {"BLOCKED": 1}
 
 
+def test_a_pattern_that_takes_for_ever_holds_up_nothing(line: CommandLine) -> None:
+    slow, text = "(a+)+$", f"{'a' * 60}!"
+    tasks = {
+        "prints": f'run = "echo {text}"\nquestion = {{ pattern = "{slow}" }}',
+        "ends": f'run = "echo {text}; exit 75"\nquestion = {{ pattern = "{slow}", exits = [75] }}',
+    }
+    make_list(line, tasks, f"[answering]\n[[answering.rules]]\nmatch = '{slow}'\nanswer = 'no'\n")
+    ended = json.loads(line("work", "run", "--json", status=3).stdout)
+    assert {task["id"]: task["state"] for task in ended["tasks"]} == {"prints": "DONE", "ends": "BLOCKED"}
+    assert "took longer than 1 s, and is not heeded" in line("work", "log", "prints").text
+
+
 def test_a_program_of_a_killed_coordinator_is_ended_before_another_is_asked(line: CommandLine) -> None:
     write(line.directory / "answer.sh", 'echo $$ >>pids\n[ -e quick ] || exec sleep 600\necho \'{"answer": "it"}\'\n')
     make_list(line, {"asks": "run = 'codebatch ask --wait What?'"}, '[answering]\ncommand = ["sh", "answer.sh"]\n')

@@ -14,6 +14,7 @@ from codebatch.model.command import Command
 from codebatch.model.outcome import Said
 from codebatch.model.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, Asked
 from codebatch.system.files import Files
+from codebatch.system.matching import MATCH_SECONDS_MAX, TooSlow, in_time
 
 RESULT_BYTES_MAX = 256 * 1024
 """The end of the output in which the last JSON object is looked for."""
@@ -25,10 +26,11 @@ _STEP = re.compile("/([^/]*)")
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """What a command asked as it ended, None where it did not; and what it said."""
+    """What a command asked as it ended, None where it did not; and what it said. `problem` is for its log."""
 
     asked: Asked | None
     said: Said | None
+    problem: str = ""
 
 
 def read_ending(command: Command, files: Files, question: Path, exit_status: int, output: bytes) -> Ending:
@@ -42,11 +44,13 @@ def read_ending(command: Command, files: Files, question: Path, exit_status: int
             cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
             session=_text(_at(found, command.result.session))[:_SESSION_MAX],
         )
-    asked = read_asked(files, question) or _printed(command, exit_status, output)
+    asked, problem = read_asked(files, question), ""
+    if asked is None:
+        asked, problem = _printed(command, exit_status, output)
     if asked is None and command.result is not None and found is not None:
         text = cut(_text(_at(found, command.result.question)))
         asked = Asked(text=text) if text else None
-    return Ending(asked, None if said == Said() else said)
+    return Ending(asked, None if said == Said() else said, problem)
 
 
 def read_asked(files: Files, path: Path) -> Asked | None:
@@ -73,19 +77,28 @@ def cut(text: str) -> str:
     return data.decode("utf-8", "ignore")
 
 
-def _printed(command: Command, exit_status: int, output: bytes) -> Asked | None:
-    rule = command.question
+def _printed(command: Command, exit_status: int, output: bytes) -> tuple[Asked | None, str]:
+    """What its `question` finds in the end of the output, and what was wrong with that."""
+    rule, problem = command.question, ""
     if rule is None:
-        return None
+        return None, problem
     end = "\n".join(output.decode("utf-8", "replace").splitlines()[-rule.last_lines :])
-    if rule.pattern:
-        for match in re.finditer(rule.pattern, end):
-            text = cut(match.groupdict().get("text") or match[0])
-            if text:
-                return Asked(text=text)
+    try:
+        if rule.pattern and (text := _matched(rule.pattern, end)):
+            return Asked(text=text), problem
+    except TooSlow:
+        problem = f"the pattern of its question took longer than {MATCH_SECONDS_MAX:g} s, and is not heeded"
     if exit_status in rule.exits:
-        return Asked(text=cut(end) or f"it ended with status {exit_status}, and printed nothing")
-    return None
+        return Asked(text=cut(end) or f"it ended with status {exit_status}, and printed nothing"), problem
+    return None, problem
+
+
+def _matched(pattern: str, text: str) -> str:
+    """What the first match says that says something. Raises TooSlow."""
+    with in_time():
+        return next(
+            filter(None, (cut(match.groupdict().get("text") or match[0]) for match in re.finditer(pattern, text))), ""
+        )
 
 
 def _last_object(output: bytes) -> object:

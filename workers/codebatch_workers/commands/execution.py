@@ -63,6 +63,8 @@ class Execution:
             ending = read_ending(
                 self._command, self._files, self._materials.question, result.exit_status, self._log.end
             )
+            if ending.problem:
+                self._log.write(f"codebatch: {ending.problem}\n".encode())
             result = msgspec.structs.replace(result, said=ending.said)
             if ending.asked is not None:
                 return msgspec.structs.replace(result, type="blocked", reason=None, asked=ending.asked)
