@@ -20,6 +20,7 @@ from codebatch.model.command import (
     Try,
     encode_command,
 )
+from codebatch.model.likeness import closest
 from codebatch.model.markdown import slug
 from codebatch.model.placeholders import ARGUMENT_BYTES_MAX, longest_argument, names_used
 from codebatch.model.placeholders import NAMES as PLACEHOLDERS
@@ -30,6 +31,7 @@ from codebatch.work.files import WorkFile, Written
 from codebatch.work.problems import Problems
 from codebatch.work.settings import WorkOptions
 from codebatch.work.tables import KEYS_TO_COME, SettingsTable, TaskDefaults, TaskTable, TryTable
+from codebatch.work.task_files import NEEDS_IN_PROSE
 
 FILES_CHARACTERS_MAX = 1_000_000
 """What Linux takes as arguments and environment together is 2 MiB, mostly (execve(2))."""
@@ -74,7 +76,7 @@ class Definer:
         self._expander = expander
         self._notes = notes
         self._defaults: dict[Path, Mapping[str, object]] = {}
-        self._unknown: dict[str, list[str]] = {}
+        self._unknown: dict[str, dict[str, None]] = {}
         self.groups: dict[str, dict[str, CommandId]] = {}
 
     def tasks(self, file: WorkFile, settings: SettingsTable) -> Iterator[Task]:
@@ -91,9 +93,11 @@ class Definer:
 
     def tell_unknown(self) -> None:
         """A note of each key of front matter that is none of ours, once for all files that have it."""
-        for key, names in self._unknown.items():
-            more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
-            self._notes.append(f"{names[0]}{more}: {key!r} is no key of a task, and is passed over")
+        for key, files in self._unknown.items():
+            more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+            meant = closest(key, (*TaskTable.__struct_fields__, *NEEDS_IN_PROSE))
+            instead = "" if meant is None else f"; did you mean {meant!r}?"
+            self._notes.append(f"{next(iter(files))}{more}: {key!r} is no key of a task, and is passed over{instead}")
 
     def _defaults_of(self, file: WorkFile) -> Mapping[str, object]:
         """What holds for a file's tasks: what it says itself over what the file says that includes it."""
@@ -158,7 +162,7 @@ class Definer:
         """Front matter without keys that are none of ours."""
         unknown = [key for key in table if key not in TaskTable.__struct_fields__ and key not in KEYS_TO_COME]
         for key in unknown:
-            self._unknown.setdefault(key, []).append(place.file)
+            self._unknown.setdefault(key, {})[place.file] = None
             del table[key]
         return table
 

@@ -21,14 +21,14 @@ from codebatch.work.problems import Problems
 
 FRONT_MATTER_CHARACTERS_MAX = 1 << 20
 _LEFT_OUT = "readme.md"
-_NEEDS = ("depends_on", "dependencies", "blocked_by")
+NEEDS_IN_PROSE = ("depends_on", "dependencies", "blocked_by")
 _PRIORITIES = {"high": 10, "medium": 0, "low": -10}
 _DONE = "done"
 _LIKE_DONE = {"complete", "completed", "finished", "closed"}
 """What may mean that it is done, of a task that would be run again where it does."""
 _OF_PEOPLE = "status"
-_ALONE = {"run", "id", "needs", *_NEEDS}
-_IDS = frozenset({"id", "needs", "after", *_NEEDS})
+_ALONE = {"run", "id", "needs", *NEEDS_IN_PROSE}
+_IDS = frozenset({"id", "needs", "after", *NEEDS_IN_PROSE})
 """Front matter with one of these makes a file one task."""
 
 
@@ -82,10 +82,13 @@ def markdown_file(path: Path, name: str) -> WorkFile:
         return WorkFile(path, name, (), None, () if is_done else (task,), (task,) if is_done else ())
     written: list[Written] = []
     done: list[Written] = []
+    common = _table_of(prose)
     are_done = _is_done(prose.table, name)
     for section in sections_of(prose.body):
         place = Place(name, "", section.line + prose.body_line - 1)
-        table = {"title": section.title, "text": section.text}
+        table = LinedTable(place.line)
+        table.update(common, title=section.title, text=section.text)
+        table.lines = common.lines
         task = Written(section.name or slug(section.title), place, table, is_prose=True)
         (done if are_done or section.is_done else written).append(task)
     if not written and not done:
@@ -185,19 +188,7 @@ def _lined(table: dict[str, object]) -> LinedTable:
 
 def _task_of(prose: _Prose, name: str, stem: str) -> tuple[Written, bool]:
     """The task that a markdown file is, and whether it is done by hand. Raises InvalidConfiguration."""
-    table = LinedTable(prose.table.line)
-    needs: list[object] = []
-    table.lines = dict(prose.table.lines)
-    for key, value in prose.table.items():
-        if key == "needs" or key in _NEEDS:
-            needs += _as_list(value)
-            table.lines.setdefault("needs", table.lines.get(key, 1))
-        elif key == "priority" and isinstance(value, str):
-            table[key] = _PRIORITIES.get(value.lower(), value)
-        elif key not in ("id", _OF_PEOPLE):
-            table[key] = value
-    if needs:
-        table["needs"] = needs
+    table = _table_of(prose)
     table.setdefault("title", first_heading(prose.body))
     table.setdefault("text", prose.body.strip("\r\n"))
     id_ = prose.table.get("id", stem if COMMAND_ID_PATTERN.match(stem) else slug(stem) or stem)
@@ -206,6 +197,24 @@ def _task_of(prose: _Prose, name: str, stem: str) -> tuple[Written, bool]:
         told = f"{name}:{line} sets id to {shown_value(id_)}, which is to be a string"
         raise InvalidConfiguration(told, hint="quote it")
     return Written(id_, Place(name, ""), table, is_prose=True), _is_done(prose.table, name)
+
+
+def _table_of(prose: _Prose) -> LinedTable:
+    """Front matter under the names that keys of a task have."""
+    table = LinedTable(prose.table.line)
+    needs: list[object] = []
+    table.lines = dict(prose.table.lines)
+    for key, value in prose.table.items():
+        if key == "needs" or key in NEEDS_IN_PROSE:
+            needs += _as_list(value)
+            table.lines.setdefault("needs", table.lines.get(key, 1))
+        elif key == "priority" and isinstance(value, str):
+            table[key] = _PRIORITIES.get(value.lower(), value)
+        elif key not in ("id", _OF_PEOPLE):
+            table[key] = value
+    if needs:
+        table["needs"] = needs
+    return table
 
 
 def _is_done(table: LinedTable, name: str) -> bool:

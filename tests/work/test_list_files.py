@@ -374,6 +374,25 @@ more
         listed(tmp_path, "five.md", "## a\n* [X] yes\n")
 
 
+def test_front_matter_of_a_file_of_sections_holds_for_each_and_what_does_not_is_told(tmp_path: Path) -> None:
+    front = (
+        "---\npriority: high\ntimeout_second: 3\ndependson: x\nmax_parallel: 4\ntitle: no\ntimeout_seconds: 2\n---\n"
+    )
+    found = listed(tmp_path, "plan.md", f"{front}## One\n## Two\n- [x] by hand\n## Three\n")
+    assert found.work.policies == {name: Policy(priority=10) for name in ("one", "three")}
+    assert {command.timeout_seconds for command in found.commands} == {2.0}
+    assert found.work.titles == {"one": "One", "three": "Three"}
+    assert found.notes == (
+        "plan.md: 'timeout_second' is no key of a task, and is passed over; did you mean 'timeout_seconds'?",
+        "plan.md: 'dependson' is no key of a task, and is passed over; did you mean 'depends_on'?",
+        "plan.md: 'max_parallel' is no key of a task, and is passed over",
+        "done by hand, and not run: two",
+    )
+    assert "plan.md:7 sets timeout_seconds to 'x'" in told(
+        tmp_path, "plan.md", f"{front.replace(': 2', ': x')}## One\n"
+    )
+
+
 def test_what_is_included_has_the_defaults_of_who_includes_it(tmp_path: Path) -> None:
     tasks_in(tmp_path, {"a.md": "# A\n", "b.md": "---\nrun: own\nenv: {B: '2'}\n---\n"})
     (tmp_path / "more.yaml").write_text("include: [main.toml, tasks/]\ntasks: {c: {needs: [a]}}", encoding="utf-8")
