@@ -5,16 +5,20 @@ from __future__ import annotations
 _UNITS = (("h", 3600), ("m", 60), ("s", 1))
 
 
-def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, past: float = 0.0) -> str:
-    """How long it takes yet, so many seconds after that was said: `12-19 m left`; empty where nobody knows."""
+def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, blocked: int = 0, past: float = 0.0) -> str:
+    """How long it takes yet, so many seconds after that was said: `12-19 m left`; empty where nobody knows.
+
+    Where some are `blocked` nobody knows when they are answered: it is `12-19 m left after an answer`.
+    """
     if eta is None:
         return ""
+    left = "left after an answer" if blocked else "left"
     low, _, high = (max(0.0, each - past) for each in eta)
     if unknown:
-        return f"at least {_rounded(low)} left"
+        return f"at least {_rounded(low)} {left}"
     unit, seconds = next(each for each in _UNITS if high >= each[1] * 2 or each[1] == 1)
     first, last = round(low / seconds), max(1, round(high / seconds))
-    return f"{first}-{last} {unit} left" if first < last else f"about {last} {unit} left"
+    return f"{first}-{last} {unit} {left}" if first < last else f"about {last} {unit} {left}"
 
 
 def _rounded(seconds: float) -> str:

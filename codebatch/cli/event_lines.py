@@ -6,6 +6,7 @@ import datetime
 
 from codebatch.cli.eta import eta_text
 from codebatch.cli.work_status import why_failed
+from codebatch.engine.lifecycle import CommandState
 from codebatch.model import batch_event as events
 from codebatch.model.batch_event import name_of
 from codebatch.model.quantities import count_of, human_seconds
@@ -74,7 +75,8 @@ def _of_batch(event: events.BatchEvent) -> str:
             changed = ", ".join(f"{name} = {value}" for name, value in event.set_.items())
             return f"changed by {by}: {changed}"
         case events.BatchProgress(eta_seconds=eta, unknown=unknown):
-            left = eta_text(eta, unknown=unknown)
+            blocked = event.counts.get(CommandState.BLOCKED.value, 0)
+            left = eta_text(eta, unknown=unknown, blocked=blocked)
             return f"progress: {counts_text(event.counts)}{f', {left}' if left else ''}"
         case events.BatchDrained(signal=signal):
             return f"left with work open{f', for {signal}' if signal else ''}: {counts_text(event.counts)}"

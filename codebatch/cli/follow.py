@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping
 
 import click
@@ -107,8 +106,6 @@ class _Moving:
         self._things = "tasks" if is_work(batch) else "results"
         self._counts: Mapping[str, int] = {}
         self._progress: BatchProgress | None = None
-        self._heard_ns = wall_ns()
-        self._began = time.monotonic()
 
     def heard(self, event: AnyEvent) -> None:
         """An event came."""
@@ -127,19 +124,23 @@ class _Moving:
         planned = sum(counts.values())
         to_go = sum(counts.get(state, 0) for state in _TO_GO)
         running = sum(counts.get(state, 0) for state in _RUNNING)
+        blocked = counts.get(CommandState.BLOCKED.value, 0)
         done = counts.get(CommandState.DONE.value, 0)
         more = [f"{running:,} running"] if running else []
         more += [f"{count:,} {state.lower()}" for state, count in counts.items() if state in ("FAILED", "BLOCKED")]
         more += [f"{to_go:,} to go"] if to_go else []
-        stage = Stage("following", planned - to_go - running, planned, self._things, ", ".join(more), is_even=False)
+        stage = Stage(
+            "following", planned - to_go - running - blocked, planned, self._things, ", ".join(more), is_even=False
+        )
         self._answering.display.tell(stage._replace(left=self._left() if done < planned else ""))
 
     def _left(self) -> str:
-        """By our own clock it gets less, be nothing told."""
+        """By our own clock it gets less, be nothing told, unless it waits for an answer."""
         if self._progress is None:
             return ""
-        past = max(0.0, (wall_ns() - instant_ns(self._progress.at)) / 1e9)
-        return eta_text(self._progress.eta_seconds, unknown=self._progress.unknown, past=past)
+        blocked = self._counts.get(CommandState.BLOCKED.value, 0)
+        past = 0.0 if blocked else max(0.0, (wall_ns() - instant_ns(self._progress.at)) / 1e9)
+        return eta_text(self._progress.eta_seconds, unknown=self._progress.unknown, blocked=blocked, past=past)
 
 
 def _tell_nobody(answering: Answering, batch: Batch, seen: Seen, last: AnyEvent | None) -> None:

@@ -12,7 +12,7 @@ from codebatch.cli.completing import complete_command
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.reading import explain_option
 from codebatch.cli.trusting import telling_foreign
-from codebatch.cli.work_options import Output, live_batch_option, output_option, trust_option
+from codebatch.cli.work_options import Output, output_option, trust_option
 from codebatch.cli.work_progress import WorkTeller
 from codebatch.cli.work_ran import answer_ran
 from codebatch.cli.work_status import answer_work, summary
@@ -85,7 +85,12 @@ def _row(question: OpenQuestion) -> QuestionRow:
 @click.option("--question", metavar="DIGEST", help="Only if this is what it asks, as work questions shows it.")
 @click.option("--editor", "edits", is_flag=True, help="Write the answer in $EDITOR.")
 @click.option("--resume", "resumes", is_flag=True, help="Go on with the batch, where nobody conducts it.")
-@live_batch_option
+@click.option(
+    "--batch",
+    "batch_reference",
+    metavar="ID",
+    help="A batch of commands. Default: the only one that is at work, else the latest.",
+)
 @output_option
 @trust_option
 @answering
@@ -107,7 +112,7 @@ def answer(
     batch, else with `resume`. Of two who answer the first holds, and the second is told.
     """
     store = answering.place.open()
-    batch = resolve_live(store, batch_reference, answering.note)
+    batch = resolve_live(store, batch_reference, answering.note, else_latest=True)
     said = _text(text, edits=edits)
     found = answer_question(store, batch, task, said, question=question)
     if resumes and found.standing.coordinator is None:

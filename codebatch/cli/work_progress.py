@@ -53,8 +53,10 @@ class WorkTeller(WorkListener):
         shown = [f"{each.id} {human_seconds(each.seconds)}" for each in progress.running[:_RUNNING_SHOWN]]
         more = len(progress.running) - _RUNNING_SHOWN
         failed = [f"{progress.failed:,} failed"] if progress.failed else []
-        told = ", ".join([*failed, *shown, *([f"{more} more"] if more > 0 else [])])
-        left = "" if progress.eta is None else eta_text(progress.eta.seconds, unknown=progress.eta.unknown)
+        blocked = [f"{progress.blocked:,} blocked"] if progress.blocked else []
+        told = ", ".join([*failed, *blocked, *shown, *([f"{more} more"] if more > 0 else [])])
+        eta = progress.eta
+        left = "" if eta is None else eta_text(eta.seconds, unknown=eta.unknown, blocked=progress.blocked)
         stage = Stage("running", progress.ended, progress.planned, "tasks", told, is_even=False, left=left)
         self._answering.display.tell(stage)
         if self._output == "all":
@@ -76,6 +78,9 @@ class WorkTeller(WorkListener):
             for line in last_lines(self._batch.files, ended.log, _LINES_OF_FAILED):
                 self.note(f"        {line}")
             self.note(f"        … codebatch work log {ended.id} --batch {self._batch.id}")
+
+    def asking(self, id: CommandId) -> None:
+        self.note(f"{id} asks, and waits: codebatch work questions --batch {self._batch.id}")
 
     def draining(self, running: int) -> None:
         told = f"; waiting for {count_of(running, 'task')} (once more: end what runs)" if running else ""

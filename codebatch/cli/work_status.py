@@ -119,7 +119,8 @@ def status_lines(found: WorkBatch) -> Iterator[str]:
     if found.ended_ns is not None:
         yield f"ended     {instant(found.ended_ns)}"
     if (eta := found.eta) is not None:
-        yield f"to go     {eta_text(eta.seconds, unknown=eta.unknown)}"
+        blocked = stands.counts.get(CommandState.BLOCKED.value, 0)
+        yield f"to go     {eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked)}"
     if stands.coordinator is not None:
         yield f"conducts  {_shown(stands.coordinator)}"
     elif stands.workers:

@@ -168,11 +168,12 @@ def answer(
 ) -> WorkBatch:
     """Answer what a task waits for; it goes on at once where somebody conducts the batch, else with `resume`.
 
-    `question` is how the digest begins of the one that is meant. Without a name the only batch that is at work. Raises
-    InvalidInput where it asks nothing that this answers, or was answered just before, and as `get` does.
+    `question` is how the digest begins of the one that is meant. Without a name the only batch that is at work, else
+    the latest. Raises InvalidInput where it asks nothing that this answers, or was answered just before, and as `get`
+    does.
     """
     opened = open_store(store)
-    return answer_question(opened, resolve_live(opened, batch), task, text, question=question)
+    return answer_question(opened, resolve_live(opened, batch, else_latest=True), task, text, question=question)
 
 
 def retry(

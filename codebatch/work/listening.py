@@ -14,6 +14,7 @@ from codebatch.engine.estimate import Eta
 from codebatch.engine.events import DrainRequested
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import OutcomeType
 from codebatch.model.record import CommandReason
 from codebatch.model.work import Work
@@ -62,12 +63,14 @@ class CommandRunning(msgspec.Struct, frozen=True, kw_only=True):
 class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a batch is: `ended` of `planned` commands, of which some `failed`; what runs, longest first.
 
-    `eta` is how long it takes yet, None where nobody knows.
+    `blocked` ones wait for an answer: they have not ended, nor do those run that live. `eta` is how long it takes yet,
+    None where nobody knows.
     """
 
     ended: int
     planned: int
     failed: int
+    blocked: int
     running: tuple[CommandRunning, ...]
     eta: Eta | None = None
 
@@ -90,6 +93,9 @@ class WorkListener:
 
     def ended(self, ended: CommandEnded) -> None:
         """An attempt ended."""
+
+    def asking(self, id: CommandId) -> None:
+        """A command asks something, and waits for the answer while it runs."""
 
     def draining(self, running: int) -> None:
         """Nothing more is started, for a signal or for damage; so many that we started run, and are waited for."""
@@ -116,6 +122,8 @@ class Watch:
         self._began: dict[int, int] = {}
         self._ended: set[int] = set()
         self._failed: set[int] = set()
+        self._blocked: set[int] = set()
+        self._asking: dict[int, Digest] = {}
         self._told: dict[int, int] = {}
 
     def conducting(self, conductor: Conductor) -> None:
@@ -146,16 +154,18 @@ class Watch:
     def turned(self, eta: Eta | None) -> None:
         """Time passed."""
         self._see_running()
+        self._see_asking()
         now = running_ns()
         self._listener.update(
             WorkProgress(
-                ended=len(self._ended),
+                ended=len(self._ended) - len(self._blocked),
                 planned=len(self._ids),
                 failed=len(self._failed),
+                blocked=len(self._blocked) + len(self._asking),
                 running=tuple(
                     CommandRunning(id=self._ids[item], seconds=(now - began) / 1e9, log=self._log(item))
                     for item, began in self._began.items()
-                    if self._conductor.attempt(item)[0] > self._told.get(item, 0)
+                    if item not in self._asking and self._conductor.attempt(item)[0] > self._told.get(item, 0)
                 ),
                 eta=eta,
             )
@@ -177,11 +187,23 @@ class Watch:
             self._began[item] = running_ns()
             self._ended.discard(item)
             self._failed.discard(item)
+            self._blocked.discard(item)
+
+    def _see_asking(self) -> None:
+        """Called as time passes: what a rule answers at once waits for nobody."""
+        asking = {item: self._conductor.question(item) for item in self._began}
+        asked = {item: question for item, question in asking.items() if question is not None}
+        for item in sorted(asked):
+            if self._asking.get(item) != asked[item]:
+                self._listener.asking(self._ids[item])
+        self._asking = asked
 
     def _note_end(self, item: int, state: CommandState) -> None:
         self._ended.add(item)
         if state is CommandState.FAILED:
             self._failed.add(item)
+        if state is CommandState.BLOCKED:
+            self._blocked.add(item)
 
     def _tell_end(self, item: int) -> None:
         """Once of each round: what a worker has told is found on disk too."""

@@ -123,8 +123,15 @@ def refuse_unnamed(batch: Batch) -> NoReturn:
     )
 
 
-def resolve_live(store: Store, reference: str | None, note: Note = ignore_note, *, kind: BatchKind = "work") -> Batch:
-    """The batch that is named; else the only one of a kind that somebody is at work on.
+def resolve_live(
+    store: Store,
+    reference: str | None,
+    note: Note = ignore_note,
+    *,
+    kind: BatchKind = "work",
+    else_latest: bool = False,
+) -> Batch:
+    """The batch that is named; else the only one of a kind that somebody is at work on, or the latest if nobody is.
 
     Raises as `resolve_batch` does, AmbiguousId where there are several, UnknownId where there is none.
     """
@@ -133,6 +140,8 @@ def resolve_live(store: Store, reference: str | None, note: Note = ignore_note, 
     live = [batch for batch in iter_batches(store, note, kind=kind) if is_held(batch)]
     if len(live) == 1:
         return live[0]
+    if not live and else_latest:
+        return resolve_batch(store, None, note, kind=kind)
     of_commands, option = (" of commands", " --pipeline work") if kind == "work" else ("", "")
     hint = f"name one with --batch; see: codebatch batch list{option} --active"
     if not live:

@@ -19,6 +19,7 @@ from codebatch.errors import NothingToDo
 
 from .process import DEADLINE_SECONDS, SCRIPT, CommandLine, wait_until, write
 from .test_work import line, make_list, status
+from .test_work_tries import until
 
 __all__ = ["line"]
 
@@ -122,3 +123,23 @@ def test_nothing_is_written_or_run_where_a_person_says_no(line: CommandLine, ter
     shown = " ".join(terminal.shown.decode().split())
     assert "see why each is there with: codebatch work analyze --file 'a list.json'; write `needs`" in shown
     assert sorted(line.directory.rglob("*")) == before
+
+
+def test_what_waits_for_an_answer_is_not_done(line: CommandLine, terminal: Terminal) -> None:
+    """Where it is followed, and where it runs: nobody knows when a person answers."""
+    tasks = {
+        "asks": "run = 'codebatch ask --wait What?'",
+        "behind": 'run = "true"\nneeds = ["asks"]\nexpected_seconds = 60',
+        "ends": 'run = "true"',
+    }
+    make_list(line, tasks, "max_parallel = 2")
+    running = line.start("work", "run")
+    until(line, "asks", "BLOCKED", running)
+    terminal.start("follow")
+    terminal.read_until("1 of 3 tasks")
+    terminal.read_until("left after an answer")
+    assert "left after an answer" in line("status").text
+    line("work", "answer", "asks", "that")
+    assert terminal.end() == 0
+    assert "2 of 3 tasks" not in terminal.shown.decode().split("answered asks")[0]
+    assert "asks asks, and waits: codebatch work questions --batch" in line.finish(running).notes

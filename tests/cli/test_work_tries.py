@@ -108,7 +108,8 @@ def test_who_asks_is_answered_while_it_runs_or_begun_again(line: CommandLine) ->
     assert {status for _, status in ended} <= {0, 2}
     assert told.count(b"error: ") == 1
     line("work", "answer", "ends", "red")
-    line.finish(process)
+    notes = line.finish(process).notes.splitlines()
+    assert notes.count(f"lives asks, and waits: codebatch work questions --batch {latest(line)}") == 1
     assert line("work", "log", "lives").stdout in (b"got Ann\n", b"got Bob\n")
     assert states(line) == {"lives": "DONE", "ends": "DONE", "behind": "DONE"}
     assert line("work", "questions", "--json").json == []
