@@ -36,8 +36,9 @@ class Try(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class QuestionRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a question is known in the end of what a command prints: its last lines have a match of a regular expression,
-    whose group `text` is the question; or its exit status is one of `exits`, and the last lines are.
+    """How a question is known in the end of what a command prints: its last lines have a match of a regular expression
+    (`^` and `$` are the ends of any line), whose group `text` is the question, without one all of it; or its exit
+    status is one of `exits`, and the last lines are.
     """
 
     pattern: str = ""

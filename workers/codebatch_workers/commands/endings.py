@@ -94,11 +94,10 @@ def _printed(command: Command, exit_status: int, output: bytes) -> tuple[Asked |
 
 
 def _matched(pattern: str, text: str) -> str:
-    """What the first match says that says something. Raises TooSlow."""
+    """What the first match says that says something; `^` and `$` are the ends of any line. Raises TooSlow."""
     with in_time():
-        return next(
-            filter(None, (cut(match.groupdict().get("text") or match[0]) for match in re.finditer(pattern, text))), ""
-        )
+        matches = re.finditer(pattern, text, re.MULTILINE)
+        return next(filter(None, (cut(match.groupdict().get("text") or match[0]) for match in matches)), "")
 
 
 def _last_object(output: bytes) -> object:
