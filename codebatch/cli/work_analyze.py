@@ -84,7 +84,8 @@ def _tell_inferred(answering: Answering, inferred: Sequence[InferredEdge], left_
 
 def _left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
     for each in left_out:
-        yield f"not taken: {each.task} needs {each.on} ({each.confidence:.2f}, {each.why}): {each.reason}"
+        why = f", {each.why}" if each.why else ""
+        yield f"not taken: {each.task} needs {each.on} ({each.confidence:.2f}{why}): {each.reason}"
 
 
 def _lines(found: Analysis) -> Iterator[str]:

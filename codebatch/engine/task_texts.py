@@ -6,6 +6,7 @@ The rules are narrow: what is not said in plain words is not said, for an edge t
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -21,6 +22,7 @@ _SENTENCE_END = re.compile(
     r"(?<=[.!?])[\"')*_]*\s+(?=[\"'(*_`]*[A-Z0-9`#])|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)]|#+|>)\s)|;\s"
 )
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|cf|etc|vs|approx|no|fig)\.\s*\Z", re.IGNORECASE)
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)")
 _LEAD = re.compile(r"[ \t]*(?:[-*+]|\d+[.)]|#+|>)[ \t]+(?:\[[ xX]\][ \t]+)?")
 _TEXT_CHARACTERS_MAX = 100_000
 _SENTENCE_CHARACTERS_MAX = 2_000
@@ -145,11 +147,34 @@ def readable(text: str) -> str:
     # Each costs more than to see that there is nothing of it.
     if "```" in text or "~~~" in text:
         text = _CODE_BLOCK.sub("\n\n", text)
+    if "\n    " in text or "\n\t" in text:
+        text = _without_indented_code(text)
     if "<!--" in text:
         text = _COMMENT.sub(" ", text)
     if "@" in text or "://" in text or "www." in text.lower():
         text = _NO_WORDS.sub("\u2026", text)
     return text
+
+
+def _without_indented_code(text: str) -> str:
+    """A text without what CommonMark 4.4 takes as code: deeper than the rest, behind an empty line, in no list.
+
+    What looks like items of a list is one, though CommonMark has it as code.
+    """
+    lines = textwrap.dedent(text).split("\n")
+    is_begin, is_code, is_list = True, False, False  # Of a block, and what the block before the line is.
+    for place, line in enumerate(lines):
+        if not line.strip():
+            is_begin = True
+            continue
+        is_deep = line.startswith(("    ", "\t"))
+        if not (is_code and is_deep):
+            is_list = _ITEM.match(line) is not None or (is_list and (not is_begin or line.startswith((" ", "\t"))))
+        is_code = is_deep and not is_list and (is_begin or is_code)
+        if is_code:
+            lines[place] = ""
+        is_begin = not is_deep and line.startswith("#")
+    return "\n".join(lines)
 
 
 def iter_sentences(text: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.engine.lifecycle import CommandState
@@ -10,6 +11,7 @@ from codebatch.errors import InvalidInput, NothingToDo
 from codebatch.model.command import CommandId
 from codebatch.model.work import WorkEdge
 from codebatch.work.defining import Task
+from codebatch.work.files import file_hint
 from codebatch.work.settings import WorkOptions
 from codebatch.work.validating import like_id
 
@@ -35,11 +37,13 @@ class Choice:
         edges: Sequence[WorkEdge],
         groups: Mapping[str, Mapping[str, CommandId]],
         source: str,
+        here: Path,
     ) -> None:
         self._tasks = tasks
         self._edges = edges
         self._groups = groups
         self._source = source
+        self._here = here
 
     def choose(self, options: WorkOptions, former: Mapping[CommandId, CommandState]) -> Chosen:
         """Those that options ask for. Raises InvalidInput for one that is not there, NothingToDo where none is left."""
@@ -71,8 +75,8 @@ class Choice:
             elif word in ids:
                 named.add(CommandId(word))
             else:
-                known = [*ids, *self._groups]
-                raise InvalidInput(f"there is no task {word!r} in {self._source}", hint=like_id(word, known))
+                hint = file_hint([word], self._here) or like_id(word, [*ids, *self._groups])
+                raise InvalidInput(f"there is no task {word!r} in {self._source}", hint=hint)
         return named
 
     def _tagged(self, tags: Sequence[str]) -> set[CommandId]:

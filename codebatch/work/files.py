@@ -6,7 +6,7 @@ import errno
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,15 +71,24 @@ class WorkFile(NamedTuple):
         return self.document or {}
 
 
-def default_file(here: Path) -> tuple[Path, str]:
-    """The file that holds for a directory where none is named, and how it is called. Raises NothingToDo."""
+def default_file(here: Path, words: Sequence[str]) -> tuple[Path, str]:
+    """The file that holds for a directory where none is named, and how it is called. Raises NothingToDo.
+
+    `words` are the tasks that are named, one of which may be meant as a file.
+    """
     configuration = load_configuration(here)
     if configuration.file is not None and "work" in configuration.set_in_file:
         return configuration.file, os.path.relpath(configuration.file, here)
     if not os.path.lexists(here / DEFAULT_NAME):
         told = f"there is no {DEFAULT_NAME} in this directory, and no [work] in a codebatch.toml"
-        raise NothingToDo(told, hint=nothing_hint())
+        raise NothingToDo(told, hint=file_hint(words, here) or nothing_hint())
     return here / DEFAULT_NAME, DEFAULT_NAME
+
+
+def file_hint(words: Sequence[str], here: Path) -> str | None:
+    """What to do where a file or directory is named as if it were a task."""
+    meant = next((word for word in words if os.path.lexists(here / word)), None)
+    return None if meant is None else f"files and directories are named with -f: -f {shlex.quote(meant)}"
 
 
 def nothing_hint() -> str:

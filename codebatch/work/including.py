@@ -18,15 +18,21 @@ _KINDS_HINT = "it is one by its name: .toml, .yaml, .yml, .json, .jsonl, .md, .t
 
 
 def read_files(
-    paths: Sequence[Path], here: Path, problems: Problems, *, is_each_line: bool, is_recursive: bool
+    paths: Sequence[Path],
+    words: Sequence[str],
+    here: Path,
+    problems: Problems,
+    *,
+    is_each_line: bool,
+    is_recursive: bool,
 ) -> list[WorkFile]:
     """The named files, each before those that it includes; where none is named, the one that holds for a directory.
 
-    `is_each_line`: those that are named have a task on each line. Raises InvalidWork for those that cannot be read, of
-    which all are told; NothingToDo where none is found.
+    `words` are the tasks that are named. `is_each_line`: those files that are named have a task on each line. Raises
+    InvalidWork for those that cannot be read, of which all are told; NothingToDo where none is found.
     """
     reader = _Reader(problems, is_recursive)
-    named = [(here / path, str(path)) for path in paths] or [default_file(here)]
+    named = [(here / path, str(path)) for path in paths] or [default_file(here, words)]
     files = [file for path, name in named for file in reader.files(path, name, is_each_line=is_each_line)]
     if reader.is_incomplete:
         problems.raise_any()

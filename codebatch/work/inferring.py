@@ -127,7 +127,7 @@ def _asked(
         if (reason := _wrong(edge, written)) is not None:
             dropped.append(f"{edge.task[:60]!r} needs {edge.needs[:60]!r}: {reason}")
             continue
-        made = Candidate(edge.task, edge.needs, edge.confidence, edge.why[:_WHY_CHARACTERS_MAX], "command")
+        made = Candidate(edge.task, edge.needs, edge.confidence, edge.why.strip()[:_WHY_CHARACTERS_MAX], "command")
         known = best.get((made.task, made.on))
         if known is None or known.confidence < made.confidence:
             best[made.task, made.on] = made

@@ -85,7 +85,7 @@ def answer_question(store: Store, batch: Batch, command: str, text: str, *, ques
     if CommandId(command) not in asked:
         named(found, [command])
         waiting = f"those that do: {names_of(found.of(CommandState.BLOCKED))}" if asked else "no task of the batch does"
-        raise InvalidInput(f"{command!r} waits for no answer", hint=waiting)
+        raise InvalidInput(f"{command!r} waits for no answer{_last_answer(batch, command)}", hint=waiting)
     one = asked[CommandId(command)]
     if question is not None and not one.digest.startswith(question):
         raise InvalidInput(
@@ -119,6 +119,19 @@ def _first_answer(batch: Batch, question: OpenQuestion) -> Request:
         if isinstance(body, Answer) and body.question == question.digest and _is_one(question, body.text):
             return each
     raise AssertionError("an answer of ours is on disk")
+
+
+def _last_answer(batch: Batch, command: str) -> str:
+    """Who answered the last question of a command, and what; the first answer holds."""
+    of_it = [
+        (each.head.by, each.body)
+        for each in Requests(batch.files, batch.root).read()
+        if isinstance(each.body, Answer) and each.body.task == command
+    ]
+    if not of_it:
+        return ""
+    by, held = next(each for each in of_it if each[1].question == of_it[-1][1].question)
+    return f": {by} answered {_shown(held.text)}"
 
 
 def _is_one(question: OpenQuestion, text: str) -> bool:

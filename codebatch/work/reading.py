@@ -73,7 +73,9 @@ def _read(
     paths: Sequence[Path], options: WorkOptions, here: Path, environ: Mapping[str, str], former: Former
 ) -> WorkList:
     problems = Problems()
-    files = read_files(paths, here, problems, is_each_line=options.each_line, is_recursive=options.is_recursive)
+    files = read_files(
+        paths, options.tasks, here, problems, is_each_line=options.each_line, is_recursive=options.is_recursive
+    )
     checker = TableChecker(problems, environ)
     settings, tables = settings_of(files, options, checker, problems, here)
     definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings.notes)
@@ -96,7 +98,7 @@ def _read(
     found = with_inferred(tasks, edges, definer.groups, settings, options)
     edges = found.edges
     before = former(source, os.fsencode(settings.root)) if options.is_of_former else {}
-    chosen = Choice(tasks, edges, definer.groups, source).choose(options, before)
+    chosen = Choice(tasks, edges, definer.groups, source, here).choose(options, before)
     settings.notes.extend(chosen.notes)
     tasks = [task for task in tasks if task.id in chosen.ids]
     edges = [edge for edge in edges if edge.task in chosen.ids and edge.on in chosen.ids]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from codebatch.errors import CodebatchError, InvalidConfiguration
 from codebatch.model.command import COMMAND_BYTES_MAX, COMMAND_ID_PATTERN
 from codebatch.model.json_text import JsonError, parse_json
-from codebatch.model.lined import LinedTable
+from codebatch.model.lined import LinedTable, line_of
 from codebatch.model.markdown import first_heading, sections_of, slug, split_front_matter
 from codebatch.model.toml import TomlError, parse_toml
 from codebatch.model.work import COMMANDS_MAX
@@ -181,7 +181,7 @@ def _prose(text: str, name: str) -> _Prose:
 def _lined(table: dict[str, object]) -> LinedTable:
     if isinstance(table, LinedTable):
         return table
-    lined = LinedTable(1)
+    lined = LinedTable(0)
     lined.update(table)
     return lined
 
@@ -193,8 +193,8 @@ def _task_of(prose: _Prose, name: str, stem: str) -> tuple[Written, bool]:
     table.setdefault("text", prose.body.strip("\r\n"))
     id_ = prose.table.get("id", stem if COMMAND_ID_PATTERN.match(stem) else slug(stem) or stem)
     if not isinstance(id_, str):
-        line = prose.table.lines.get("id", 1)
-        told = f"{name}:{line} sets id to {shown_value(id_)}, which is to be a string"
+        spot = Place(name, "").of(prose.table, "id").spot
+        told = f"{spot} sets id to {shown_value(id_)}, which is to be a string"
         raise InvalidConfiguration(told, hint="quote it")
     return Written(id_, Place(name, ""), table, is_prose=True), _is_done(prose.table, name)
 
@@ -207,7 +207,7 @@ def _table_of(prose: _Prose) -> LinedTable:
     for key, value in prose.table.items():
         if key == "needs" or key in NEEDS_IN_PROSE:
             needs += _as_list(value)
-            table.lines.setdefault("needs", table.lines.get(key, 1))
+            table.lines.setdefault("needs", line_of(prose.table, key))
         elif key == "priority" and isinstance(value, str):
             table[key] = _PRIORITIES.get(value.lower(), value)
         elif key not in ("id", _OF_PEOPLE):
@@ -222,7 +222,7 @@ def _is_done(table: LinedTable, name: str) -> bool:
     status = table.get(_OF_PEOPLE)
     word = status.strip().lower() if isinstance(status, str) else status
     if word is not None and (not isinstance(word, str) or word in _LIKE_DONE):
-        told = f"{name}:{table.lines.get(_OF_PEOPLE, 1)} sets status to {shown_value(status)}"
+        told = f"{Place(name, '').of(table, _OF_PEOPLE).spot} sets status to {shown_value(status)}"
         raise InvalidConfiguration(told, hint=f"what is done by hand has status: {_DONE}; else leave it out")
     return word == _DONE
 

@@ -96,3 +96,11 @@ def test_what_is_inferred_is_told_before_it_runs_and_kept(line: CommandLine) -> 
     ]
     assert line("status", "--json").json["tasks"][0]["needs"] == ["one"]
     assert line("work", "run", "-f", "two.json", "-q", "-j", "2", "--yes").notes == ""
+
+
+def test_what_a_command_infers_without_a_reason_is_told_as_that(line: CommandLine) -> None:
+    answer = {"edges": [{"task": "b", "needs": "a", "confidence": 1.0, "why": " "}]}
+    tasks = {"a": {"run": "true", "needs": ["b"]}, "b": {"run": "true"}}
+    made = {"strategy": "auto", "infer": {"command": ["printf", json.dumps(answer)]}, "tasks": tasks}
+    write(line.directory / "none.json", json.dumps(made))
+    assert "not taken: b needs a (1.00): " in line("work", "run", "-f", "none.json", "-q").notes

@@ -76,6 +76,25 @@ def test_tasks_come_from_standard_input(line: CommandLine) -> None:
     assert line("work", "log", "line/z").stdout == b"z\n"
 
 
+def test_a_file_that_is_named_as_a_task_is_told_how(line: CommandLine) -> None:
+    write(line.directory / "my tasks" / "a.md", "---\nrun: 'true'\n---\n")
+    for words in (("work", "run"), ("work", "analyze")):
+        assert (
+            "hint: files and directories are named with -f: -f 'my tasks'\n" in line(*words, "my tasks", status=5).notes
+        )
+    write(line.directory / "work.toml", '[tasks.a]\nrun = "true"')
+    told = line("work", "run", "my tasks/a.md", status=2).notes
+    assert told.startswith(
+        "error: there is no task 'my tasks/a.md' in work.toml\nhint: files and directories are named"
+    )
+
+
+def test_a_mistake_that_holds_for_all_sections_is_told_once(line: CommandLine) -> None:
+    write(line.directory / "plan.md", "---\nretries: many\n---\n## a\n## b\n## c\n")
+    told = line("work", "run", "-f", "plan.md", "--command", "true", status=2).notes
+    assert told == "error: plan.md:2 sets retries to 'many', which is to be a whole number from 0 to 100\n"
+
+
 def test_mistakes_of_many_files_are_told_at_once(line: CommandLine) -> None:
     for n in range(30):
         write(line.directory / "tasks" / f"{n:02}.md", "---\nneeds: [nobody]\npriority: soon\n---\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -118,7 +119,8 @@ def test_who_asks_is_answered_while_it_runs_or_begun_again(line: CommandLine) ->
     assert sorted(blocked) == [("ends", False), ("lives", True)]
     assert {each["task"] for each in happened if each["event"] == "BATCH_TASK_ANSWERED"} == {"ends", "lives"}
     refused = line("work", "answer", "lives", "Eve", "--batch", latest(line), status=2).notes
-    assert "'lives' waits for no answer" in refused
+    name = line("work", "log", "lives").text.split()[1]
+    assert re.search(f"'lives' waits for no answer: .+ answered '{name}'", refused)
 
 
 def test_what_somebody_answered_to_count_as_failed_is_left_at_that(line: CommandLine) -> None:

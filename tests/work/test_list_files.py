@@ -271,9 +271,10 @@ def test_all_mistakes_of_a_directory_are_told_at_once_each_with_its_file_and_lin
             "g.md": "---\n\nid: [07]\n---\n",
             "h.md": "---\nneeds: [c, nobody]\npriority: urgent\n---\n",
             "i.md": "---\na: &a [*a]\n---\n",
+            "j.md": "+++\nrun = true\n+++\n",
         },
     )
-    assert lines[0] == "15 things are wrong with what is to be done"
+    assert lines[0] == "16 things are wrong with what is to be done"
     for begin, line in zip(
         [
             "tasks/b.md: front matter begins with --- on line 1, and has no end",
@@ -290,6 +291,7 @@ def test_all_mistakes_of_a_directory_are_told_at_once_each_with_its_file_and_lin
             "tasks/utf.md is no UTF-8 (line 3)",
             "tasks/a.md:2 sets needs to [{\"x\":3}], which is to be a list of ids of tasks",
             "tasks/h.md:3 sets priority to 'urgent', which is to be a whole number",
+            "tasks/j.md sets run to true, which is to be",
             "tasks/h.md: 'h' needs 'nobody', which there is not",
         ],
         lines[1:], strict=True,
