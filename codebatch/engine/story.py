@@ -216,7 +216,8 @@ class Story:
             asks = one.type == "blocked" or (one.type == "failed" and state is CommandState.BLOCKED)
             if asks:
                 self._told.blocked.add((one.item, one.round))
-            found.append(AttemptEnded(one, goes_on=one.type == "failed" and state in _OPEN, asks=asks))
+            goes_on = one.type == "failed" and (not is_last or state in _OPEN)
+            found.append(AttemptEnded(one, goes_on=goes_on, asks=asks))
         return found
 
     def _look(self, items: Iterable[int]) -> list[Happening]:

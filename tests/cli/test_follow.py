@@ -429,3 +429,23 @@ def test_of_a_batch_whose_events_are_gone_it_is_said_where_it_stands(line: Comma
     shutil.rmtree(next((line.directory / ".codebatch" / "batches").glob("*/events")))
     ended = line("follow")
     assert (ended.text, ended.notes) == ("", "what was told of it is gone; it is over: 1 done\n")
+    assert "or what was told is gone" in line("events").notes
+
+
+def test_what_is_told_again_of_a_former_try_is_told_as_one(line: CommandLine) -> None:
+    """`two` ends behind a retry, of which nobody asked; `one` behind a request, which begins to count anew."""
+    tried = "echo >>{id}.tries; test $(wc -l <{id}.tries) -gt"
+    policy = "\nretries = 1\nbackoff_seconds = 0"
+    make_list(
+        line, {"one": f'run = "{tried} 2"{policy}', "two": f'run = "{tried} 1"{policy}'}, 'on_failure = "continue"'
+    )
+    line("work", "run", status=3)
+    shutil.rmtree(events_directory(line))
+    line("resume")
+    found = [
+        (each["event"][11:], each["task"], each["round"], each["try"]) for each in told(line) if "exit_status" in each
+    ]
+    assert sorted(found) == [
+        ("COMPLETED", "one", 3, 1), ("COMPLETED", "two", 2, 2),
+        ("RETRYING", "one", 1, 1), ("RETRYING", "one", 2, 1), ("RETRYING", "two", 1, 1),
+    ]  # fmt: skip
