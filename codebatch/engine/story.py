@@ -19,7 +19,7 @@ from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
 from codebatch.model.request import Open, Request
 
-Then = Literal["restart", "fail", "ask"]
+Then = Literal["restart", "fail", "ask", "none"]
 
 
 class Queued(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 class Interrupted(msgspec.Struct, frozen=True):
-    """What an attempt ran is dead, and it has no end; `epoch` is its lease's."""
+    """What an attempt ran is dead, and it has no end; `epoch` is its lease's. `then`: `none` where it is not to run."""
 
     item: int
     epoch: int
@@ -291,6 +291,8 @@ class Story:
         if (last is not None and last.epoch >= epoch) or (item, epoch) in self._told.interrupted:
             return []
         self._told.interrupted.add((item, epoch))
+        if self._conductor.state(item) in (CommandState.CANCELLED, CommandState.SKIPPED):
+            return [Interrupted(item, epoch, "none")]
         policy = self._conductor.agenda.policies[item]
         starts = epoch - (last.epoch if last else 0)
         return [Interrupted(item, epoch, policy.after_interruption(starts))]
