@@ -210,6 +210,7 @@ def test_w10_who_follows_a_dead_coordinator_is_told_so_and_hangs_not(line: Comma
     follower = line.start("follow")
     kill_all(line, process)
     assert "nobody conducts batch" in line.finish(follower, status=3).notes
+    go(line)
 
 
 def test_w11_a_deep_chain_is_no_recursion_and_ends(line: CommandLine) -> None:
