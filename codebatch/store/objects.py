@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Collection
 from pathlib import Path
@@ -27,6 +26,9 @@ from codebatch.system.files import Files
 # elsewhere, for another path had the same content first, has neighbours that come next as well: the last few stay.
 _WINDOW_BYTES = 64 * 1024
 _WINDOWS = 4
+
+_SEARCHED_MAX = 64
+"""So many objects are searched for in each index; who asks for more is worth a dictionary of all that there are."""
 
 
 class Location(NamedTuple):
@@ -49,7 +51,6 @@ class _Window(NamedTuple):
 class _Pack(NamedTuple):
     name: str
     content: PackIndex
-    base: int
 
 
 class ObjectStore:
@@ -63,8 +64,8 @@ class ObjectStore:
         self.root = root
         self.files = files
         self._packs: list[_Pack] = []
-        self._bases: list[int] = []
-        self._rows: dict[bytes, int] = {}
+        self._searched = 0
+        self._holders: dict[bytes, _Pack] | None = None
         self._bad: dict[str, set[bytes]] = {}
         self._loaded = False
         self._decompressor = zstandard.ZstdDecompressor()
@@ -99,18 +100,17 @@ class ObjectStore:
         """
         if not self._loaded:
             self.refresh()
-        return key in self._rows
+        return key in self._known_holders()
 
     def location(self, digest: Digest) -> Location | None:
         """Where an object lies, looked up in packs sealed since as well; None where no pack holds it."""
         key = bytes.fromhex(digest)
-        if key not in self._rows:
+        pack = self._holder(key)
+        if pack is None:
             self.refresh()
-        row = self._rows.get(key)
-        if row is None:
-            return None
-        pack = self._packs[bisect_right(self._bases, row) - 1]
-        return Location(pack.name, *pack.content.frame(row - pack.base))
+            pack = self._holder(key)
+        row = None if pack is None else pack.content.find(key)
+        return None if pack is None or row is None else Location(pack.name, *pack.content.frame(row))
 
     def packs(self) -> list[tuple[str, PackIndex, Collection[bytes]]]:
         """Every sealed pack by name: its index, and the objects that somebody found unsound in it."""
@@ -151,18 +151,34 @@ class ObjectStore:
 
     def _adopt_all(self, packs: list[tuple[str, PackIndex]]) -> None:
         """Know exactly these packs."""
-        self._packs, self._bases, self._rows = [], [], {}
-        for name, index in packs:
-            self._add_pack(name, index)
+        self._packs, self._holders = [_Pack(name, index) for name, index in packs], None
 
     def _add_pack(self, name: str, index: PackIndex) -> None:
-        base = self._packs[-1].base + len(self._packs[-1].content) if self._packs else 0
-        self._packs.append(_Pack(name, index, base))
-        self._bases.append(base)
-        bad = self._bad.get(name)
-        for row, key in enumerate(index.all_keys(), base):
-            if bad is None or key not in bad:
-                self._rows[key] = row
+        self._packs.append(_Pack(name, index))
+        if self._holders is not None:
+            self._hold(self._packs[-1], self._holders)
+
+    def _holder(self, key: bytes) -> _Pack | None:
+        """The last of the packs that are known that holds an object soundly."""
+        if self._holders is None and self._searched < _SEARCHED_MAX:
+            self._searched += 1
+            return self._search(key)
+        return self._known_holders().get(key)
+
+    def _search(self, key: bytes) -> _Pack | None:
+        holders = (pack for pack in reversed(self._packs) if pack.content.find(key) is not None)
+        return next((pack for pack in holders if key not in self._bad.get(pack.name, ())), None)
+
+    def _known_holders(self) -> dict[bytes, _Pack]:
+        if self._holders is None:
+            self._holders = {}
+            for pack in self._packs:
+                self._hold(pack, self._holders)
+        return self._holders
+
+    def _hold(self, pack: _Pack, holders: dict[bytes, _Pack]) -> None:
+        bad, keys = self._bad.get(pack.name), pack.content.all_keys()
+        holders.update(dict.fromkeys([key for key in keys if key not in bad] if bad else keys, pack))
 
     def _load(self, name: str) -> PackIndex | None:
         """The index of a pack: the one on disk if it is sound and fits, else a new one; None where the pack is gone."""
@@ -229,12 +245,11 @@ class ObjectStore:
         """
         bad = self._bad.setdefault(pack, set())
         bad.add(key)
-        self._rows.pop(key, None)
-        for other in self._packs:
-            row = other.content.find(key)
-            if row is not None and key not in self._bad.get(other.name, ()):
-                self._rows[key] = other.base + row
-                break
+        if self._holders is not None:
+            self._holders.pop(key, None)
+            other = self._search(key)
+            if other is not None:
+                self._holders[key] = other
         if self.files.size(self.root / f"{pack}{layout.PACK_SUFFIX}") is None:
             return  # gc took the pack: nothing is unsound, and the next `refresh` forgets it
         with contextlib.suppress(StoreUnwritable, FileNotFoundError):
