@@ -62,14 +62,14 @@ class Copies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Duplicate(msgspec.Struct, gc=False):
-    """What of a `duplicate` record is asked for: that a block is here and there."""
+    """What of a `duplicate` record is asked for: that a block is here and there. Of another kind it has no group."""
 
-    line: int
-    end_line: int
-    lines: int
-    copies: int
-    group: str
-    other_line: int
+    line: int = 0
+    end_line: int = 0
+    lines: int = 0
+    copies: int = 0
+    group: str = ""
+    other_line: int = 0
     path: str | UnsetType = UNSET
     path_b64: str | UnsetType = UNSET
     other_path: str | UnsetType = UNSET
@@ -145,6 +145,11 @@ def read_copies(question: Question, block: CopiedBlock) -> list[tuple[CopiedPlac
     return found
 
 
+_ASKED, _PLAIN = 1, 2
+_FOUND = _ASKED | _PLAIN
+"""Of a path, or any of a group's: it is asked for, it does not stand apart."""
+
+
 class MostLines:
     """Of groups of copies those of most lines. Of the others, which may be a hundred thousand, names alone are kept."""
 
@@ -153,51 +158,51 @@ class MostLines:
     ) -> None:
         """So many, or all. Groups of which no place `is_asked` for are passed over, and left out where all stand apart.
 
-        Those that are `found` are neither.
+        Those that are found are neither.
         """
-        self.found: set[str] = set()
         self._number = number
         self._is_asked = is_asked
         self._stands_apart = stands_apart
-        self._seen: dict[tuple[str | UnsetType, str | UnsetType], tuple[bool, bool]] = {}
-        self._asked: set[str] = set()
-        self._plain: set[str] = set()
+        self._of_paths: dict[object, int] = {}
+        self._of_groups: dict[str, int] = {}
         self._most_lines: list[int] = []
         self._told: dict[str, list[Duplicate]] = {}
 
     @property
+    def found(self) -> set[str]:
+        """The groups that are asked for and do not all stand apart."""
+        return {group for group, seen in self._of_groups.items() if seen == _FOUND}
+
+    @property
     def left_out(self) -> int:
         """How many groups are asked for and stand apart."""
-        return len(self._asked - self._plain)
+        return sum(seen == _ASKED for seen in self._of_groups.values())
 
     def add(self, each: Duplicate) -> None:
-        if each.group not in self.found:
-            self._look_at(each)
+        seen = self._of_groups.get(each.group, 0)
+        if seen != _FOUND:
+            seen |= self._look_at(each.path, each.path_b64) | self._look_at(each.other_path, each.other_path_b64)
+            self._of_groups[each.group] = seen
+            if seen == _FOUND and self._number is not None:
+                heapq.heappush(self._most_lines, each.lines)
+                if len(self._most_lines) > self._number:
+                    heapq.heappop(self._most_lines)
         if len(self._most_lines) != self._number or each.lines >= self._most_lines[0]:
             self._told.setdefault(each.group, []).append(each)
 
     def blocks(self) -> list[CopiedBlock]:
         """The best first."""
-        blocks = (_block(group, told) for group, told in self._told.items() if group in self.found)
+        blocks = (_block(group, told) for group, told in self._told.items() if self._of_groups[group] == _FOUND)
         return sorted(blocks, key=lambda block: (-block.lines, -block.copies, *_first_place(block)))[: self._number]
 
-    def _look_at(self, each: Duplicate) -> None:
-        for fields in ((each.path, each.path_b64), (each.other_path, each.other_path_b64)):
-            seen = self._seen.get(fields)
-            if seen is None:
-                path = path_from_fields(*fields)
-                seen = self._seen[fields] = self._is_asked(path), not self._stands_apart(path)
-            is_asked, is_plain = seen
-            if is_asked:
-                self._asked.add(each.group)
-            if is_plain:
-                self._plain.add(each.group)
-        if each.group in self._asked and each.group in self._plain:
-            self.found.add(each.group)
-            if self._number is not None:
-                heapq.heappush(self._most_lines, each.lines)
-                if len(self._most_lines) > self._number:
-                    heapq.heappop(self._most_lines)
+    def _look_at(self, path: str | UnsetType, encoded: str | UnsetType) -> int:
+        of = path if encoded is UNSET else (encoded,)
+        seen = self._of_paths.get(of)
+        if seen is None:
+            name = path_from_fields(path, encoded)
+            seen = (_ASKED if self._is_asked(name) else 0) | (0 if self._stands_apart(name) else _PLAIN)
+            self._of_paths[of] = seen
+        return seen
 
 
 def _block(group: str, told: Sequence[Duplicate]) -> CopiedBlock:
@@ -220,9 +225,9 @@ def _first_place(block: CopiedBlock) -> tuple[bytes, int]:
 def _duplicates(records: BatchRecords) -> Iterable[Duplicate]:
     for piece in records.pieces("duplicates", RecordFilter(kinds=("duplicate",)), ()):
         for block in records.read(piece):
-            lines = [line for line in block.splitlines() if line.startswith(b'{"kind":"duplicate"')]
-            records.reading.matched += len(lines)
-            yield from decode_lines(_decoder, b"\n".join(lines))
+            found = [each for each in decode_lines(_decoder, block) if each.group]
+            records.reading.matched += len(found)
+            yield from found
 
 
 def _place(path: bytes, line: int, end_line: int | None) -> CopiedPlace:

@@ -20,7 +20,7 @@ from codebatch.query.fields import NO_LANGUAGES, JsonRecord, path_key
 from codebatch.query.paths import PathFilter
 from codebatch.query.records import BatchRecords
 from codebatch.system.forked import map_forked
-from codebatch.system.plugins import load_question
+from codebatch.system.worker_questions import load_question
 
 FORKED_FILES_MIN = 64
 """Files that are worth a process more."""

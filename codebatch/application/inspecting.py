@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from typing import NamedTuple, cast
+from typing import cast
 
 import msgspec
 
@@ -18,7 +18,7 @@ from codebatch.model.quantities import count_of
 from codebatch.protocol.launch import SOURCE_MODULE
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters import RecordFilter
-from codebatch.system.plugins import load_question
+from codebatch.system.worker_questions import load_question
 
 SOURCE_LINES_AROUND = 3
 SOURCE_CHARACTERS_MAX = 400
@@ -36,7 +36,7 @@ class SourceLine(msgspec.Struct, frozen=True, kw_only=True):
     is_cut: bool
 
 
-class InspectedLine(NamedTuple):
+class InspectedLine(msgspec.Struct, frozen=True):
     """What a batch says of a line, and the lines around it; none of a file that is binary, or whose content is gone."""
 
     inspected: Inspected

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.application.asking import Question
 from codebatch.model.counts import add_counts
 
 
-class LookedAt(NamedTuple):
+class LookedAt(msgspec.Struct, frozen=True):
     """So many records, by now, of so many files; None where nobody has come to all of these yet."""
 
     records: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -29,7 +28,7 @@ _LOOKED_UP_MAX = 50
 """Of more files all are read, once."""
 
 
-class Hard(NamedTuple):
+class Hard(msgspec.Struct, frozen=True):
     """A function of a file, and its cognitive complexity."""
 
     cognitive: int
@@ -37,7 +36,7 @@ class Hard(NamedTuple):
     line: int
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True):
     """A diagnostic, as JSON has it, and the line where it begins, None where that is not known."""
 
     diagnostic: JsonRecord

@@ -17,7 +17,7 @@ from codebatch.query.filters import RecordFilter, path_bytes
 from codebatch.query.narrowing import lookups_of
 from codebatch.query.paths import PathFilter
 from codebatch.query.records import BatchRecords
-from codebatch.system.plugins import load_question
+from codebatch.system.worker_questions import load_question
 
 _TASK = "symbols"
 ROLES = ("definition", "import", "call", "reference")

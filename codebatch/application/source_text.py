@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import contextlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.application.asking import Question
 from codebatch.errors import ObjectMissing, StoreCorrupt
@@ -16,7 +17,7 @@ from codebatch.query.filters import path_bytes
 from codebatch.query.records import BatchRecords
 
 
-class SourceText(NamedTuple):
+class SourceText(msgspec.Struct, frozen=True):
     """A line without its end, and from where to where in it a finding goes: code points, counted from 0."""
 
     text: str

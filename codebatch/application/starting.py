@@ -18,7 +18,7 @@ from codebatch.application.task_example import TASK, TEST
 from codebatch.coordinator.planning import check_overrides
 from codebatch.errors import InvalidInput
 from codebatch.model.task import TASK_NAME_PATTERN, Json
-from codebatch.system.plugins import load_question
+from codebatch.system.worker_questions import load_question
 
 FILES_LOOKED_AT_MAX = 20_000
 """Files by whose names it is told which language is the most frequent."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import click
 import msgspec
@@ -91,7 +91,7 @@ _OF_RECORDS = (*_OF_ALL, *_OF_SHAPE)
 _OF_OUTPUTS = ("--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric")
 
 
-class Noun(NamedTuple):
+class Noun(msgspec.Struct, frozen=True):
     """What `query` can be asked for: the kinds of its records, none where they are of every kind, and its options."""
 
     kinds: tuple[str, ...]

@@ -136,7 +136,7 @@ class _Moving:
         stage = Stage(
             "following", planned - to_go - running - blocked, planned, self._things, ", ".join(more), is_even=False
         )
-        self._answering.display.tell(stage._replace(left=self._left() if done < planned else ""))
+        self._answering.display.tell(msgspec.structs.replace(stage, left=self._left() if done < planned else ""))
 
     def _left(self) -> str:
         """By our own clock it gets less, be nothing told, unless it waits for an answer."""

@@ -12,7 +12,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TextIO
+from typing import TextIO
+
+import msgspec
 
 from codebatch.system.clock import running_ns
 
@@ -26,7 +28,7 @@ _SHORTEST_BAR = 8
 _BETWEEN = "  "
 
 
-class Stage(NamedTuple):
+class Stage(msgspec.Struct, frozen=True):
     """What is being done, and how far that is: `done` of `planned` things, both 0 where that is not known.
 
     Things that are not `is_even` take so different times that those done do not tell how long the others take; `left`

@@ -236,7 +236,7 @@ def _form(answering: Answering, asked: Asked) -> tuple[Form, Answering]:
 
 def _code_lines(batch: OpenedBatch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
     """Codes, with what severities they stand in the batch, and what they find: the rule says it, or a first message."""
-    from codebatch.system.plugins import load_question  # 2 ms, which no other answer takes
+    from codebatch.system.worker_questions import load_question  # 2 ms, which no other answer takes
 
     found = batch.describe_codes([code for code, _ in ranked], task).found
     rules = cast("list[dict[str, object]]", load_question("list_rules")({}))

@@ -28,8 +28,8 @@ from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
 from codebatch.query.filters import JsonRecord, path_bytes
 from codebatch.store.batches import resolve_batch
-from codebatch.system.plugins import load_question
 from codebatch.system.regular import read_regular
+from codebatch.system.worker_questions import load_question
 
 _FILE_BYTES_MAX = 256 << 20
 _RULE = LatePattern(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")

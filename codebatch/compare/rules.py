@@ -11,7 +11,7 @@ from codebatch.errors import CodebatchError
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import Json
 from codebatch.protocol.launch import SILENCING_MODULE
-from codebatch.system.plugins import load_question
+from codebatch.system.worker_questions import load_question
 
 # How notes of ours begin, and what is in those that ruff and other linters heed.
 _NOTE = b"codebatch: ignore"

@@ -13,7 +13,7 @@ from codebatch.model.imported import imports_in
 from codebatch.query.completeness import tasks_that_give
 from codebatch.query.records import BatchRecords
 from codebatch.store.batches import open_batch
-from codebatch.system.plugins import load_question
+from codebatch.system.worker_questions import load_question
 
 
 def tools_of(batch: OpenedBatch, task: str | None, wanted: Collection[str]) -> dict[str, str]:

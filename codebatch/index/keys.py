@@ -14,7 +14,8 @@ import struct
 import sys
 from array import array
 from collections.abc import Iterable
-from typing import NamedTuple
+
+import msgspec
 
 TERMS_VERSION = 2
 """What is posted of a record, and how it is kept. Of a change of either: what is of another one is made anew."""
@@ -44,7 +45,7 @@ _GREATEST = 2**32 - 1
 _number = struct.Struct(">I")
 
 
-class Lookup(NamedTuple):
+class Lookup(msgspec.Struct, frozen=True):
     """What to look for: `key`, or where it `is_prefix`, all keys that begin so: from `first` on, up to `last`, where
     these are given.
     """
@@ -94,7 +95,7 @@ def look_for_metric(metric: str, least: float | None, most: float | None) -> Loo
         return lookup
     first = lookup.key + _number.pack(_posted_value(math.floor(least))) if least is not None else b""
     last = lookup.key + _number.pack(_posted_value(math.ceil(most))) if most is not None else b""
-    return lookup._replace(first=first, last=last)
+    return msgspec.structs.replace(lookup, first=first, last=last)
 
 
 def code_term(code: str, severity: str) -> bytes:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import display_path
@@ -42,7 +43,7 @@ class _MalformedError(Exception):
     """A pattern that git's wildmatch gives up on: it matches nothing."""
 
 
-class Pattern(NamedTuple):
+class Pattern(msgspec.Struct, frozen=True):
     """One line of an ignore file. `glob` is for the path below the directory that the file speaks of."""
 
     text: bytes

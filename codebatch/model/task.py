@@ -104,6 +104,9 @@ class Pipeline(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[str, ...]
 
 
+WORK_PIPELINE = "work"
+"""That of a work batch, whose tasks are commands."""
+
 PIPELINES: Mapping[str, Pipeline] = {
     pipeline.name: pipeline
     for pipeline in (

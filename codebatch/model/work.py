@@ -10,9 +10,8 @@ from codebatch.model.command import CommandId
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 
 WORK_FORMAT = 1
-WORK_PIPELINE = "work"
 WORK_TASK = "run"
-"""The one task of that pipeline: a round of it is an attempt."""
+"""The one task of a work batch: a round of it is an attempt."""
 WORK_LISTING = "work"
 """How a snapshot that is a work list was listed: its entries are commands, not files of a tree."""
 

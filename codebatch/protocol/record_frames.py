@@ -11,8 +11,8 @@ frame ends its blocks say (RFC 8878, section 3.1.1), so that a frame that nobody
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
+import msgspec
 import zstandard
 
 FRAME_BYTES = 32 * 1024
@@ -83,7 +83,7 @@ def decode_range(frames: bytes, size: int, start: int, end: int) -> bytes:
     return b"".join(found)
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True):
     """Where a frame lies among others, and how many bytes it says it holds."""
 
     start: int

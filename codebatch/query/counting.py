@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.model.counts import Counts
 from codebatch.query.decoding import tally_of
@@ -17,7 +18,7 @@ from codebatch.query.shaping import Groups, group, group_records
 _COUNTED = frozenset(("kind", "severity", "code", "lang"))
 
 
-class Told(NamedTuple):
+class Told(msgspec.Struct, frozen=True):
     """What the counts of a shard tell: how many records have which value, and how many have none."""
 
     counts: Mapping[str, int]

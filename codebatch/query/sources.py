@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import zip_longest
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+import msgspec
 
 from codebatch.engine.lifecycle import Tally
 from codebatch.index.keys import Lookup
@@ -18,7 +20,7 @@ from codebatch.store.batches import Batch
 from codebatch.store.outputs import FramesRead, Outputs, OutputShard, TaskOutput, current_outputs, outputs_meanwhile
 
 
-class Piece(NamedTuple):
+class Piece(msgspec.Struct, frozen=True):
     """What a task says of a shard: its counts, and how to read the record lines, in blocks of whole lines.
 
     `unkeyed` is what it rests on besides its key. `items` are how many an index left to be read, None where it is all.
@@ -30,7 +32,7 @@ class Piece(NamedTuple):
     items: int | None = None
 
 
-class ShardSoFar(NamedTuple):
+class ShardSoFar(msgspec.Struct, frozen=True):
     """What a task said of a shard by now: how many items have an outcome, how many of them failed, its counts."""
 
     items: int

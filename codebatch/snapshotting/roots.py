@@ -8,6 +8,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from codebatch.errors import InvalidInput, UnreadablePath
 from codebatch.snapshotting.walk import ignored_by, is_git
 
@@ -62,7 +64,7 @@ def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> Sources:
     )
 
 
-class Selection(NamedTuple):
+class Selection(msgspec.Struct, frozen=True):
     """What is to be frozen, and the paths below its base, in ascending order, to which the work is restricted.
 
     Without any, all that is frozen is worked on.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import NamedTuple
 
 import msgspec
 
@@ -34,7 +33,7 @@ class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
     rehash: bool = False
 
 
-class Verdict(NamedTuple):
+class Verdict(msgspec.Struct, frozen=True):
     """Why a path is left out: the rule in words, and the path that it speaks of (the path itself or a parent)."""
 
     rule: str

@@ -15,7 +15,6 @@ import stat
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -56,7 +55,7 @@ class _TooMuch(Exception):
     """A bound was met before the answer was found."""
 
 
-class Changes(NamedTuple):
+class Changes(msgspec.Struct, frozen=True):
     """How a tree differs from what was frozen.
 
     `paths` are the first that differ; `is_cut`: there may be others, for a bound was met. `frozen_since` is another

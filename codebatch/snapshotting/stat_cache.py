@@ -107,8 +107,9 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         expected = self._iter_stats()
         lstat = os.lstat
         gone: set[bytes] = set()
+        top = os.path.join(base, b"")
         for directory, count in zip(self.directories, self.counts, strict=True):
-            path = os.path.join(base, directory) if directory else base
+            path = top + directory if directory else base
             changed_ns = None if gone and parent_of(directory) in gone else directory_changed_ns(path)
             if touched is not None and changed_ns is not None and changed_ns >= self.stamp_ns:
                 touched.add(directory)

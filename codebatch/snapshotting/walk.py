@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.errors import SourceUnreadable, UnreadablePath
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
@@ -16,7 +17,7 @@ from codebatch.snapshotting.selection import IGNORE_FILE, Rules, read_ignore_fil
 GITIGNORE = b".gitignore"
 
 
-class Walked(NamedTuple):
+class Walked(msgspec.Struct, frozen=True):
     """What a walk found: paths of files and links, directories that hold a `.git` of their own, and special files."""
 
     paths: list[bytes]

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple, NoReturn
+from typing import Literal, NoReturn
 
 import msgspec
 
@@ -31,8 +31,7 @@ from codebatch.model.entry import SnapshotId, display_path
 from codebatch.model.imported import imports_in
 from codebatch.model.late_patterns import LatePattern
 from codebatch.model.plan import Plan, decode_plan, encode_plan
-from codebatch.model.task import PIPELINES, TASK_NAME_PATTERN
-from codebatch.model.work import WORK_PIPELINE
+from codebatch.model.task import PIPELINES, TASK_NAME_PATTERN, WORK_PIPELINE
 from codebatch.store import layout
 from codebatch.store.batch_ids import BATCH_ID_PATTERN as BATCH_ID_PATTERN
 from codebatch.store.batch_ids import MICROSECOND, id_at, instant_after_1970, instant_of
@@ -62,7 +61,7 @@ _SUBDIRECTORIES = (
 )
 
 
-class Checkout(NamedTuple):
+class Checkout(msgspec.Struct, frozen=True):
     """Of which commit a tree is, empty where that is not known, and whether it is that commit's and nothing else."""
 
     commit: str

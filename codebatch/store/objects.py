@@ -13,6 +13,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import zstandard
 
 from codebatch.errors import ObjectMissing, StoreUnwritable
@@ -40,7 +41,7 @@ class Location(NamedTuple):
     size: int
 
 
-class _Window(NamedTuple):
+class _Window(msgspec.Struct, frozen=True):
     """A stretch of a pack that was read."""
 
     pack: str
@@ -48,7 +49,7 @@ class _Window(NamedTuple):
     data: bytes
 
 
-class _Pack(NamedTuple):
+class _Pack(msgspec.Struct, frozen=True):
     name: str
     content: PackIndex
 
@@ -227,10 +228,10 @@ class ObjectStore:
         return data if hashlib.sha256(data).digest() == key else None
 
     def _frame_bytes(self, location: Location) -> bytes:
-        for pack, start, data in self._windows:
-            inside = location.offset - start
-            if pack == location.pack and 0 <= inside <= len(data) - location.length:
-                return data[inside : inside + location.length]
+        for window in self._windows:
+            inside = location.offset - window.start
+            if window.pack == location.pack and 0 <= inside <= len(window.data) - location.length:
+                return window.data[inside : inside + location.length]
         length = max(location.length, _WINDOW_BYTES)
         data = self.files.read_range(self.root / f"{location.pack}{layout.PACK_SUFFIX}", location.offset, length)
         if length == _WINDOW_BYTES:

@@ -29,7 +29,8 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.store.object_frames import Frame, FrameError, ReadAt, content_digest, iter_frames
@@ -41,7 +42,7 @@ _HEADER_BYTES = 24
 _ROW_BYTES = KEY_BYTES + 3 * 8
 
 
-class PackIndex(NamedTuple):
+class PackIndex(msgspec.Struct, frozen=True):
     """What lies where in a pack: columns, in ascending order of the digests."""
 
     pack_bytes: int

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+import msgspec
+
 from codebatch.model.digest import Digest
 from codebatch.model.items import ROW_BYTES, item_lengths
 from codebatch.protocol.record_frames import iter_places
@@ -40,7 +42,7 @@ class FrameSize(NamedTuple):
     bytes: int
 
 
-class Trailer(NamedTuple):
+class Trailer(msgspec.Struct, frozen=True):
     """What a shard file says of its frames: the item table, where each frame ends, the crc32 of all of them.
 
     `digest` is of all that. Files of one digest hold the same frames.
@@ -107,7 +109,7 @@ class Trailer(NamedTuple):
         return runs
 
 
-class FrameRange(NamedTuple):
+class FrameRange(msgspec.Struct, frozen=True):
     """Frames at [offset, end) of a file, which hold bytes [first, last) of its records."""
 
     offset: int

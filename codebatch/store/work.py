@@ -14,7 +14,8 @@ from codebatch.model.document import DocumentError
 from codebatch.model.entry import Entry, encode_entry
 from codebatch.model.plan import Plan, PlannedTask, items_of, plan_digest, task_key
 from codebatch.model.shard import ShardRule
-from codebatch.model.work import WORK_LISTING, WORK_PIPELINE, WORK_TASK, Work, decode_work, encode_work
+from codebatch.model.task import WORK_PIPELINE
+from codebatch.model.work import WORK_LISTING, WORK_TASK, Work, decode_work, encode_work
 from codebatch.store import layout
 from codebatch.store.batches import Batch, check_kind, create_batch, snapshot_of
 from codebatch.store.documents import read_document

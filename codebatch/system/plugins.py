@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -19,7 +19,6 @@ from codebatch.model.late_patterns import LatePattern
 from codebatch.model.likeness import closest
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
-from codebatch.protocol.launch import QUESTIONS_MODULE
 from codebatch.system.installed import installed_here, normalized
 from codebatch.system.own_tasks import OwnTask, importing, said
 from codebatch.system.regular import state_of
@@ -69,13 +68,6 @@ def load_implementation(declaration: TaskDeclaration) -> object:
     module, _, attribute = declaration.implementation.partition(":")
     loaded: object = getattr(importlib.import_module(module), attribute)
     return loaded
-
-
-def load_question(name: str, module: str = QUESTIONS_MODULE) -> Callable[..., object]:
-    """A function of the workers' code, by name: how the command line asks what only that knows."""
-    question: object = getattr(importlib.import_module(module), name)
-    assert callable(question)
-    return question
 
 
 @functools.cache

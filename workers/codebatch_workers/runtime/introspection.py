@@ -1,6 +1,7 @@
 """What the command line asks of the code that workers run, answered in its own process and without a batch.
 
-`codebatch.system.plugins.load_question` loads these by name, when they are asked: no other command loads a parser.
+`codebatch.system.worker_questions.load_question` loads these by name, when they are asked: no other command loads a
+parser.
 """
 
 from __future__ import annotations

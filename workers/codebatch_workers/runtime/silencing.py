@@ -1,6 +1,6 @@
 """What a comparison asks of the code that workers run: whether a rule is off at a path, whether a note silences it.
 
-`codebatch.system.plugins.load_question` loads these by name. A rule that is off is told of without any parser.
+`codebatch.system.worker_questions.load_question` loads these by name. A rule that is off is told of without any parser.
 """
 
 from __future__ import annotations
