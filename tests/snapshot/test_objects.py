@@ -147,15 +147,22 @@ def test_a_lost_pack_and_a_torn_one_make_their_objects_missing(root: Path) -> No
         _store(root).read(digests[0])
 
 
-def test_a_second_copy_is_read_where_the_first_is_unsound(root: Path) -> None:
+@pytest.mark.parametrize("spoiled", [0, 1])
+@pytest.mark.parametrize("are_all_known", [False, True])
+def test_a_second_copy_is_read_where_the_first_is_unsound(root: Path, spoiled: int, *, are_all_known: bool) -> None:
+    """Be it searched for in the indexes, or looked up in what was made of all of them."""
     _fill(root, b"a" * 100)
     first = _only(root, ".pack")
     aside = root.parent / "aside"
     first.rename(aside)
     digests = _fill(root, b"a" * 100, b"b")
     aside.rename(first)
-    first.write_bytes(first.read_bytes()[:-1] + b"\xff")
-    assert _store(root).read(digests[0]) == b"a" * 100
+    pack = sorted(root.glob("*.pack"))[spoiled]
+    pack.write_bytes(b"\0" * pack.stat().st_size)
+    store, key = _store(root), bytes.fromhex(digests[0])
+    assert not are_all_known or store.has_key(key)
+    assert store.read(digests[0]) == b"a" * 100
+    assert store.has_key(key)
 
 
 def test_adding_the_content_again_repairs_a_pack_of_the_same_name(root: Path) -> None:
