@@ -322,7 +322,7 @@ class Conducting:
                 self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
                 self._idle(worker, Refused(worker, epoch))
             case messages.Committed(commit=commit, lost=lost, used=used):
-                ended = self._attempts.of_commit(commit)
+                ended = self._attempts.hear(commit)
                 self._telling.uses(ended, used)
                 self._handle(Concluded(ended))
                 if lost:
@@ -370,7 +370,7 @@ class Conducting:
         unit = Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=action.round)
         encoded = attempt_outcome(unit, action.type, "interrupted")
         commit = self._committer.commit([encoded], epoch=action.epoch, round_=action.round)
-        self._handle(Concluded(self._attempts.of_commit(commit)))
+        self._handle(Concluded(self._attempts.hear(commit)))
         if not commit.outcomes:
             self._learn()
 

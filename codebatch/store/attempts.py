@@ -49,11 +49,15 @@ class Attempts:
         """What appeared since. What no plan of commands has is passed over as what cannot be read is."""
         found = self._outcomes.scan()
         unreadable = [place for register in found.unreadable if (place := self._named(register)) is not None]
-        conclusions = [one for commit in found.commits for one in self.of_commit(commit)]
+        conclusions = [one for commit in found.commits for one in self._of(commit)]
         return Concluded(tuple(conclusions), tuple(unreadable))
 
-    def of_commit(self, commit: Commit) -> list[Conclusion]:
-        """What a commit says."""
+    def hear(self, commit: Commit) -> list[Conclusion]:
+        """What a commit says that is on disk, told by whoever made it: it is not read again."""
+        self._outcomes.note(commit)
+        return self._of(commit)
+
+    def _of(self, commit: Commit) -> list[Conclusion]:
         found: list[Conclusion] = []
         for outcome in commit.outcomes:
             item = self.places.item(outcome.shard, outcome.start)
