@@ -44,18 +44,29 @@ class Attempts:
     def __init__(self, plan: Plan, outcomes: Outcomes) -> None:
         self.places = CommandPlaces(plan.shards)
         self._outcomes = outcomes
+        self._known: list[Conclusion] = []
+        self._unreadable: list[tuple[int, int]] = []
+
+    def read_all(self) -> Concluded:
+        """All that there is, of which only what appeared since is read."""
+        self.read()
+        return Concluded(tuple(self._known), tuple(self._unreadable))
 
     def read(self) -> Concluded:
         """What appeared since. What no plan of commands has is passed over as what cannot be read is."""
         found = self._outcomes.scan()
         unreadable = [place for register in found.unreadable if (place := self._named(register)) is not None]
         conclusions = [one for commit in found.commits for one in self._of(commit)]
+        self._known += conclusions
+        self._unreadable += unreadable
         return Concluded(tuple(conclusions), tuple(unreadable))
 
     def hear(self, commit: Commit) -> list[Conclusion]:
         """What a commit says that is on disk, told by whoever made it: it is not read again."""
         self._outcomes.note(commit)
-        return self._of(commit)
+        found = self._of(commit)
+        self._known += found
+        return found
 
     def _of(self, commit: Commit) -> list[Conclusion]:
         found: list[Conclusion] = []

@@ -118,7 +118,8 @@ class MaterialsMaker:
     def make(self, command: Command, assign: Assign, directory: Path) -> Materials:
         """Write them into a directory. Raises NotStarted, StoreUnwritable."""
         brief, unit = assign.brief, assign.unit
-        answers = self._answers(unit)
+        # Under its first lease nothing of it was ever begun that might have asked.
+        answers = self._answers(unit) if assign.epoch > 1 else []
         self._scratch.make(directory)
         previous = self._root / layout.LOGS / brief.previous_log if brief.previous_log else _NOTHING
         said = self._said(unit.shard, unit.start, brief.previous_round)
