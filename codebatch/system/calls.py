@@ -16,7 +16,7 @@ import fcntl
 import os
 import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -48,7 +48,8 @@ class SystemCalls(Protocol):
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
         """For that time, go to what is in these directories from descriptors of them. No system call but to get them.
 
-        What takes the place of one meanwhile is not seen. Only for who runs no code that may close descriptors.
+        What takes the place of one meanwhile is not seen, but of one that was removed, once something is not found in
+        it. Only for who runs no code that may close descriptors.
         """
 
     def open(self, path: Path, flags: int) -> int:
@@ -109,20 +110,34 @@ class _Place:
     A class, for there are dozens in each attempt of a command.
     """
 
-    __slots__ = ("_is_ours", "is_confined", "name", "parent")
+    __slots__ = ("_forget", "is_confined", "is_ours", "name", "parent")
 
-    def __init__(self, name: str, parent: int | None, *, is_confined: bool, is_ours: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        parent: int | None,
+        *,
+        is_confined: bool,
+        is_ours: bool = False,
+        forget: Callable[[int], None] | None = None,
+    ) -> None:
+        """`forget` is called where the name is not there: the directory, kept from before, may not be either."""
         self.name = name
         self.parent = parent
         self.is_confined = is_confined
-        self._is_ours = is_ours
+        self.is_ours = is_ours
+        self._forget = forget
 
     def __enter__(self) -> _Place:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._is_ours and self.parent is not None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if self.parent is None:
+            return
+        if self.is_ours:
             os.close(self.parent)
+        elif self._forget is not None and isinstance(error, FileNotFoundError):
+            self._forget(self.parent)
 
 
 class RealCalls:
@@ -159,9 +174,10 @@ class RealCalls:
         self._roots = tuple({*self._roots, os.fspath(root)})
 
     def open(self, path: Path, flags: int) -> int:
-        if (kept := self._kept.get(os.fspath(path))) is not None:
+        whole = os.fspath(path)
+        if (kept := self._kept.get(whole)) is not None:
             return _open_at(".", flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, kept)
-        with self._at(path) as at:
+        with self._at(whole) as at:
             confined = os.O_NOFOLLOW | os.O_NONBLOCK if at.is_confined else 0
             return _open_at(at.name, flags | os.O_CLOEXEC | confined, at.parent)
 
@@ -221,12 +237,12 @@ class RealCalls:
                 os.close(fd)
             os.rmdir(at.name, dir_fd=at.parent)
 
-    def _at(self, path: Path) -> _Place:
+    def _at(self, path: Path | str) -> _Place:
         """What to call a path, relative to which directory, and whether it lies below a confined root."""
         whole = os.fspath(path)
         above, _, name = whole.rpartition("/")
         if name != ".." and (kept := self._kept.get(above)) is not None:
-            return _Place(name, kept, is_confined=True)
+            return _Place(name, kept, is_confined=True, forget=self._forget)
         root = next((root for root in self._roots if whole.startswith(root + "/")), None)
         first, *rest = whole[len(root) + 1 :].split("/") if root else [""]
         if first == ".." or ".." in rest or (root is None and self._leads_out(whole)):
@@ -244,6 +260,11 @@ class RealCalls:
             os.close(fd)
             raise
         return _Place(name, fd, is_confined=True, is_ours=True)
+
+    def _forget(self, directory: int) -> None:
+        """Where somebody removed a directory that is kept open, go by its path again: it may be made anew."""
+        if os.fstat(directory).st_nlink == 0:
+            self._kept = {path: kept for path, kept in self._kept.items() if kept != directory}
 
     def _kept_above(self, path: str) -> tuple[int | None, list[str]]:
         """The descriptor of the nearest directory above a path that is kept open, and the names from there on."""

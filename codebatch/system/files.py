@@ -280,21 +280,17 @@ class RealFiles:
             _write_at_once(self.write_new, chain((first,), more))
 
     def write_atomic(self, path: Path, data: bytes) -> None:
-        temporary = _temporary_beside(path)
-        try:
-            with refusals(path):
-                _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=True))
-                self._calls.rename(temporary, path)
-        except BaseException:
-            self.remove(temporary)
-            raise
+        self._put(path, data, sync=True)
         self.sync_directory(path.parent)
 
     def write_volatile(self, path: Path, data: bytes) -> None:
+        self._put(path, data, sync=False)
+
+    def _put(self, path: Path, data: bytes, *, sync: bool) -> None:
         temporary = _temporary_beside(path)
         try:
             with refusals(path):
-                _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=False))
+                _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=sync))
                 self._calls.rename(temporary, path)
         except BaseException:
             self.remove(temporary)

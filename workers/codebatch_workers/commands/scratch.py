@@ -20,14 +20,14 @@ class Scratch:
     def __init__(self, files: Files, root: Path) -> None:
         """`root` is the worker's own directory."""
         self._files = files
-        self._root = root
+        self.root = root
         self._spare: Path | None = None
         self._mode = 0
         self.nothing = root / "nothing"
 
     def directory(self, attempt: int) -> Path:
         """That of an attempt, which `make` makes."""
-        return self._root / str(attempt)
+        return self.root / str(attempt)
 
     def make(self, directory: Path) -> None:
         """Make the directory of an attempt, empty. Raises StoreUnwritable."""
@@ -52,4 +52,4 @@ class Scratch:
     def remove(self) -> None:
         """Remove all of it, where nobody else does."""
         with contextlib.suppress(StoreError):
-            self._files.remove_tree(self._root)
+            self._files.remove_tree(self.root)

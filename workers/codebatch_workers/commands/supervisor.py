@@ -115,7 +115,7 @@ class Supervisor:
         kept = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS))
         with (
             contextlib.nullcontext() if self._launch.store_lock is not None else self._store.writing(),
-            self._files.keeping_open(root, *kept),
+            self._files.keeping_open(root, *kept, self._scratch.root),
         ):
             try:
                 self._converse()
