@@ -124,9 +124,7 @@ class Files(FileReader, Protocol):
         """On return every name linked into or renamed within the directory so far is on disk."""
 
     def open_append(self, path: Path, *, directory_mode: int = SHARED_MODE) -> Appender:
-        """Make a file to append to; where its directory is missing, that with a mode. The caller must be its only
-        writer. Raises FileExistsError.
-        """
+        """Make a file to append to. The caller must be its only writer. Raises FileExistsError."""
 
     def open_page(self, path: Path, *, create: bool) -> int:
         """A descriptor for mmap(2), which the caller closes: of a new file to write, else of one that is there to read.
