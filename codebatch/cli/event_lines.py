@@ -11,6 +11,12 @@ from codebatch.model import batch_event as events
 from codebatch.model.batch_event import name_of
 from codebatch.model.quantities import count_of, human_seconds
 
+_FOLLOWS = {
+    "restart": "it is begun again",
+    "fail": "it has failed",
+    "ask": "somebody is asked",
+    "none": "it is not begun again",
+}
 _QUIET = (events.TaskQueued, events.TaskStarted, events.BatchProgress)
 """What `follow` has no line for: the line that moves says it."""
 
@@ -51,8 +57,7 @@ def _of_task(event: events.TaskEvent) -> str:
         case events.TaskSkipped(why=why):
             return f"skipped {event.task}: {why}"
         case events.TaskInterrupted(then=then):
-            follows = {"restart": "it is begun again", "fail": "it has failed", "ask": "somebody is asked"}[then]
-            return f"interrupted {event.task}: {follows}"
+            return f"interrupted {event.task}: {_FOLLOWS[then]}"
         case events.TaskCancelled(seconds=seconds):
             return f"cancelled {event.task}{_took(seconds)}"
         case _:

@@ -81,9 +81,13 @@ def events(answering: Answering, batch_reference: str | None, since: str | None,
     place = cursor_of(since)
     store, batch = answering.batch(batch_reference, "any")
     followed = followed_of(store, batch, place)
+    is_silent = not place.seq
     for one in iter_followed(followed) if is_followed else followed.read():
         if one is not None and not isinstance(one, Seen):
+            is_silent = False
             _print(answering, one, only_told=False)
+    if is_silent:
+        answering.tell("nothing is told of it: nobody has begun it, or what was told is gone")
 
 
 def _print(answering: Answering, event: AnyEvent, *, only_told: bool) -> None:

@@ -14,8 +14,9 @@ from codebatch.cli.trusting import telling_foreign
 from codebatch.cli.work_options import Output, live_batch_option, output_option, trust_option
 from codebatch.cli.work_progress import WorkTeller
 from codebatch.cli.work_ran import answer_ran
-from codebatch.cli.work_status import answer_work, summary, why_failed
+from codebatch.cli.work_status import answer_work, first_line, summary, why_failed
 from codebatch.errors import InvalidInput
+from codebatch.model.outcome import Said
 from codebatch.model.quantities import human_bytes, human_seconds
 from codebatch.work import requesting, running
 from codebatch.work.attempts_made import AttemptMade, attempts_of
@@ -28,7 +29,8 @@ tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=T
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt of a task. `ended`: `result`, `failed`, `blocked`, `cancelled`; `interrupted` or `running`.
 
-    `number` says which try it was. What only journals tell is null where those are gone.
+    `number` says which try it was. What only journals tell is null where those are gone. `says`, `cost` and `session`
+    are what its `result` says.
     """
 
     task: str
@@ -40,6 +42,9 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     exit_status: int | None
     memory_peak_bytes: int | None
+    says: str
+    cost: float | None
+    session: str
     log: str
 
 
@@ -146,13 +151,16 @@ def attempts(answering: Answering, tasks: tuple[str, ...], batch_reference: str 
     found = look_at(*answering.batch(batch_reference, "work"))
     made = attempts_of(found, tasks)
     answering.batches.append(found.batch)
-    columns = ("task", "round", "try", "began", "took", "ended", "why", "memory")
-    answering.print([_row(each) for each in made], table((_cells(each) for each in made), columns))
+    columns = ("task", "round", "try", "began", "took", "ended", "why", "memory", "cost", "says")
+    shown = len(columns) if any(each.said for each in made) else columns.index("cost")
+    rows = (_cells(each)[:shown] for each in made)
+    answering.print([_row(each) for each in made], table(rows, columns[:shown]))
     if not made:
         answering.note("no task has begun")
 
 
 def _cells(made: AttemptMade) -> tuple[str, ...]:
+    said = made.said or Said()
     return (
         made.task,
         str(made.round),
@@ -162,10 +170,13 @@ def _cells(made: AttemptMade) -> tuple[str, ...]:
         made.ended,
         why_failed(made.reason, made.exit_status) or "-",
         "-" if made.memory_peak_bytes is None else human_bytes(made.memory_peak_bytes),
+        "-" if said.cost is None else f"{said.cost:g}",
+        first_line(said.text) or "-",
     )
 
 
 def _row(made: AttemptMade) -> AttemptRow:
+    said = made.said or Said()
     return AttemptRow(
         task=made.task,
         round=made.round,
@@ -176,5 +187,8 @@ def _row(made: AttemptMade) -> AttemptRow:
         reason=made.reason,
         exit_status=made.exit_status,
         memory_peak_bytes=made.memory_peak_bytes,
+        says=said.text,
+        cost=said.cost,
+        session=said.session,
         log=str(made.log),
     )

@@ -29,7 +29,7 @@ _REASONS = {
     "start": "it could not be started",
     "interrupted": "it was running when its worker or the machine died",
 }
-_QUESTION_SHOWN_MAX = 80
+_SAID_SHOWN_MAX = 80
 _ENDED_FAILING = (CommandState.FAILED, CommandState.BLOCKED, CommandState.SKIPPED, CommandState.CANCELLED)
 _TOLD_LAST = (
     CommandState.FAILED,
@@ -48,7 +48,7 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
 
     `round` counts its attempts, 0 where it never began; `number` says which try the last or next one is, of
     `number_max`. `exit_status` is negative where a signal ended it. `question` is the digest of what it waits for an
-    answer to, `asked` the text of that.
+    answer to, `asked` the text of that. `says` and `cost` are what the `result` of its last attempt says.
     """
 
     id: str
@@ -65,6 +65,8 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     log: str | None
     question: str | None
     asked: str | None
+    says: str
+    cost: float | None
 
 
 class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +74,8 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     `eta_seconds`: within which time all is likely done, in 1, 5 and 9 of 10 cases; null where nobody knows.
 
-    `stalled`: something is open, and nobody is at work. `coordinator` is who conducts it now, `workers` run commands.
+    `stalled`: something is open, and nobody is at work. `cost` is what all attempts say that they cost, null where none
+    says it. `coordinator` is who conducts it now, `workers` run commands.
     """
 
     batch_id: str
@@ -87,6 +90,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: str | None
     counts: dict[str, int]
     eta_seconds: tuple[float, float, float] | None
+    cost: float | None
     coordinator: HolderRow | None
     workers: tuple[HolderRow, ...]
     tasks: tuple[WorkTaskRow, ...]
@@ -141,7 +145,8 @@ def summary(found: WorkBatch) -> str:
     counts, planned = found.standing.counts, len(found.standing.commands)
     done = counts.get(CommandState.DONE.value, 0)
     rest = [f"{counts[state.value]:,} {state.value.lower()}" for state in _TOLD_LAST if state.value in counts]
-    return ", ".join([f"{done:,} of {planned:,} done ({100 * done // planned if planned else 100}%)", *rest])
+    cost = [] if found.standing.cost is None else [f"cost {found.standing.cost:g}"]
+    return ", ".join([f"{done:,} of {planned:,} done ({100 * done // planned if planned else 100}%)", *rest, *cost])
 
 
 def why_failed(reason: str | None, exit_status: int | None) -> str:
@@ -173,6 +178,7 @@ def _document(found: WorkBatch) -> WorkStatus:
         ended_at=None if found.ended_ns is None else instant(found.ended_ns),
         counts=stands.counts,
         eta_seconds=None if (eta := found.eta) is None else eta.seconds,
+        cost=stands.cost,
         coordinator=None if stands.coordinator is None else holder_row(stands.coordinator),
         workers=tuple(map(holder_row, stands.workers)),
         tasks=tuple(_rows(found)),
@@ -207,6 +213,8 @@ def _rows(found: WorkBatch) -> list[WorkTaskRow]:
                 log=f"{logs}/{each.log}" if each.log else None,
                 question=each.question or None,
                 asked=asked[each.id].text if each.id in asked else None,
+                says=each.said.text if each.said else "",
+                cost=each.said.cost if each.said else None,
             )
         )
     return rows
@@ -225,7 +233,9 @@ def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None)
         case CommandState.WAITING:
             return f"{why_failed(command.reason, command.exit_status)}; it is tried again"
         case CommandState.BLOCKED if asked is not None:
-            return _shortened(asked.text.partition("\n")[0])
+            return first_line(asked.text)
+        case CommandState.DONE if command.said is not None:
+            return first_line(command.said.text)
         case CommandState.PENDING if waits:
             more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
             return f"waits for {', '.join(waits[:3])}{more}"
@@ -237,8 +247,10 @@ def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None)
             return ""
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _QUESTION_SHOWN_MAX else f"{text[:_QUESTION_SHOWN_MAX]}…"
+def first_line(text: str) -> str:
+    """The first line of what a command says or asks, cut where it is long."""
+    text = text.partition("\n")[0]
+    return text if len(text) <= _SAID_SHOWN_MAX else f"{text[:_SAID_SHOWN_MAX]}…"
 
 
 def _shown(holder: HolderFile) -> str:

@@ -126,8 +126,9 @@ class EventTeller:
     def _try_of(self, item: int, round_: int) -> int:
         """Which try a round is: how many failed since a request opened its command, itself not counted."""
         last, tried = self._conductor.conclusion(item), self._conductor.rule.tried(item)
-        is_counted = last is not None and last.round == round_ and last.type == "failed"
-        return max(1, tried if is_counted else tried + 1)
+        if last is None or last.round < round_:
+            return tried + 1
+        return max(1, (tried if last.type == "failed" else tried + 1) - (last.round - round_))
 
     def started(self, requests: int) -> None:
         """The batch is conducted as the first; so many requests were made."""
@@ -212,7 +213,9 @@ class EventTeller:
                     exit_status=status,
                 )
             case "failed" if not asks:
-                waits = goes_on and self._conductor.state(one.item) is CommandState.WAITING
+                waits = self._conductor.conclusion(one.item) is one and (
+                    self._conductor.state(one.item) is CommandState.WAITING
+                )
                 told = {"wait_seconds": round(self._conductor.wait_seconds(one.item), 3)} if waits else {}
                 self._tell_of(
                     events.TaskRetrying if goes_on else events.TaskFailed,

@@ -10,7 +10,7 @@ import msgspec
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import OutcomeType
+from codebatch.model.outcome import OutcomeType, Said
 from codebatch.model.record import CommandReason
 from codebatch.model.request import Request
 
@@ -18,7 +18,7 @@ from codebatch.model.request import Request
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How an attempt ended: the outcome of a round, and the epoch of the lease that it was made under.
 
-    `question` is what the command ended with, empty where that is nothing of its own.
+    `question` is what the command ended with, empty where that is nothing of its own. `said` decides nothing.
     """
 
     item: int
@@ -28,6 +28,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     epoch: int
     exit_status: int | None = None
     question: Digest = Digest("")
+    said: Said | None = None
 
 
 class Concluded(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
 from codebatch.model.request import Open, Request
 
-Then = Literal["restart", "fail", "ask"]
+Then = Literal["restart", "fail", "ask", "none"]
 
 
 class Queued(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 class Interrupted(msgspec.Struct, frozen=True):
-    """What an attempt ran is dead, and it has no end; `epoch` is its lease's."""
+    """What an attempt ran is dead, and it has no end; `epoch` is its lease's. `then`: `none` where it is not to run."""
 
     item: int
     epoch: int
@@ -216,7 +216,8 @@ class Story:
             asks = one.type == "blocked" or (one.type == "failed" and state is CommandState.BLOCKED)
             if asks:
                 self._told.blocked.add((one.item, one.round))
-            found.append(AttemptEnded(one, goes_on=one.type == "failed" and state in _OPEN, asks=asks))
+            goes_on = one.type == "failed" and (not is_last or state in _OPEN)
+            found.append(AttemptEnded(one, goes_on=goes_on, asks=asks))
         return found
 
     def _look(self, items: Iterable[int]) -> list[Happening]:
@@ -290,6 +291,8 @@ class Story:
         if (last is not None and last.epoch >= epoch) or (item, epoch) in self._told.interrupted:
             return []
         self._told.interrupted.add((item, epoch))
+        if self._conductor.state(item) in (CommandState.CANCELLED, CommandState.SKIPPED):
+            return [Interrupted(item, epoch, "none")]
         policy = self._conductor.agenda.policies[item]
         starts = epoch - (last.epoch if last else 0)
         return [Interrupted(item, epoch, policy.after_interruption(starts))]

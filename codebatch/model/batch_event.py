@@ -185,10 +185,10 @@ class TaskCancelled(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_CANCEL
 
 
 class TaskInterrupted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_INTERRUPTED"):
-    """Its worker died, or the machine did: that of the lease `epoch`. `then` is what follows."""
+    """Its worker died, or the machine did: that of the lease `epoch`. `then` follows: `none` where it is not to run."""
 
     epoch: int
-    then: Literal["restart", "fail", "ask"]
+    then: Literal["restart", "fail", "ask", "none"]
 
 
 class BatchPaused(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PAUSED"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from codebatch.engine.agenda import SLOTS, agenda_of
@@ -9,7 +11,7 @@ from codebatch.engine.command_events import Asked
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.model.command import CommandId
-from codebatch.model.outcome import HolderId
+from codebatch.model.outcome import HolderId, Said
 from codebatch.model.plan import Plan
 from codebatch.model.question import Question
 from codebatch.model.record import CommandReason
@@ -31,9 +33,10 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     `round` is the highest that it had, or has while it runs; 0 where it never began. `ended` is the highest that has an
     outcome: what a request may open, for one that was interrupted is begun again in its round. `tried` counts the
     failures since a request last opened it; `is_decided`: somebody answered what it counts as. `reason` and
-    `exit_status` are of the last that ended. `cause` is the command for whose sake it is SKIPPED, itself where that was
-    asked for. `question` is the digest of what it waits for an answer to: while it runs, where it `is_live`. `log` is
-    the name of the last attempt's log, in the batch's `logs/`, empty where it never began.
+    `exit_status` are of the last that ended, `said` is what that says of itself. `cause` is the command for whose sake
+    it is SKIPPED, itself where that was asked for. `question` is the digest of what it waits for an answer to: while it
+    runs, where it `is_live`. `log` is the name of the last attempt's log, in the batch's `logs/`, empty where it never
+    began.
     """
 
     id: CommandId
@@ -47,6 +50,7 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     is_live: bool = False
     reason: CommandReason | None = None
     exit_status: int | None = None
+    said: Said | None = None
     cause: CommandId | None = None
     question: str = ""
     log: str = ""
@@ -57,7 +61,8 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
     """Where a work batch stands. `commands` are in the order of the file.
 
     `coordinator` is who conducts it now, `workers` are those at work, be it that nobody conducts them any more.
-    `capacity` is how large pools are now, `asked` what commands ever asked, by digest.
+    `capacity` is how large pools are now, `asked` what commands ever asked, by digest. `cost` is what all attempts say
+    that they cost, together; None where none says it.
     """
 
     state: BatchState
@@ -68,6 +73,7 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
     is_paused: bool = False
     capacity: dict[str, int] = msgspec.field(default_factory=dict)
     asked: dict[str, Question] = msgspec.field(default_factory=dict)
+    cost: float | None = None
 
     @property
     def max_parallel(self) -> int:
@@ -124,6 +130,7 @@ def _standing(store: Store, batch: Batch, plan: Plan, attempts: Attempts) -> Wor
         ],
     )
     items = {id_: item for item, id_ in enumerate(commands)}
+    costs = [each.said.cost for each in concluded.conclusions if each.said is not None and each.said.cost is not None]
     workers = {leased.leases[item].holder.holder: leased.leases[item].holder for item in conductor.foreign}
     return WorkStanding(
         state=conductor.verdict(),
@@ -134,6 +141,7 @@ def _standing(store: Store, batch: Batch, plan: Plan, attempts: Attempts) -> Wor
         is_paused=conductor.is_paused,
         capacity=dict(conductor.capacity),
         asked={question.digest: question for _, _, question in asked},
+        cost=round(math.fsum(costs), 6) if costs else None,
     )
 
 
@@ -156,6 +164,7 @@ def _standing_of(
         is_live=item in conductor.running and state is CommandState.BLOCKED,
         reason=last.reason if last and not is_unbegun else None,
         exit_status=last.exit_status if last else None,
+        said=last.said if last else None,
         cause=commands[conductor.cause(item)] if state is CommandState.SKIPPED else None,
         question=(conductor.question(item) or "") if state is CommandState.BLOCKED else "",
         log=layout.log_name(*attempts.places.place(item), round_, epoch) if round_ and not is_unbegun else "",

@@ -83,6 +83,7 @@ class Attempts:
                     epoch=commit.epoch,
                     exit_status=outcome.exit_status,
                     question=outcome.question,
+                    said=outcome.said,
                 )
             )
         return found

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.model.command import CommandId
+from codebatch.model.outcome import Said
 from codebatch.store import layout
 from codebatch.store.attempts import Attempts
 from codebatch.store.journal import Began, Ran, read_journal
@@ -19,8 +20,8 @@ from codebatch.work.standing import WorkBatch
 class AttemptMade(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt: a round, under the epoch of a lease. `number` says which try it was.
 
-    `ended` is the type of its outcome; `interrupted` or `running` where it has none. What only journals tell is None
-    where those are gone.
+    `ended` is the type of its outcome; `interrupted` or `running` where it has none. `said` is what it says of itself.
+    What only journals tell is None where those are gone.
     """
 
     task: CommandId
@@ -33,6 +34,7 @@ class AttemptMade(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     exit_status: int | None
     memory_peak_bytes: int | None
+    said: Said | None
     log: Path
 
 
@@ -74,6 +76,7 @@ def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptMade
                     reason=None if one is None else one.reason,
                     exit_status=None if one is None else one.exit_status,
                     memory_peak_bytes=(told.memory_peak_bytes or None) if told is not None else None,
+                    said=None if one is None else one.said,
                     log=batch.root / layout.LOGS / layout.log_name(*attempts.places.place(place[0]), *place[1:]),
                 )
             )

@@ -62,21 +62,23 @@ def iter_followed(
     now = heard_at = time.monotonic()
     next_look = 0.0
     was_nobody = False
+    last: AnyEvent | None = None
     while True:
         found = followed.read()
         yield from found
         now = time.monotonic()
         heard_at = now if found else heard_at
-        has_ended = bool(found) and isinstance(found[-1], BatchEnded | BatchDrained)
-        if has_ended or now >= next_look:
+        last = found[-1] if found else last
+        if (found and isinstance(last, BatchEnded | BatchDrained)) or now >= next_look:
             seen = followed.look(closely=now - heard_at > _SILENCE_SECONDS)
             next_look = now + max(LOOK_SECONDS, _SHARE * (time.monotonic() - now))
             is_nobody = not seen.is_conducted and not seen.alone
-            if is_nobody and (seen.is_over or (was_nobody and not keeps)):
+            is_sure = was_nobody or (seen.is_over and isinstance(last, BatchEnded))
+            if is_nobody and is_sure and (seen.is_over or not keeps):
                 yield from followed.read()
                 yield seen
                 return
-            if is_nobody:  # Between two leases of one that goes on nobody conducts it for an instant: look again.
+            if is_nobody:  # So it is for an instant between two leases, or before the end is told: look again.
                 next_look = min(next_look, now + LOOK_SECONDS / 2)
             was_nobody = is_nobody
             yield seen

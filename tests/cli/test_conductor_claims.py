@@ -1,4 +1,8 @@
-"""Faults W1 to W21 that were measured in the conductor before ours: each is shown not to be here, by real processes."""
+"""Faults W1 to W21 that were measured in the conductor before ours: each is shown not to be here, by real processes.
+
+W13, what a command costs, is a row of `python -m bench commands`. W16, a working tree for each, and W18, a page, are of
+what is not built yet.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,8 @@ from typing import Any
 import pytest
 
 from .process import CommandLine, wait_until, write
+
+ENDS = {"BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED"}
 
 
 @pytest.fixture
@@ -181,11 +187,52 @@ def test_w8_an_attempt_that_left_nothing_has_not_the_verdict_of_the_one_before(l
     assert [(task["state"], task["reason"], task["round"]) for task in ended["tasks"]] == [("FAILED", "interrupted", 2)]
 
 
+def test_w9_w10_who_follows_hears_of_each_try_and_of_all_of_a_burst_and_of_one_end(line: CommandLine) -> None:
+    burst = {
+        f"t{n}": (f"test $(echo >>t{n}; wc -l <t{n}) -ge 2", "retries = 1\nbackoff_seconds = 0") for n in range(40)
+    }
+    make_list(line, {"first": (tells("first", waits_for="go"), ""), **burst}, "max_parallel = 8")
+    process = start(line, "first")
+    follower = line.start("follow", "--json")
+    go(line)
+    line.finish(process)
+    followed = [json.loads(each) for each in line.finish(follower).lines]
+    assert followed == [json.loads(each) for each in line("events", "--json").lines]
+    assert [each["seq"] for each in followed] == list(range(1, len(followed) + 1))
+    begun = [(each["task"], each["try"]) for each in followed if each["event"] == "BATCH_TASK_STARTED"]
+    assert sorted(begun) == sorted([("first", 1), *((name, n) for name in burst for n in (1, 2))])
+    assert [each["event"] for each in followed if each["event"] in ENDS] == ["BATCH_COMPLETED"]
+
+
+def test_w10_who_follows_a_dead_coordinator_is_told_so_and_hangs_not(line: CommandLine) -> None:
+    make_list(line, {"one": (tells("one", waits_for="go"), "")})
+    process = start(line, "one")
+    follower = line.start("follow")
+    kill_all(line, process)
+    assert "nobody conducts batch" in line.finish(follower, status=3).notes
+    go(line)
+
+
 def test_w11_a_deep_chain_is_no_recursion_and_ends(line: CommandLine) -> None:
     names = [f"t{n}" for n in range(1200)]
     chain = {on: ("false", f'needs = ["{before}"]') for before, on in itertools.pairwise(names)}
     make_list(line, {"t0": ("false", ""), **chain})
     assert json.loads(line("work", "run", "--json", status=3).stdout)["counts"] == {"FAILED": 1, "SKIPPED": 1199}
+
+
+def test_w12_what_ends_its_coordinator_under_auto_runs_nothing_a_second_time(line: CommandLine) -> None:
+    tasks = {
+        "3-last": (tells("3-last"), 'text = "Depends on 2-next."'),
+        "2-next": (tells("2-next", waits_for="go"), 'text = "After 1-first is done."'),
+        "1-first": (tells("1-first"), ""),
+    }
+    make_list(line, tasks, 'strategy = "auto"')
+    process = start(line, "2-next")
+    process.kill()
+    process.communicate()
+    go(line)
+    assert line("resume", "--json").json["status"] == "COMPLETED"
+    assert told(line) == [f"{name} {word}" for name in ("1-first", "2-next", "3-last") for word in ("begins", "ends")]
 
 
 def test_w14_many_readers_and_writers_at_once_spoil_nothing(line: CommandLine) -> None:
@@ -224,6 +271,33 @@ def test_w15_a_limit_ends_the_whole_tree_of_a_task_that_will_not_go(line: Comman
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_w19_what_is_left_is_of_all_that_run_at_once_and_is_told_at_once_and_never_stands_still(
+    line: CommandLine,
+) -> None:
+    make_list(line, {f"t{n}": (tells(f"t{n}", "sleep 3"), "") for n in range(4)}, "max_parallel = 4")
+    line("work", "run")
+    process = line.start("work", "run")
+    seen: list[list[float]] = []
+
+    def is_less_left() -> bool:
+        seen.append(status(line)["eta_seconds"] or [0.0, 99.0, 0.0])
+        return seen[-1][1] < seen[0][1]
+
+    wait_until(lambda: status(line)["eta_seconds"] is not None, "what is left is told")
+    wait_until(is_less_left, "less is left")
+    line.finish(process)
+    assert seen[0][2] < 4 * 3
+
+
+def test_w20_what_is_inferred_has_a_reason_and_is_written_to_no_file_of_yours(line: CommandLine) -> None:
+    make_list(line, {"1-first": ("true", ""), "next": ("true", 'text = "After 1-first is done."')}, 'strategy = "auto"')
+    before = (line.directory / "work.toml").read_bytes()
+    (edge,) = line("work", "analyze", "--json").json["edges"]
+    assert (edge["source"], edge["why"]) == ("inferred", "it says “After 1-first is done.”")
+    assert "it says “After 1-first is done.”" in line("work", "run").notes
+    assert (line.directory / "work.toml").read_bytes() == before
 
 
 @pytest.mark.parametrize("top", ['strategy = "serial"', "max_parallel = 2"])

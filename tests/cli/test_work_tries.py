@@ -218,6 +218,27 @@ def test_tasks_are_skipped_begun_again_held_and_changed_while_others_run(line: C
     assert {"BATCH_PAUSED", "BATCH_UNPAUSED", "BATCH_CHANGED", "BATCH_TASK_SKIPPED", "BATCH_RESUMED"} <= {*told}
 
 
+def test_what_tasks_say_of_themselves_is_told_and_what_they_cost_is_summed(line: CommandLine) -> None:
+    write(line.directory / "says.sh", """printf '{"said": "%s\\\\nmore", "usd": %s}\\n' "$1" "$2" """)
+    tasks = {
+        "one": 'run = "sh says.sh one 0.25"',
+        "two": 'run = "sh says.sh half 1.5; test $CODEBATCH_TRY = 2"\nretries = 1\nbackoff_seconds = 0',
+        "silent": 'run = "true"',
+    }
+    result = '\nresult = { text = "/said", cost = "/usd" }'
+    make_list(line, {name: text + result for name, text in tasks.items()})
+    assert line("work", "run", "-q").text.startswith("COMPLETED: 3 of 3 done (100%), cost 3.25, in ")
+    found = line("status", "--json").json
+    assert found["cost"] == 3.25
+    told = [(task["says"], task["cost"]) for task in found["tasks"]]
+    assert told == [("one\nmore", 0.25), ("half\nmore", 1.5), ("", None)]
+    assert [each.split()[-1] for each in line("status").lines[-4:-1]] == ["one", "half", "-"]
+    tried = line("work", "attempts", "two", "--json").json
+    assert [(each["says"], each["cost"]) for each in tried] == [("half\nmore", 1.5)] * 2
+    assert line("work", "attempts", "two").lines[0].split()[-2:] == ["cost", "says"]
+    assert line("work", "attempts", "silent").lines[0].split()[-1] == "memory"
+
+
 def test_between_two_starts_is_as_much_time_as_was_asked_for(line: CommandLine) -> None:
     tasks = dict.fromkeys(("one", "two", "three"), 'run = "date +%s.%N >>began"')
     make_list(line, tasks, 'strategy = "parallel"\nmax_parallel = 3\nstart_every_seconds = 0.5')

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.model.command import Command, CommandId, QuestionRule
+from codebatch.model.command import Command, CommandId, QuestionRule, ResultPointers
 from codebatch.system.files import RealFiles
 from codebatch_workers.commands.endings import read_ending
 
@@ -19,3 +19,24 @@ def test_a_pattern_of_a_question_knows_the_ends_of_lines(tmp_path: Path, pattern
     command = Command(id=CommandId("a"), run="true", question=QuestionRule(pattern=pattern))
     found = read_ending(command, RealFiles(), tmp_path / "none", 0, b"begins\nQUESTION: which tool?\nends\n")
     assert (found.asked.text if found.asked else None) == text
+
+
+@pytest.mark.parametrize(
+    ("printed", "text", "cost"),
+    [
+        ('{"cost": 0.25, "text": "fine"}', "fine", 0.25),
+        ('{"cost": 1}\nwords {', "", 1.0),
+        ('{"cost": 2}\n{"cost": true, "text": ["x"]}', None, None),
+        ('{"cost": 1' + "0" * 400 + "}", None, None),
+        ('{"cost": Infinity}', None, None),
+        ('{"cost": NaN, "text": "\\ud800"}', "?", None),
+        ('{"cost": "3"}', None, None),
+        ("[" * 100_000, None, None),
+    ],
+)
+def test_of_its_result_only_what_is_a_text_and_a_number_is_taken(
+    tmp_path: Path, printed: str, text: str | None, cost: float | None
+) -> None:
+    command = Command(id=CommandId("a"), run="true", result=ResultPointers(text="/text", cost="/cost"))
+    said = read_ending(command, RealFiles(), tmp_path / "none", 0, printed.encode()).said
+    assert (said.text if said else None, said.cost if said else None) == (text, cost)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 from pathlib import Path
 
@@ -38,10 +39,9 @@ def read_ending(command: Command, files: Files, question: Path, exit_status: int
     found = _last_object(output) if command.result is not None else None
     said = None
     if command.result is not None and found is not None:
-        cost = _at(found, command.result.cost)
         said = Said(
             text=_text(_at(found, command.result.text))[:TEXT_MAX],
-            cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+            cost=_number(_at(found, command.result.cost)),
             session=_text(_at(found, command.result.session))[:_SESSION_MAX],
         )
     asked, problem = read_asked(files, question), ""
@@ -128,6 +128,14 @@ def _at(document: object, pointer: str) -> object:
         else:
             return None
     return document
+
+
+def _number(value: object) -> float | None:
+    """A number; None for what is none, and for one that no float can be."""
+    with contextlib.suppress(OverflowError):
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    return None
 
 
 def _text(value: object) -> str:

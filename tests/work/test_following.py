@@ -1,0 +1,55 @@
+"""When following ends (`iter_followed`): behind the end that is told, or a look later where none is."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch.application.following import Seen
+from codebatch.model.batch_event import AnyEvent, BatchCancelled, BatchDrained
+from codebatch.work.following import iter_followed
+
+OVER = Seen(is_conducted=False, is_over=True)
+NOBODY = Seen(is_conducted=False)
+SOMEBODY = Seen(is_conducted=True)
+HEAD = {"cursor": "1.1", "seq": 1, "at": "2026-01-01T00:00:00.000Z", "batch_id": "b", "counts": {}}
+ENDED = BatchCancelled(**HEAD, seconds=1.0, all_seconds=1.0, total=1)  # type: ignore[arg-type]
+DRAINED = BatchDrained(**HEAD, signal="SIGINT")  # type: ignore[arg-type]
+
+
+class Scripted:
+    """Implements Followed: at the nth look it is as was written, and what is told is read behind so many looks."""
+
+    def __init__(self, looks: list[Seen], told: dict[int, AnyEvent]) -> None:
+        self._looks = looks
+        self._told = told
+        self.looked = 0
+
+    def read(self) -> list[AnyEvent]:
+        found = [event for behind, event in self._told.items() if behind <= self.looked]
+        self._told = {behind: event for behind, event in self._told.items() if behind > self.looked}
+        return found
+
+    def look(self, *, closely: bool) -> Seen:
+        self.looked += 1
+        return self._looks[min(self.looked, len(self._looks)) - 1]
+
+
+@pytest.mark.parametrize(
+    ("looks", "told", "looked", "heard"),
+    [
+        ([OVER], {0: ENDED}, 1, [ENDED]),
+        ([OVER], {1: ENDED}, 2, [ENDED]),
+        ([OVER], {}, 2, []),
+        ([NOBODY], {}, 2, []),
+        ([NOBODY, SOMEBODY, OVER], {2: ENDED}, 3, [ENDED]),
+        ([NOBODY, NOBODY], {0: DRAINED, 1: ENDED}, 2, [DRAINED, ENDED]),
+        ([OVER], {0: DRAINED, 1: ENDED}, 2, [DRAINED, ENDED]),
+    ],
+)
+def test_it_ends_behind_what_is_told(
+    looks: list[Seen], told: dict[int, AnyEvent], looked: int, heard: list[AnyEvent]
+) -> None:
+    followed = Scripted(looks, told)
+    found = list(iter_followed(followed, sleep=lambda seconds: None))
+    assert [one for one in found if one is not None and not isinstance(one, Seen)] == heard
+    assert (found[-1], followed.looked) == (looks[-1], looked)
