@@ -113,6 +113,10 @@ def test_a_planted_bug_is_found(
 ) -> None:
     for name, made in planted.items():
         monkeypatch.setattr(place, name, made)
-    with pytest.raises(AssertionError, match=said):  # noqa: PT012 - whichever seed it is
-        for seed in range(SEEDS_OF_CONTROL_MAX):
+    for seed in range(SEEDS_OF_CONTROL_MAX):
+        try:
             draw_world(seed, ("request",)).run()
+        except AssertionError as error:  # What else is wrong for the same bug may show first.
+            if said in str(error):
+                return
+    pytest.fail("it was not found")
