@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,10 +46,11 @@ def test_the_next_attempt_has_an_empty_directory_of_its_own(
     first, second = scratch.directory(1), scratch.directory(2)
     scratch.make(first)
     mode, inode = first.stat().st_mode, first.stat().st_ino
+    held = os.open(first, os.O_RDONLY)  # Nothing else gets its inode.
     act(first)
     scratch.end(first, is_left_alone=is_left_alone)
-    (tmp_path / "in between").mkdir()  # It takes the inode of what was removed.
     scratch.make(second)
+    os.close(held)
     assert not first.exists()
     assert list(second.iterdir()) == []
     assert second.stat().st_mode == mode
