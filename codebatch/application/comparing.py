@@ -64,15 +64,16 @@ class Comparison:
         """
         every = [each for each in self._every if unchanged or each.state != "unchanged"]
         every += self._untold() if unchanged else ()
-        return (each for each in sorted(every, key=place_of) if self._is_asked(each))
+        every = sorted(every, key=place_of)
+        return iter(every) if self._asks_all else filter(self._is_asked, every)
 
     @cached_property
     def counts(self) -> Counts:
         """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
-        found = Counter(each.state for each in self._every if self._is_asked(each))
+        found = Counter([each.state for each in self._every if self._asks_all or self._is_asked(each)])
         told: dict[str, list[Difference]] = defaultdict(list)
         for each in self._every:
-            if not is_missing(each.new) and self._passes(self.trees.new, each.new):
+            if not is_missing(each.new) and (self._asks_all or self._passes(self.trees.new, each.new)):
                 told[kind_of(each)].append(each)
         for kind in self.kinds:
             found["unchanged"] += self._count_beside(kind, told[kind])

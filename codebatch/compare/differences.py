@@ -60,8 +60,8 @@ def place_of(each: Difference) -> Place:
             names = (record.group,)
         case _:
             names = ()
-    line, column = (getattr(record, field, 0) for field in ("line", "column"))
-    return kind_of(each), record.path_bytes, line, column, names
+    kind = str(record.__struct_config__.tag)
+    return kind, record.path_bytes, getattr(record, "line", 0), getattr(record, "column", 0), names
 
 
 def _record(each: Difference) -> Thing:

@@ -37,6 +37,7 @@ def places_there(trees: Trees, side: Side, path: bytes, its_other: bytes, lines:
     if paired is None:
         return [_NOWHERE for _ in lines]
     split: tuple[list[bytes], list[bytes]] | None = None
+    edited: dict[int, Place] = {}
     found = []
     for line in lines:
         if not 0 < line <= len(paired):
@@ -47,7 +48,9 @@ def places_there(trees: Trees, side: Side, path: bytes, its_other: bytes, lines:
             if split is None:
                 mine, other = trees.content(side, path), trees.content(other_side(side), its_other)
                 split = (mine or b"").split(b"\n"), (other or b"").split(b"\n")
-            found.append(Place(_line_there(paired, *split, line), False))
+            if line not in edited:
+                edited[line] = Place(_line_there(paired, *split, line), False)
+            found.append(edited[line])
     return found
 
 
@@ -77,5 +80,9 @@ def _line_there(paired: Sequence[int], ours: Sequence[bytes], theirs: Sequence[b
     before = next((paired[at] for at in range(line - 2, max(line - _LINES_MAX, -1), -1) if paired[at] != NOWHERE), -1)
     behind = next((at for at in paired[line : line + _LINES_MAX] if at != NOWHERE), before + _LINES_MAX)
     text = b"".join(ours[line - 1].split())
-    places = range(before + 1, min(behind, before + _LINES_MAX, len(theirs)))
-    return next((at + 1 for at in places if text and b"".join(theirs[at].split()).startswith(text)), 0)
+    first = text[:1]
+    for at in range(before + 1, min(behind, before + _LINES_MAX, len(theirs))) if text else ():
+        # Most lines begin otherwise, which is seen in a tenth of the time.
+        if theirs[at].lstrip()[:1] == first and b"".join(theirs[at].split()).startswith(text):
+            return at + 1
+    return 0

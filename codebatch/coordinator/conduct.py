@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from codebatch.coordinator.command_crew import CommandCrew
 from codebatch.coordinator.conducting import CommandWatcher, Conducting
@@ -15,6 +16,7 @@ from codebatch.coordinator.telling import Helpers
 from codebatch.model.command import CommandId
 from codebatch.model.plan import Plan
 from codebatch.model.work import Work
+from codebatch.store.attempts import Attempts
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.store import Store
@@ -24,6 +26,13 @@ from codebatch.system.environment import given_environment
 from codebatch.system.host import this_host
 
 
+class Conducted(NamedTuple):
+    """A work batch was conducted: `exit_status` is 0, or that of the signal that ended it early."""
+
+    exit_status: int
+    attempts: Attempts
+
+
 def conduct(
     store: Store,
     batch: Batch,
@@ -31,8 +40,8 @@ def conduct(
     watcher: CommandWatcher | None = None,
     store_lock: int | None = None,
     waits_for_answers: bool = False,
-) -> int:
-    """Do what may be done in a work batch; returns 0, or the exit status of the signal that ended it early.
+) -> Conducted:
+    """Do what may be done in a work batch.
 
     Where it `waits_for_answers`, it goes on while a question is open, whatever the batch says. `store_lock` is the
     descriptor of the caller's lock of the store: workers hold it for as long as they live. Raises BatchConducted,
@@ -73,7 +82,7 @@ def _conduct(
     store_lock: int | None,
     helpers: Helpers,
     waits_for_answers: bool,
-) -> int:
+) -> Conducted:
     while True:
         about = HolderFile(
             holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
@@ -99,4 +108,4 @@ def _conduct(
             if helpers.estimator is not None:
                 helpers.estimator.save()
         if crew.exit_status or not conducting.has_unseen_requests:
-            return crew.exit_status
+            return Conducted(crew.exit_status, conducting.attempts)

@@ -112,7 +112,7 @@ class Conducting:
     ) -> None:
         """`commands` are the plan's items in its order; `about` is what this process is known by; `text_of` a command.
 
-        Raises BatchConducted where another process conducts the batch.
+        Raises BatchConducted where another process conducts the batch. `attempts` are what is known of their ends.
         """
         self._batch = batch
         self._crew = crew
@@ -129,15 +129,15 @@ class Conducting:
             opened.callback(self._journal.close)
             self._committer = Committer(batch.files, batch.root, about.holder)
             opened.callback(self._committer.close)
-            self._attempts = Attempts(plan, Outcomes(batch.files, batch.root))
+            self.attempts = Attempts(plan, Outcomes(batch.files, batch.root))
             self._requests = Requests(batch.files, batch.root)
-            leased = read_leases(self._leases, self._attempts.places)
-            concluded = self._attempts.read()
+            leased = read_leases(self._leases, self.attempts.places)
+            concluded = self.attempts.read()
             self._bury_dead(_unended(leased, concluded))
             self._crew.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
             requests = list(self._requests.read())
             self._questioning = Questioning(
-                batch, work, self._attempts.places, self._requests, text_of=text_of, start=crew.help, wall_ns=wall_ns
+                batch, work, self.attempts.places, self._requests, text_of=text_of, start=crew.help, wall_ns=wall_ns
             )
             agenda = agenda_of(work, commands, batch.id, helpers.estimator.lengths if helpers.estimator else ())
             self.conductor = Conductor(
@@ -151,7 +151,7 @@ class Conducting:
             found = Found(concluded, requests, leased.leases)
             clocks = Clocks(wall_ns, now_ns)
             self._telling = Telling(
-                batch, work, self.conductor, self._attempts, self.epoch, found, self._questioning.question,
+                batch, work, self.conductor, self.attempts, self.epoch, found, self._questioning.question,
                 clocks=clocks, helpers=helpers,
             )  # fmt: skip
             opened.callback(self._telling.close)
@@ -293,9 +293,9 @@ class Conducting:
                 member = self._workers[worker] = self._crew.start(worker)
                 self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
             case Start():
-                shard, item = self._attempts.places.place(action.item)
+                shard, item = self.attempts.places.place(action.item)
                 unit = Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=action.round)
-                brief = brief_of(self.conductor, action, self._attempts.places)
+                brief = brief_of(self.conductor, action, self.attempts.places)
                 assign = messages.Assign(unit=unit, epoch=action.epoch, requests=action.requests, brief=brief)
                 self._crew.send(action.worker, assign)
                 self._telling.starts(action, self._workers[action.worker])
@@ -322,7 +322,7 @@ class Conducting:
                 self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
                 self._idle(worker, Refused(worker, epoch))
             case messages.Committed(commit=commit, lost=lost, used=used):
-                ended = self._attempts.of_commit(commit)
+                ended = self.attempts.hear(commit)
                 self._telling.uses(ended, used)
                 self._handle(Concluded(ended))
                 if lost:
@@ -359,30 +359,30 @@ class Conducting:
                 )
             )
         if self._end is None:
-            lease = None if item is None else read_leases(self._leases, self._attempts.places).leases.get(item)
+            lease = None if item is None else read_leases(self._leases, self.attempts.places).leases.get(item)
             if item is None or lease is None or lease.epoch < self.conductor.epoch(item):
                 self._handle(Lost(died.worker, "nobody"))
             else:
                 self._handle(Lost(died.worker, "it" if lease.holder.holder == member.holder else "another"))
 
     def _settle(self, action: Settle) -> None:
-        shard, item = self._attempts.places.place(action.item)
+        shard, item = self.attempts.places.place(action.item)
         unit = Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=action.round)
         encoded = attempt_outcome(unit, action.type, "interrupted")
         commit = self._committer.commit([encoded], epoch=action.epoch, round_=action.round)
-        self._handle(Concluded(self._attempts.of_commit(commit)))
+        self._handle(Concluded(self.attempts.hear(commit)))
         if not commit.outcomes:
             self._learn()
 
     def _learn(self) -> None:
         """Take note of what is committed on disk and was not reported: by adopted workers, and by the dead."""
-        found = self._attempts.read()
+        found = self.attempts.read()
         if found.conclusions or found.unreadable:
             self._handle(found)
 
     def _look_at_foreign(self) -> None:
         """See what adopted workers committed; what a dead one ran is ended, then its command is ours to judge."""
-        leases = read_leases(self._leases, self._attempts.places).leases
+        leases = read_leases(self._leases, self.attempts.places).leases
         dead = {item: leases[item] for item in self.conductor.foreign if item in leases and not leases[item].is_live}
         self._bury_dead(dead)
         self._learn()
@@ -393,5 +393,5 @@ class Conducting:
         """End whatever attempts of dead workers left running."""
         marks: set[str] = set()
         for item, lease in leases.items():
-            marks.add(attempt_mark(lease.holder.holder, *self._attempts.places.place(item), lease.epoch))
+            marks.add(attempt_mark(lease.holder.holder, *self.attempts.places.place(item), lease.epoch))
         self._crew.kill_left_of(marks, {lease.holder.holder for lease in leases.values()})

@@ -302,8 +302,9 @@ class Conductor:
 
     def _follows(self, item: int) -> IfInterrupted:
         """What follows where it was interrupted; where it was not, it may be begun as ever."""
-        starts = 0 if self._runs(item) else self._histories.unended(item)
-        return self.agenda.policies[item].after_interruption(starts) if starts > 0 else "restart"
+        starts = self._histories.unended(item)
+        is_interrupted = starts > 0 and not self._runs(item)
+        return self.agenda.policies[item].after_interruption(starts) if is_interrupted else "restart"
 
     def _look_at_interrupted(self, item: int) -> list[CommandAction]:
         """Judge an item that was begun and has no end. Nothing of it runs any more."""

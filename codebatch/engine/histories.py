@@ -71,7 +71,7 @@ class Histories:
     def unended(self, item: int) -> int:
         """How often an item was begun since its highest outcome."""
         last = self._last.get(item)
-        return self.epoch(item) - (last.epoch if last else 0)
+        return self._epochs.get(item, 0) - (last.epoch if last else 0)
 
     def attempt(self, item: int) -> tuple[int, int]:
         """The round and epoch of the last attempt of an item, be it under way; (0, 0) where it never began."""

@@ -32,7 +32,7 @@ from codebatch.query.paths import PathFilter
 if TYPE_CHECKING:
     from codebatch.query.expression import Expression
 
-__all__ = ["JsonRecord", "RecordFilter", "decode_records", "last_name", "matches_any", "path_bytes", "record_path"]
+__all__ = ["JsonRecord", "RecordFilter", "decode_records", "last_name", "path_bytes", "record_path"]
 
 Test = Callable[[JsonRecord, Languages], bool]
 
@@ -131,7 +131,8 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Of counts by code of the diagnostics of a severity those that are asked for, as far as these two tell."""
         if self.severities and severity not in self.severities:
             return {}
-        return {code: number for code, number in codes.items() if not self.codes or matches_any(code, self.codes)}
+        is_code = match_any(self.codes)
+        return {code: number for code, number in codes.items() if not self.codes or is_code(code)}
 
     def matches(self, record: JsonRecord, languages: Languages = NO_LANGUAGES) -> bool:
         """Whether a record is asked for. `languages` are there where it needs them."""
@@ -205,11 +206,14 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if self.kinds:
             tests.insert(0, _is_one_of("kind", self.kinds))
         if self.codes:
-            tests.append(lambda record, _: matches_any(record.get("code"), self.codes))
+            is_code = match_any(self.codes)
+            tests.append(lambda record, _: is_code(record.get("code")))
         if self.names:
-            tests.append(lambda record, _: matches_any(record.get("name"), self.names))
+            is_name = match_any(self.names)
+            tests.append(lambda record, _: is_name(record.get("name")))
         if self.targets:
-            tests.append(lambda record, _: matches_any(last_name(record.get("target")), self.targets))
+            is_target = match_any(self.targets)
+            tests.append(lambda record, _: is_target(last_name(record.get("target"))))
         if self.languages:
             tests.append(lambda record, languages: value_of(record, "lang", languages) in self.languages)
         if self.path:
@@ -252,11 +256,11 @@ def last_name(target: Json) -> Json:
 _NAME_ENDS = LatePattern(r"[.:/\\]+|->(?=.)")  # `operator->` is a name.
 
 
-def matches_any(value: object, wanted: Iterable[str]) -> bool:
-    """Whether a value is one of some texts, of which those with a `*` at the end are how it may begin."""
-    return isinstance(value, str) and any(
-        value.startswith(one[:-1]) if one.endswith("*") else value == one for one in wanted
-    )
+def match_any(wanted: Collection[str]) -> Callable[[object], bool]:
+    """What tells whether a value is one of some texts, of which those with a `*` at the end are how it may begin."""
+    whole = frozenset(one for one in wanted if not one.endswith("*"))
+    beginnings = tuple(one[:-1] for one in wanted if one.endswith("*"))
+    return lambda value: isinstance(value, str) and (value in whole or value.startswith(beginnings))
 
 
 def _is_one_of(field: str, wanted: Collection[Json]) -> Test:

@@ -12,6 +12,7 @@ from codebatch.engine.conductor import Conductor
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.model.command import CommandId
 from codebatch.model.outcome import HolderId, Said
+from codebatch.model.plan import Plan
 from codebatch.model.question import Question
 from codebatch.model.record import CommandReason
 from codebatch.model.work import Work
@@ -93,20 +94,23 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
         return self.state is BatchState.RUNNING and self.coordinator is None and not self.workers
 
 
-def work_standing(store: Store, batch: Batch) -> WorkStanding:
-    """Where a work batch stands. Raises WrongKind where it is an analysis, StoreCorrupt."""
+def work_standing(store: Store, batch: Batch, attempts: Attempts | None = None) -> WorkStanding:
+    """Where a work batch stands. Raises WrongKind where it is an analysis, StoreCorrupt.
+
+    What somebody knows of its `attempts` is not read again.
+    """
+    plan = batch.plan()
     with batch.files.keeping_open(batch.root / layout.OUTCOMES):
-        return _standing(store, batch)
+        return _standing(store, batch, plan, attempts or Attempts(plan, Outcomes(batch.files, batch.root)))
 
 
-def _standing(store: Store, batch: Batch) -> WorkStanding:
-    work, plan = read_work(batch), batch.plan()
+def _standing(store: Store, batch: Batch, plan: Plan, attempts: Attempts) -> WorkStanding:
+    work = read_work(batch)
     commands = commands_of(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)
     _, coordinator = reader.leader()
-    attempts = Attempts(plan, Outcomes(batch.files, batch.root))
     leased = read_leases(reader, attempts.places)
-    concluded = attempts.read()  # After the leases: what the dead ended is all there.
+    concluded = attempts.read_all()  # After the leases: what the dead ended is all there.
     places = CommandPlaces(plan.shards)
     asked = [
         (item, place, question)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -44,16 +44,36 @@ class Attempts:
     def __init__(self, plan: Plan, outcomes: Outcomes) -> None:
         self.places = CommandPlaces(plan.shards)
         self._outcomes = outcomes
+        self._known: dict[tuple[int, int], Conclusion] = {}
+        self._unreadable: list[tuple[int, int]] = []
+
+    def read_all(self) -> Concluded:
+        """All that there is, of which only what appeared since is read."""
+        self.read()
+        return Concluded(tuple(self._known.values()), tuple(self._unreadable))
 
     def read(self) -> Concluded:
         """What appeared since. What no plan of commands has is passed over as what cannot be read is."""
         found = self._outcomes.scan()
         unreadable = [place for register in found.unreadable if (place := self._named(register)) is not None]
-        conclusions = [one for commit in found.commits for one in self.of_commit(commit)]
+        conclusions = [one for commit in found.commits for one in self._of(commit)]
+        self._keep(conclusions)
+        self._unreadable += unreadable
         return Concluded(tuple(conclusions), tuple(unreadable))
 
-    def of_commit(self, commit: Commit) -> list[Conclusion]:
-        """What a commit says."""
+    def hear(self, commit: Commit) -> list[Conclusion]:
+        """What a commit says that is on disk, told by whoever made it: it is not read again."""
+        self._outcomes.note(commit)
+        found = self._of(commit)
+        self._keep(found)
+        return found
+
+    def _keep(self, conclusions: Iterable[Conclusion]) -> None:
+        """Each once, be it heard of and found on disk."""
+        for one in conclusions:
+            self._known.setdefault((one.item, one.round), one)
+
+    def _of(self, commit: Commit) -> list[Conclusion]:
         found: list[Conclusion] = []
         for outcome in commit.outcomes:
             item = self.places.item(outcome.shard, outcome.start)

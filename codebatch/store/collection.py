@@ -304,6 +304,8 @@ def objects_of_records(batch: Batch) -> Iterator[str]:
 
 
 def _named_by_records(batch: Batch) -> Iterator[str]:
+    if is_work(batch):  # Its outcomes have no records.
+        return
     outputs = current_outputs(batch)
     if outputs is not None:
         yield from _named_by_outputs(outputs)

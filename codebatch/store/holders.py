@@ -67,6 +67,7 @@ class Holder:
         self._root = batch_root
         self.about = about
         self._path = batch_root / layout.HOLDERS / about.holder
+        self._leases = batch_root / layout.LEASES
         self._lease_source = self._path
         self._lock = self._appear()
 
@@ -119,11 +120,11 @@ class Holder:
     def _link(self, name: str) -> bool:
         is_ours = self._name(name)
         if is_ours and self._is_durable:
-            self._files.sync_directory(self._root / layout.LEASES)
+            self._files.sync_directory(self._leases)
         return is_ours
 
     def _name(self, name: str) -> bool:
-        path = self._root / layout.LEASES / name
+        path = self._leases / name
         try:
             return self._files.create_exclusive(self._lease_source, path)
         except OSError as error:

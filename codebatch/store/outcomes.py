@@ -248,6 +248,10 @@ class Outcomes:
         self._files.write_new(hidden, encoded)
         return self._files.create_exclusive(hidden, path)
 
+    def note(self, commit: Commit) -> None:
+        """Whoever made a commit has told of it, with the outcomes that it won: no scan need read it."""
+        self._seen.update(layout.register_name(_register(commit, outcome)) for outcome in commit.outcomes)
+
     def scan(self) -> Scan:
         """Read the registers that appeared since the last scan. A commit holds just the outcomes it won.
 

@@ -19,7 +19,7 @@ from codebatch.errors import CorruptFile, StoreCorrupt
 from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document
-from codebatch.model.items import ROW_BYTES, item_range, iter_items
+from codebatch.model.items import ROW_BYTES, item_range, iter_items, make_row
 from codebatch.model.shard import ShardId
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.protocol.record_frames import iter_frames
@@ -171,8 +171,7 @@ class Outputs(msgspec.Struct, frozen=True):
             held = trailer.frames_of(start, end)
         frames = self._read(path, held.offset, held.end - held.offset)
         with self._damage_told(path):
-            records = self._decoded(frames, held)[start - held.first : end - held.first]
-            return b"".join(iter_items(trailer.table[place * ROW_BYTES : (place + 1) * ROW_BYTES], (records,)))
+            return _item_of(trailer, place, self._decoded(frames, held)[start - held.first : end - held.first])
 
     def trailer(self, task: TaskOutput, index: int) -> Trailer:
         """What a shard's file says of itself, held against the manifest. Raises StoreCorrupt."""
@@ -213,8 +212,7 @@ class Outputs(msgspec.Struct, frozen=True):
             with self._damage_told(path):
                 records = self._decoded(bytes(data[held.offset - start : held.end - start]), held)
                 for item, first, end in inside:
-                    row = trailer.table[item * ROW_BYTES : (item + 1) * ROW_BYTES]
-                    yield from iter_items(row, (records[first - held.first : end - held.first],))
+                    yield _item_of(trailer, item, records[first - held.first : end - held.first])
 
     def _decoded(self, frames: bytes, held: FrameRange) -> bytes:
         return b"".join(self.read.count(iter_frames(frames, held.last - held.first)))
@@ -238,6 +236,13 @@ class Outputs(msgspec.Struct, frozen=True):
 
     def _corrupt(self, path: Path, problem: str) -> StoreCorrupt:
         return StoreCorrupt(f"{path} is damaged: {problem}", hint=DAMAGE_HINT)
+
+
+def _item_of(trailer: Trailer, item: int, records: bytes) -> bytes:
+    """The record lines of an item, held against its row. Raises ValueError."""
+    if make_row(records) != trailer.table[item * ROW_BYTES : (item + 1) * ROW_BYTES]:
+        raise ValueError("it does not fit its item table")
+    return records
 
 
 def current_outputs(batch: Batch) -> Outputs | None:

@@ -16,7 +16,7 @@ import fcntl
 import os
 import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -48,7 +48,8 @@ class SystemCalls(Protocol):
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
         """For that time, go to what is in these directories from descriptors of them. No system call but to get them.
 
-        What takes the place of one meanwhile is not seen. Only for who runs no code that may close descriptors.
+        What takes the place of one meanwhile is not seen, but of one that was removed, once something is not found in
+        it. Only for who runs no code that may close descriptors.
         """
 
     def open(self, path: Path, flags: int) -> int:
@@ -103,6 +104,42 @@ class SystemCalls(Protocol):
         """flock(2)."""
 
 
+class _Place:
+    """A path as the system is called with it: a name, relative to a directory, which is closed behind it if `is_ours`.
+
+    A class, for there are dozens in each attempt of a command.
+    """
+
+    __slots__ = ("_forget", "is_confined", "is_ours", "name", "parent")
+
+    def __init__(
+        self,
+        name: str,
+        parent: int | None,
+        *,
+        is_confined: bool,
+        is_ours: bool = False,
+        forget: Callable[[int], None] | None = None,
+    ) -> None:
+        """`forget` is called where the name is not there: the directory, kept from before, may not be either."""
+        self.name = name
+        self.parent = parent
+        self.is_confined = is_confined
+        self.is_ours = is_ours
+        self._forget = forget
+
+    def __enter__(self) -> _Place:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if self.parent is None:
+            return
+        if self.is_ours:
+            os.close(self.parent)
+        elif self._forget is not None and isinstance(error, FileNotFoundError):
+            self._forget(self.parent)
+
+
 class RealCalls:
     """The operating system's own."""
 
@@ -123,9 +160,9 @@ class RealCalls:
         mine: dict[str, int] = {}
         try:
             for directory in directories:
-                with self._entered(directory) as (name, parent, is_confined):
-                    if is_confined:
-                        mine[os.fspath(directory)] = _open_at(name, _PASSED, parent)
+                with self._at(directory) as at:
+                    if at.is_confined:
+                        mine[os.fspath(directory)] = _open_at(at.name, _PASSED, at.parent)
             self._kept |= mine
             yield
         finally:
@@ -138,20 +175,15 @@ class RealCalls:
 
     def open(self, path: Path, flags: int) -> int:
         whole = os.fspath(path)
-        directory, _, name = whole.rpartition("/")
         if (kept := self._kept.get(whole)) is not None:
-            name = "."
-        elif name != "..":
-            kept = self._kept.get(directory)
-        if kept is not None:
-            return _open_at(name, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, kept)
-        with self._entered(path) as (name, parent, is_confined):
-            confined = os.O_NOFOLLOW | os.O_NONBLOCK if is_confined else 0
-            return _open_at(name, flags | os.O_CLOEXEC | confined, parent)
+            return _open_at(".", flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, kept)
+        with self._at(whole) as at:
+            confined = os.O_NOFOLLOW | os.O_NONBLOCK if at.is_confined else 0
+            return _open_at(at.name, flags | os.O_CLOEXEC | confined, at.parent)
 
     def stat(self, path: Path) -> os.stat_result:
-        with self._entered(path) as (name, parent, is_confined):
-            return os.stat(name, dir_fd=parent, follow_symlinks=not is_confined)
+        with self._at(path) as at:
+            return os.stat(at.name, dir_fd=at.parent, follow_symlinks=not at.is_confined)
 
     def listing(self, path: Path) -> list[Listed]:
         fd = self.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -175,60 +207,64 @@ class RealCalls:
             os.close(fd)
 
     def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
-        with self._entered(path) as (name, parent, _):
-            os.mkdir(name, mode, dir_fd=parent)
+        with self._at(path) as at:
+            os.mkdir(at.name, mode, dir_fd=at.parent)
 
     def link(self, source: Path, path: Path) -> None:
-        with self._entered(source) as (old, old_parent, _), self._entered(path) as (name, parent, _):
-            os.link(old, name, src_dir_fd=old_parent, dst_dir_fd=parent, follow_symlinks=False)
+        with self._at(source) as old, self._at(path) as new:
+            os.link(old.name, new.name, src_dir_fd=old.parent, dst_dir_fd=new.parent, follow_symlinks=False)
 
     def symlink(self, target: str, path: Path) -> None:
-        with self._entered(path) as (name, parent, _):
-            os.symlink(target, name, dir_fd=parent)
+        with self._at(path) as at:
+            os.symlink(target, at.name, dir_fd=at.parent)
 
     def rename(self, source: Path, path: Path) -> None:
-        with self._entered(source) as (old, old_parent, _), self._entered(path) as (name, parent, _):
-            os.rename(old, name, src_dir_fd=old_parent, dst_dir_fd=parent)
+        with self._at(source) as old, self._at(path) as new:
+            os.rename(old.name, new.name, src_dir_fd=old.parent, dst_dir_fd=new.parent)
 
     def unlink(self, path: Path) -> None:
-        with self._entered(path) as (name, parent, _):
-            os.unlink(name, dir_fd=parent)
+        with self._at(path) as at:
+            os.unlink(at.name, dir_fd=at.parent)
 
     def remove_tree(self, path: Path) -> None:
-        with self._entered(path) as (name, parent, _):
-            fd = _open_at(name, os.O_RDONLY | _ENTERED, parent)
+        with self._at(path) as at:
+            fd = _open_at(at.name, os.O_RDONLY | _ENTERED, at.parent)
             try:
                 while directories := _remove_files(fd):
                     for directory in directories:
                         _lift_out(directory, fd)
             finally:
                 os.close(fd)
-            os.rmdir(name, dir_fd=parent)
+            os.rmdir(at.name, dir_fd=at.parent)
 
-    @contextlib.contextmanager
-    def _entered(self, path: Path) -> Iterator[tuple[str, int | None, bool]]:
+    def _at(self, path: Path | str) -> _Place:
         """What to call a path, relative to which directory, and whether it lies below a confined root."""
         whole = os.fspath(path)
+        above, _, name = whole.rpartition("/")
+        if name != ".." and (kept := self._kept.get(above)) is not None:
+            return _Place(name, kept, is_confined=True, forget=self._forget)
         root = next((root for root in self._roots if whole.startswith(root + "/")), None)
         first, *rest = whole[len(root) + 1 :].split("/") if root else [""]
         if first == ".." or ".." in rest or (root is None and self._leads_out(whole)):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), whole)
         if root is None or not rest:
-            yield whole, None, root is not None
-            return
+            return _Place(whole, None, is_confined=root is not None)
         kept, below = self._kept_above(whole) if self._kept else (None, [])
         *directories, name = below or rest
-        if kept is not None and not directories:
-            yield name, kept, True
-            return
         fd = _open_at(f"{root}/{first}", _PASSED, None) if kept is None else _open_at(directories.pop(0), _PASSED, kept)
         try:
             for directory in directories:
-                above, fd = fd, _open_at(directory, _PASSED, fd)
-                os.close(above)
-            yield name, fd, True
-        finally:
+                above_fd, fd = fd, _open_at(directory, _PASSED, fd)
+                os.close(above_fd)
+        except BaseException:
             os.close(fd)
+            raise
+        return _Place(name, fd, is_confined=True, is_ours=True)
+
+    def _forget(self, directory: int) -> None:
+        """Where somebody removed a directory that is kept open, go by its path again: it may be made anew."""
+        if os.fstat(directory).st_nlink == 0:
+            self._kept = {path: kept for path, kept in self._kept.items() if kept != directory}
 
     def _kept_above(self, path: str) -> tuple[int | None, list[str]]:
         """The descriptor of the nearest directory above a path that is kept open, and the names from there on."""

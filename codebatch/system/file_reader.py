@@ -31,6 +31,9 @@ class FileReader(Protocol):
     def listing(self, path: Path) -> list[Listed]:
         """The names in a directory, sorted, without those that begin with `.`; empty where there is no directory."""
 
+    def is_empty(self, path: Path) -> bool:
+        """Whether a directory has no name in it, be it one that `listing` leaves out. Raises FileNotFoundError."""
+
     def lengths(self, path: Path) -> dict[str, int]:
         """How long each plain file in a directory is, by name; empty where there is no directory.
 

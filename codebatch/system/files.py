@@ -113,7 +113,8 @@ class Files(FileReader, Protocol):
         """
 
     def replace(self, source: Path, path: Path) -> None:
-        """Have a finished file take the name of another, which loses it, in one step: rename(2).
+        """Have a finished file take the name of another, which loses it, in one step: rename(2). A directory may take a
+        name that nothing has.
 
         Durable after `sync_directory`. Where both are names of one file nothing happens. Raises StoreForeign where a
         directory has the name.
@@ -122,7 +123,7 @@ class Files(FileReader, Protocol):
     def sync_directory(self, path: Path) -> None:
         """On return every name linked into or renamed within the directory so far is on disk."""
 
-    def open_append(self, path: Path) -> Appender:
+    def open_append(self, path: Path, *, directory_mode: int = SHARED_MODE) -> Appender:
         """Make a file to append to. The caller must be its only writer. Raises FileExistsError."""
 
     def open_page(self, path: Path, *, create: bool) -> int:
@@ -151,12 +152,12 @@ class Files(FileReader, Protocol):
 
 
 class _RealAppender:
-    def __init__(self, calls: SystemCalls, path: Path) -> None:
+    def __init__(self, calls: SystemCalls, path: Path, directory_mode: int) -> None:
         self._calls = calls
         self._path = path
         with refusals(path):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
-            self._fd = _with_directory(calls, path, lambda: calls.open(path, flags))
+            self._fd = _with_directory(calls, path, lambda: calls.open(path, flags), directory_mode)
 
     def append(self, data: bytes) -> int:
         # Asked each time: a task that writes to descriptors that are not its own spoils its own work only.
@@ -227,6 +228,10 @@ class RealFiles:
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
+    def is_empty(self, path: Path) -> bool:
+        with reading(path):
+            return not self._calls.listing(path)
+
     def lengths(self, path: Path) -> dict[str, int]:
         with reading(path):
             try:
@@ -273,21 +278,17 @@ class RealFiles:
             _write_at_once(self.write_new, chain((first,), more))
 
     def write_atomic(self, path: Path, data: bytes) -> None:
-        temporary = _temporary_beside(path)
-        try:
-            with refusals(path):
-                _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=True))
-                self._calls.rename(temporary, path)
-        except BaseException:
-            self.remove(temporary)
-            raise
+        self._put(path, data, sync=True)
         self.sync_directory(path.parent)
 
     def write_volatile(self, path: Path, data: bytes) -> None:
+        self._put(path, data, sync=False)
+
+    def _put(self, path: Path, data: bytes, *, sync: bool) -> None:
         temporary = _temporary_beside(path)
         try:
             with refusals(path):
-                _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=False))
+                _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=sync))
                 self._calls.rename(temporary, path)
         except BaseException:
             self.remove(temporary)
@@ -336,8 +337,8 @@ class RealFiles:
         with refusals(path):
             _sync_directory(self._calls, path)
 
-    def open_append(self, path: Path) -> Appender:
-        return _RealAppender(self._calls, path)
+    def open_append(self, path: Path, *, directory_mode: int = SHARED_MODE) -> Appender:
+        return _RealAppender(self._calls, path, directory_mode)
 
     def open_page(self, path: Path, *, create: bool) -> int:
         with refusals(path):
@@ -474,7 +475,7 @@ def _sync_directory(calls: SystemCalls, path: Path) -> None:
         calls.close(fd)
 
 
-def _with_directory(calls: SystemCalls, path: Path, make: Callable[[], T]) -> T:
+def _with_directory(calls: SystemCalls, path: Path, make: Callable[[], T], mode: int = SHARED_MODE) -> T:
     """Make a name; where the directory is not there for it, make that, bring its own name to disk, and try again."""
     try:
         return make()
@@ -482,7 +483,7 @@ def _with_directory(calls: SystemCalls, path: Path, make: Callable[[], T]) -> T:
         if _is_hidden(path.parent):
             raise
         with contextlib.suppress(FileExistsError):
-            calls.mkdir(path.parent)
+            calls.mkdir(path.parent, mode)
         # Also where another has just made it, who may die before this.
         _sync_directory(calls, path.parent.parent)
     return make()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_CLOSE_RANGE_CLOEXEC = 4
 _GENERATIONS_MAX = 100
 
 
@@ -23,7 +25,7 @@ def die_with_parent(parent: int) -> None:
     The parent may have died before the call took effect, so its pid is compared afterwards.
     """
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(0)
 
@@ -71,7 +73,22 @@ class Orphans:
 def be_subreaper(is_one: bool) -> None:
     """Have what our descendants leave behind become our children (prctl(2), Linux), or not any more."""
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, int(is_one), 0, 0, 0)
+        _libc().prctl(_PR_SET_CHILD_SUBREAPER, int(is_one), 0, 0, 0)
+
+
+def bequeath_no_descriptors() -> None:
+    """Have no program that we start from now on inherit a descriptor above 2 that we have now (close_range(2))."""
+    libc = _libc()
+    # glibc has it from 2.34 on.
+    if not hasattr(libc, "close_range") or libc.close_range(3, 0xFFFFFFFF, _CLOSE_RANGE_CLOEXEC) != 0:
+        for name in os.listdir("/dev/fd"):
+            with contextlib.suppress(OSError):  # The listing's own.
+                os.set_inheritable(int(name), int(name) <= 2)
+
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
 
 
 def _children() -> set[int]:
@@ -105,7 +122,12 @@ def has_ended(process: subprocess.Popen[bytes]) -> bool:
     """Whether a process has ended. It stays unreaped, so that its id, and its group's, cannot be given to another."""
     if not hasattr(os, "waitid"):  # macOS before Python 3.13
         return process.poll() is not None
-    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    return is_dead_child(process.pid)
+
+
+def is_dead_child(pid: int) -> bool:
+    """Whether a child of ours has ended. It stays unreaped."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def reap(process: subprocess.Popen[bytes]) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from codebatch.errors import StoreError, StoreForeign, StoreUnwritable, UnfitFileSystem
@@ -26,36 +27,34 @@ FOREIGN = {
 }
 
 
-@contextlib.contextmanager
-def refusals(path: Path | str) -> Iterator[None]:
+class _Turned:
+    """A context in which the operating system's refusals are turned into errors that say what was to be done."""
+
+    __slots__ = ("_path", "_turn")
+
+    def __init__(self, path: Path | str, turn: Callable[[Path | str, OSError], None]) -> None:
+        self._path = path
+        self._turn = turn
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, OSError):
+            self._turn(self._path, error)
+
+
+def refusals(path: Path | str) -> AbstractContextManager[None]:
     """Turn the operating system's refusal of a write into StoreUnwritable, and what is not ours into StoreForeign.
 
     Other errors pass.
     """
-    try:
-        yield
-    except OSError as error:
-        _raise_foreign(path, error)
-        if error.errno in _REFUSALS:
-            raise StoreUnwritable(
-                f"cannot write {path}: {error.strerror}",
-                hint=f"{remedy(error)}, then run the same command again: nothing is lost",
-            ) from error
-        raise
+    return _Turned(path, _raise_unwritable)
 
 
-@contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> AbstractContextManager[None]:
     """As `refusals`, for what only reads."""
-    try:
-        yield
-    except OSError as error:
-        _raise_foreign(path, error)
-        if error.errno in _UNREADABLE:
-            raise StoreError(
-                f"cannot read {path}: {error.strerror}", hint="fix the permissions, or the disk; nothing was changed"
-            ) from error
-        raise
+    return _Turned(path, _raise_unreadable)
 
 
 @contextlib.contextmanager
@@ -67,6 +66,23 @@ def locking(path: Path) -> Iterator[None]:
         if error.errno in _NO_LOCKS:
             raise UnfitFileSystem(str(path), "lock files", error.strerror) from error
         raise
+
+
+def _raise_unwritable(path: Path | str, error: OSError) -> None:
+    _raise_foreign(path, error)
+    if error.errno in _REFUSALS:
+        raise StoreUnwritable(
+            f"cannot write {path}: {error.strerror}",
+            hint=f"{remedy(error)}, then run the same command again: nothing is lost",
+        ) from error
+
+
+def _raise_unreadable(path: Path | str, error: OSError) -> None:
+    _raise_foreign(path, error)
+    if error.errno in _UNREADABLE:
+        raise StoreError(
+            f"cannot read {path}: {error.strerror}", hint="fix the permissions, or the disk; nothing was changed"
+        ) from error
 
 
 def _raise_foreign(path: Path | str, error: OSError) -> None:

@@ -19,6 +19,7 @@ from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import BatchConducted, NothingToDo, StoreError, StoreUnwritable
 from codebatch.model.command import CommandId
 from codebatch.model.request import Open
+from codebatch.query.work import work_standing
 from codebatch.store.batches import Batch, iter_batches, resolve_batch
 from codebatch.store.collection import is_held
 from codebatch.store.store import Store
@@ -224,7 +225,7 @@ def _conduct(
     began = time.monotonic()
     watch = Watch(batch, listener, leads)
     try:
-        status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor, waits_for_answers=wait_answers)
+        conducted = conduct(store, batch, watcher=watch, store_lock=lock.descriptor, waits_for_answers=wait_answers)
     except (StoreUnwritable, OSError) as error:  # `work run` once more would be another batch.
         cause = error if isinstance(error, OSError) else error.__cause__
         if isinstance(error, OSError) and not is_refusal(error):
@@ -233,7 +234,8 @@ def _conduct(
         hint = f"{remedy(cause)}, then go on with: codebatch resume --batch {batch.id}"
         raise StoreUnwritable(told, hint=hint) from error
     seconds = time.monotonic() - began
-    standing = look_at(store, batch).standing
+    standing = work_standing(store, batch, conducted.attempts)
+    status = conducted.exit_status
     return WorkRan(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)
 
 

@@ -61,10 +61,11 @@ class _InlineChannel(Channel):
     def fileno(self) -> int:
         return NULL
 
-    def send(self, message: FromWorker) -> None:
-        if not (isinstance(message, Hello) and self.has_begun):  # Else it goes on where it was.
-            self.said.append(message)
-        self.has_begun = True
+    def send(self, *messages: FromWorker) -> None:
+        for message in messages:
+            if not (isinstance(message, Hello) and self.has_begun):  # Else it goes on where it was.
+                self.said.append(message)
+            self.has_begun = True
 
     def receive(self) -> ToWorker:
         if not self.sent:

@@ -209,9 +209,11 @@ def test_who_leaves_who_takes_over_and_what_is_cancelled_is_told(line: CommandLi
     line("cancel", "--grace", "0")
     events = told(line, "--since", drained["cursor"])
     resumed = [event for event in events if event["event"] == "BATCH_RESUMED"]
-    assert [(event["after"], event["adopted"]) for event in resumed] == [("drain", []), ("kill", ["one"])]
-    assert names(events)[-3:] == ["TASK_ADOPTED one", "TASK_CANCELLED one", "CANCELLED"]
-    assert isinstance(events[-3]["pid"], int)
+    assert [event["after"] for event in resumed] == ["drain", "kill"]
+    assert names(events)[-2:] == ["TASK_CANCELLED one", "CANCELLED"]
+    # The worker hears of the cancel by itself, and may have ended it before there is somebody to adopt it.
+    adopted = [event["task"] for event in events if event["event"] == "BATCH_TASK_ADOPTED" and event["pid"] > 0]
+    assert [event["adopted"] for event in resumed] == [[], adopted]
 
 
 def _journals(line: CommandLine) -> list[Path]:

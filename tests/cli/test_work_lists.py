@@ -63,6 +63,20 @@ def test_what_a_former_batch_left_is_run_alone(line: CommandLine) -> None:
     assert "say --unfinished or --blocked, too" in line(*words, "--of", first, status=2).notes
 
 
+def test_what_asked_in_a_former_batch_and_what_is_named_alone_is_run(line: CommandLine) -> None:
+    asks = "test -e told || { codebatch ask 'Which?'; exit 75; }"
+    for name, front in {"a": "", "b": "needs: a", "c": "needs: b"}.items():
+        write(line.directory / "tasks" / f"{name}.md", f"---\n{front}\n---\n")
+    words = ("work", "run", "-f", "tasks/", "--command", f"echo {{id}} >>ran; test {{id}} != b || {asks}")
+    line(*words, status=3)
+    write(line.directory / "told", "")
+    blocked = line(*words, "--blocked")
+    assert "taken as met, for they are done: a" in blocked.notes
+    assert blocked.text.startswith("COMPLETED: 1 of 1 done")
+    assert line(*words, "c", "--only").text.startswith("COMPLETED: 1 of 1 done")
+    assert (line.directory / "ran").read_text().split() == ["a", "b", "b", "c"]
+
+
 def test_tasks_come_from_standard_input(line: CommandLine) -> None:
     done = subprocess.run(
         [SCRIPT, "work", "run", "-f", "-", "--command", "echo {line}", "--each-line"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -28,6 +29,28 @@ def end_of(place: Place) -> tuple[str, str | None, int | None]:
     with coordinating(place) as coordinator:
         outcome = coordinator.do()
     return outcome.type, outcome.reason, outcome.exit_status
+
+
+@pytest.mark.parametrize("what", ["${CODEBATCH_QUESTION%/*}", "${CODEBATCH_QUESTION%/*/*}"])
+def test_who_removes_what_is_its_workers_harms_nobody(tmp_path: Path, what: str) -> None:
+    """The next attempt has a directory of its own, with all that it is told to be there."""
+    there = 'test -d "$(dirname "$CODEBATCH_QUESTION")" && cat "$CODEBATCH_NEEDS"'
+    place = make_place(tmp_path, command(f'rm -r "{what}"'), Command(id=CommandId("b"), run=there))
+    with coordinating(place) as coordinator:
+        ends = [coordinator.do(item) for item in range(2)]
+    assert [end.exit_status for end in ends] == [0, 0]
+    assert place.log(1) == b"[]\n"
+
+
+def test_a_log_is_made_anew_where_all_of_them_were_removed(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command("true"), Command(id=CommandId("b"), run="echo on"))
+    logs = place.batch.root / layout.LOGS
+    with coordinating(place) as coordinator:
+        coordinator.do(0)
+        shutil.rmtree(logs)
+        coordinator.do(1)
+    assert place.log(1) == b"on\n"
+    assert logs.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_limit_of_time_ends_it(tmp_path: Path) -> None:

@@ -53,11 +53,12 @@ class SimulatedChannel(Channel):
     def fileno(self) -> int:
         return STDERR
 
-    def send(self, message: FromWorker) -> None:
-        self._process.wait(lambda: True, is_patient=True)
-        if self._pipe.is_coordinator_gone:
-            raise CoordinatorGone
-        self._pipe.to_coordinator.append(encode_message(message))
+    def send(self, *messages: FromWorker) -> None:
+        for message in messages:  # A death between two of them is one that may be.
+            self._process.wait(lambda: True, is_patient=True)
+            if self._pipe.is_coordinator_gone:
+                raise CoordinatorGone
+            self._pipe.to_coordinator.append(encode_message(message))
 
     def receive(self) -> ToWorker:
         self._process.wait(lambda: bool(self._pipe.to_worker) or self._pipe.is_coordinator_gone, is_patient=True)

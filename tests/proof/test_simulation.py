@@ -20,7 +20,7 @@ from codebatch.coordinator.crew import Died
 from codebatch.engine.driver import Deed
 from codebatch.engine.events import Committed, Event, Lost
 from codebatch.errors import CodebatchError
-from codebatch.system.calls import SystemCalls
+from codebatch.system.calls import SHARED_MODE, SystemCalls
 from codebatch.system.files import Appender, RealFiles
 from tests.proof.case import draw, run, run_all, shrink
 from tests.proof.loop import WatchedLoop
@@ -74,8 +74,8 @@ class _LazyFiles(RealFiles):
 class _ForgetfulFiles(RealFiles):
     """Never syncs what it appended."""
 
-    def open_append(self, path: Path) -> Appender:
-        return _ForgetfulAppender(super().open_append(path))
+    def open_append(self, path: Path, *, directory_mode: int = SHARED_MODE) -> Appender:
+        return _ForgetfulAppender(super().open_append(path, directory_mode=directory_mode))
 
 
 class _ForgetfulAppender:

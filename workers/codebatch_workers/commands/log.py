@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 
 from codebatch.errors import StoreError, StoreUnwritable
+from codebatch.system.calls import PRIVATE_MODE
 from codebatch.system.files import Appender, Files
 
 EVIDENCE_BYTES = 8 * 1024
@@ -29,7 +30,7 @@ class AttemptLog:
         """
         self._files = files
         self._scratch = scratch
-        self._head = files.open_append(path)
+        self._head = files.open_append(path, directory_mode=PRIVATE_MODE)  # People may have removed it.
         self._room = bytes_max // 2
         self._tail_bytes = bytes_max // 4
         self._tails: list[tuple[Path, Appender, int]] = []

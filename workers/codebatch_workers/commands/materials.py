@@ -18,11 +18,11 @@ from codebatch.model.shard import ShardId
 from codebatch.protocol.messages import Assign, NeedState
 from codebatch.store import layout
 from codebatch.store.attempts import read_attempt
-from codebatch.store.batches import Batch
 from codebatch.store.questions import Questions
 from codebatch.store.requests import Requests
 from codebatch.system.commands import NotStarted
 from codebatch.system.files import Files
+from codebatch_workers.commands.scratch import Scratch
 
 _NOTHING = Path(os.devnull)
 
@@ -105,27 +105,32 @@ def answers_of(questions: Sequence[Question], requests: Requests) -> list[Answer
 class MaterialsMaker:
     """Makes the materials of attempts of one batch."""
 
-    def __init__(self, files: Files, batch: Batch, scratch: Path) -> None:
-        """`scratch` is a directory of this worker's."""
+    def __init__(
+        self, files: Files, batch_root: Path, scratch: Scratch, questions: Questions, requests: Requests
+    ) -> None:
+        """`scratch` is this worker's."""
         self._files = files
-        self._root = batch.root
+        self._root = batch_root
         self._scratch = scratch
-        self._requests = Requests(batch.files, batch.root)
-        self._questions = Questions(batch.files, batch.root)
+        self._questions = questions
+        self._requests = requests
 
     def make(self, command: Command, assign: Assign, directory: Path) -> Materials:
         """Write them into a directory. Raises NotStarted, StoreUnwritable."""
         brief, unit = assign.brief, assign.unit
-        answers = self._answers(unit)
-        self._files.make_directory(directory)
+        # Under its first lease nothing of it was ever begun that might have asked.
+        answers = self._answers(unit) if assign.epoch > 1 else []
+        self._scratch.make(directory)
         previous = self._root / layout.LOGS / brief.previous_log if brief.previous_log else _NOTHING
         said = self._said(unit.shard, unit.start, brief.previous_round)
+        needs = [self._need(each) for each in brief.needs]
+        nothing = self._nothing() if not (answers and needs) else _NOTHING
         made = Materials(
             words="",
             text=_NOTHING,
             question=directory / "question",
-            answers=self._write(directory / "answers", answers),
-            needs=self._write(directory / "needs", [self._need(each) for each in brief.needs]),
+            answers=self._write(directory / "answers", answers) if answers else nothing,
+            needs=self._write(directory / "needs", needs) if needs else nothing,
             previous_log=previous,
             number=brief.tried + 1,
             session=said.session,
@@ -144,13 +149,13 @@ class MaterialsMaker:
             raise NotStarted(f"what was answered to it cannot be read: {error.message}") from error
 
     def _write(self, path: Path, rows: Sequence[AnswerRow | NeedRow]) -> Path:
-        """A file with some rows. Most have none: they share one."""
-        if not rows:
-            path = self._scratch / "nothing"
-            if self._files.size(path) is not None:
-                return path
         self._files.write_volatile(path, msgspec.json.encode(rows) + b"\n")
         return path
+
+    def _nothing(self) -> Path:
+        """A file without rows. Most have none: they share one."""
+        path = self._scratch.nothing
+        return path if self._files.size(path) is not None else self._write(path, ())
 
     def _need(self, need: NeedState) -> NeedRow:
         said = self._said(need.shard, need.start, need.round)

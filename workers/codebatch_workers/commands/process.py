@@ -9,64 +9,57 @@ their id: nobody else reaps them, so none can be another's. Elsewhere there are 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import resource
 import select
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system import proc
 from codebatch.system.commands import Ended, NotStarted, Start
 from codebatch.system.machine import kill_marked
-from codebatch.system.processes import has_ended
+from codebatch.system.processes import bequeath_no_descriptors, is_dead_child
 
 READ_BYTES = 1 << 16
 # How often is looked for the end where no descriptor tells it, and for that of what was killed.
 _POLL_SECONDS = 0.05
 _DEATH_SECONDS = 0.001
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 _RUSAGE_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 class RealCommands:
-    """The operating system's processes."""
+    """The operating system's processes. While one is started its directory is ours: there is to be one thread."""
 
     def start(self, start: Start) -> RealRunning:
-        before = frozenset(_live_children())
+        before = _children_before()
         read, write = os.pipe()
         try:
-            with _stdin(start.stdin) as stdin:
-                process = subprocess.Popen(
-                    start.arguments,
-                    cwd=start.directory,
-                    env=start.environment,
-                    stdin=stdin,
-                    stdout=write,
-                    stderr=write,
-                    start_new_session=True,
-                )
+            with _stdin(start.stdin) as stdin, _directory(start.directory):
+                pid = _spawn(start, stdin, write)
         except (OSError, ValueError) as error:
             os.close(read)
             raise NotStarted(_why(start, error)) from error
         finally:
             os.close(write)
         os.set_blocking(read, False)
-        return RealRunning(process, read, start.mark, before)
+        return RealRunning(pid, read, start.mark, before)
 
 
 class RealRunning:
     """A process, its output, and what else it started."""
 
-    def __init__(self, process: subprocess.Popen[bytes], output: int, mark: str, before: frozenset[int]) -> None:
+    def __init__(self, pid: int, output: int, mark: str, before: frozenset[int]) -> None:
         """`before` are the children that this process had when it was started."""
-        self.pid = process.pid
-        self.start_ticks = proc.start_ticks(self.pid) or 0
-        self._process = process
+        self.pid = pid
+        self.start_ticks = proc.start_ticks(pid) or 0
         self._output: int | None = output
         self._mark = mark
         self._before = before
@@ -99,7 +92,7 @@ class RealRunning:
         return data
 
     def poll(self) -> bool:
-        return has_ended(self._process)
+        return is_dead_child(self.pid)
 
     def signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -136,12 +129,10 @@ class RealRunning:
         if self._end is not None:
             os.close(self._end)
         if not self.poll():
-            self._process.returncode = 0  # Nobody waits for it any more.
             return None
         _, status, usage = os.wait4(self.pid, 0)
-        self._process.returncode = os.waitstatus_to_exitcode(status)
         return Ended(
-            exit_status=self._process.returncode,
+            exit_status=os.waitstatus_to_exitcode(status),
             cpu_seconds=usage.ru_utime + usage.ru_stime,
             memory_peak_bytes=_own_peak(usage),
         )
@@ -171,6 +162,70 @@ def _own_peak(usage: resource.struct_rusage) -> int:
     """The most memory that a child had resident, in bytes; 0 where that is ours: it starts from its parent's peak."""
     ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return usage.ru_maxrss * _RUSAGE_UNIT if usage.ru_maxrss > ours else 0
+
+
+def _spawn(start: Start, stdin: int, output: int) -> int:
+    """Start a command in this directory, in a session of its own; returns its id. Raises OSError, ValueError.
+
+    It is looked for as execvpe(3) does, on the PATH that it is given. posix_spawn(3) takes a third of what Popen does.
+    """
+    name = start.arguments[0]
+    places = [name] if "/" in name else _places(name, start.environment)
+    bequeath_no_descriptors()
+    refused = OSError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    for place in places:
+        try:
+            return os.posix_spawn(
+                place,
+                list(start.arguments),
+                start.environment,
+                file_actions=[(os.POSIX_SPAWN_DUP2, stdin, 0), *((os.POSIX_SPAWN_DUP2, output, to) for to in (1, 2))],
+                setsid=True,
+                setsigdef=_IGNORED_BY_PYTHON,
+            )
+        except OSError as error:
+            if refused.errno in _NOT_THERE:
+                refused = OSError(error.errno, error.strerror, name)
+    raise refused
+
+
+def _places(name: str, environment: Mapping[str, str]) -> list[str]:
+    """Where a program may be that is looked for. To try one that is not there takes as long as to start it."""
+    places = [os.path.join(directory, name) for directory in os.get_exec_path(environment)]
+    return [place for place in places if not _is_missing(place)]
+
+
+def _is_missing(path: str) -> bool:
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:  # Whoever starts it says what is wrong.
+        return False
+    return False
+
+
+@contextlib.contextmanager
+def _directory(path: Path) -> Iterator[None]:
+    """Be in a directory, which a child then begins in."""
+    before = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.chdir(path)
+        try:
+            yield
+        finally:
+            os.fchdir(before)
+    finally:
+        os.close(before)
+
+
+def _children_before() -> frozenset[int]:
+    """The children that we have. Who has none, be it dead, has started nothing that still runs: all would be ours."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return frozenset()
+    return frozenset(_live_children())
 
 
 def _live_children(but: Set[int] = frozenset()) -> list[int]:

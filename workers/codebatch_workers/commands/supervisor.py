@@ -45,6 +45,7 @@ from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLog
 from codebatch_workers.commands.materials import MaterialsMaker
 from codebatch_workers.commands.process import RealCommands
+from codebatch_workers.commands.scratch import Scratch
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up
 
 COMMIT_SECONDS = 60.0
@@ -98,8 +99,9 @@ class Supervisor:
         self._ears = Ears(self._batch, channel)
         self._committer = Committer(files, root, launch.holder)
         self._journal = journal.Journal(files, root, launch.holder, wall_ns)
-        self._scratch = root / layout.SCRATCH / launch.holder
-        self._materials = MaterialsMaker(files, self._batch, self._scratch)
+        self._questions, self._requests = Questions(files, root), Requests(files, root)
+        self._scratch = Scratch(files, root / layout.SCRATCH / launch.holder)
+        self._materials = MaterialsMaker(files, root, self._scratch, self._questions, self._requests)
         self._logs = root / layout.LOGS
         files.make_directory(self._logs, PRIVATE_MODE)
         self._commands: Commands = commands or RealCommands()
@@ -113,13 +115,12 @@ class Supervisor:
         kept = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS))
         with (
             contextlib.nullcontext() if self._launch.store_lock is not None else self._store.writing(),
-            self._files.keeping_open(root, *kept),
+            self._files.keeping_open(root, *kept, self._scratch.root),
         ):
             try:
                 self._converse()
             except CoordinatorGone:
-                with contextlib.suppress(StoreUnwritable):  # Nobody else does.
-                    self._files.remove_tree(self._scratch)
+                self._scratch.remove()
                 raise
 
     def _converse(self) -> None:
@@ -144,7 +145,8 @@ class Supervisor:
         self._attempts += 1
         self._step(unit, PHASE_LEASE)
         command = self._command(unit).at_try(assign.brief.tried)
-        directory = self._scratch / str(self._attempts)
+        directory = self._scratch.directory(self._attempts)
+        is_left_alone = False
         try:
             if not self._holder.try_lease(unit.shard, unit.start, epoch):
                 self._step(unit, PHASE_IDLE)
@@ -165,23 +167,27 @@ class Supervisor:
             if log is None:
                 return self._end(assign, Result(type="cancelled"), None, questions)
             result = self._execute(command, assign, directory, log, questions)
+            is_left_alone = command.leftovers == "kill" and not result.left
             log.close()
             return self._end(assign, result, log, questions)
         finally:
-            with contextlib.suppress(StoreError, OSError):  # Whatever the command has made of it.
-                self._files.remove_tree(directory)
+            self._scratch.end(directory, is_left_alone=is_left_alone)
 
     def _log(self, command: Command, unit: Unit, epoch: int, scratch: Path) -> AttemptLog:
         end = EVIDENCE_BYTES if command.result is None else RESULT_BYTES_MAX
         path = self._logs / _log_of(unit, epoch)
-        self._files.make_directory(self._logs, PRIVATE_MODE)  # Somebody may have removed it, as people may.
         return AttemptLog(self._files, path, scratch, command.log_mb_max << 20, end_bytes=end)
 
     def _questions_of(self, command: Command, unit: Unit, epoch: int, directory: Path) -> LiveQuestions:
-        root = self._batch.root
-        questions, requests = Questions(self._files, root), Requests(self._files, root)
         return LiveQuestions(
-            self._files, questions, requests, self._ears, task=command.id, unit=unit, epoch=epoch, directory=directory
+            self._files,
+            self._questions,
+            self._requests,
+            self._ears,
+            task=command.id,
+            unit=unit,
+            epoch=epoch,
+            directory=directory,
         )
 
     def _leave_unbegun(self, unit: Unit, epoch: int) -> None:
@@ -239,8 +245,8 @@ class Supervisor:
         if won is None:
             return False
         used = Used(seconds=result.seconds, cpu_seconds=result.cpu_seconds, memory_peak_bytes=result.memory_peak_bytes)
-        self._channel.send(Committed(commit=won, lost=1 - len(won.outcomes), used=used))
-        self._channel.send(Finished(seconds=result.seconds))
+        ended = Committed(commit=won, lost=1 - len(won.outcomes), used=used)
+        self._channel.send(ended, Finished(seconds=result.seconds))
         return True
 
     def _commit(self, unit: Unit, epoch: int, result: Result, questions: LiveQuestions) -> Commit:

@@ -8,7 +8,7 @@ holds.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from codebatch_workers.lint.rule import Finding, TextRule
@@ -69,6 +69,7 @@ def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[Finding]
     except Refused as error:
         raise ValueError(f"the pattern of the rule {rule.id!r}: {error}; {error.hint}") from error
     _check_message(rule, finder.names, "pattern")
+    message = _message_of(rule)
 
     def find(file: SourceFile) -> Iterator[Finding]:
         if file.language != rule.language or not file.can_be_parsed or file.is_hopeless:
@@ -77,33 +78,44 @@ def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[Finding]
             return
         for place in finder.find(file):
             spans = place.captures
-            message = _PLACE.sub(lambda name, spans=spans: _shown(file, *spans.get(name[1], (0, 0))), rule.message)  # type: ignore[misc]
-            yield place.start, place.end, message
+            yield place.start, place.end, message(lambda name, spans=spans: _shown(file, *spans.get(name, (0, 0))))  # type: ignore[misc]
 
     return find
 
 
 def _finder(rule: QueryRule, query: Query, reported: str) -> Callable[[SourceFile], Iterator[Finding]]:
+    message = _message_of(rule)
+
     def find(file: SourceFile) -> Iterator[Finding]:
         if file.language != rule.language or not file.can_be_parsed:
             return
         found: set[Finding] = set()
         for captures in file.matches(query):
-            message = _message(file, captures, rule.message)
-            found.update((node.start_byte, node.end_byte, message) for node in captures.get(reported, ()))
+            said = message(lambda name, captures=captures: _text(file, captures.get(name, ())))  # type: ignore[misc]
+            found.update([(node.start_byte, node.end_byte, said) for node in captures.get(reported, ())])
         yield from sorted(found)
 
     return find
 
 
-def _message(file: SourceFile, captures: Mapping[str, list[Node]], message: str) -> str:
-    return _PLACE.sub(lambda place: _text(file, captures, place[1]), message) if "{" in message else message
+def _message_of(rule: QueryRule) -> Callable[[Callable[[str], str]], str]:
+    """What makes a rule's message of what its names hold; it is taken apart once."""
+    parts = _PLACE.split(rule.message)
+    words, names = parts[::2], parts[1::2]
+
+    def message(holds: Callable[[str], str]) -> str:
+        said = words[0]
+        for name, behind in zip(names, words[1:], strict=True):
+            said += holds(name) + behind
+        return said
+
+    return message
 
 
-def _text(file: SourceFile, captures: Mapping[str, list[Node]], name: str) -> str:
-    node = min(captures.get(name, ()), key=lambda node: (node.start_byte, node.end_byte), default=None)
-    if node is None:
+def _text(file: SourceFile, nodes: Sequence[Node]) -> str:
+    if not nodes:
         return ""
+    node = nodes[0] if len(nodes) == 1 else min(nodes, key=lambda node: (node.start_byte, node.end_byte))
     return _shown(file, node.start_byte, node.end_byte)
 
 

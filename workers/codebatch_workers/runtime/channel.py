@@ -28,10 +28,10 @@ class Channel:
         """Its descriptor."""
         return self._connection.fileno()
 
-    def send(self, message: FromWorker) -> None:
-        """Send a message. Raises CoordinatorGone."""
+    def send(self, *messages: FromWorker) -> None:
+        """Send messages, one behind the other. Raises CoordinatorGone."""
         try:
-            self._connection.sendall(encode_message(message))
+            self._connection.sendall(b"".join(map(encode_message, messages)))
         except (BrokenPipeError, ConnectionResetError) as error:
             raise CoordinatorGone from error
 

@@ -47,11 +47,24 @@ _VISIBILITIES: Mapping[bytes, Visibility] = {
 _NEITHER = frozenset({"import", "module"})
 
 
-def parameter_name(node: Node, utf8: bytes, language: str) -> str:
-    """The name of a parameter; `{` or `[` where it is taken apart; its type where it has none; empty for C's `void`."""
+def parameter_naming(utf8: bytes, language: str) -> Callable[[Node, int], str]:
+    """What names a parameter, by its node and where that starts; `{` or `[` where it is taken apart; its type where it
+    has none; empty for C's `void`.
+    """
     simple = _SIMPLE_PARAMETER.get(language)
-    if simple is not None and (match := simple.match(utf8, node.start_byte)) is not None:
+    if simple is None:
+        return lambda node, _: _parameter_name(node, utf8, language)
+    match_at = simple.match
+
+    def simply(node: Node, start: int) -> str:
+        if (match := match_at(utf8, start)) is None:
+            return _parameter_name(node, utf8, language)
         return match[match.lastindex or 0].decode("utf-8", "replace")
+
+    return simply
+
+
+def _parameter_name(node: Node, utf8: bytes, language: str) -> str:
     text = utf8[node.start_byte : node.end_byte][:_TEXT_BYTES_MAX]
     match = None
     if language in ("c", "cpp"):

@@ -41,7 +41,7 @@ from codebatch_workers.symbols.details import (
     Sections,
     decorators_of,
     keywords_of,
-    parameter_name,
+    parameter_naming,
     visible_to_all,
 )
 from codebatch_workers.symbols.macros import Bodies, Macro, macros
@@ -307,7 +307,8 @@ class Definitions:
             symbol_type = "field"
         if end < name_end or end in self._comments or utf8[end - 1] in self._behind:
             end = self._without_comments(name_end, end)
-        found = self.found[start] = _Found(start, end, text, symbol_type, outer, self._join(outer, text))
+        qualified = self._join(outer, text) if outer else text
+        found = self.found[start] = _Found(start, end, text, symbol_type, outer, qualified)
         return found
 
     def _without_comments(self, least: int, end: int) -> int:
@@ -420,24 +421,29 @@ class Definitions:
         sections = Sections(self.captures, self.utf8, lambda offset: self._scope_at(offset).qualified)
         kinds = {found.qualified: found.symbol_type for found in self.found.values()}
         rule = VISIBILITY_RULES.get(self.language, visible_to_all)
+        last_line, says_visibility = len(lines), bool(keywords) or bool(sections)
         for start in starts:
             found = self.found[start]
-            visibility = keywords.get(start) or (sections.of(found.scope, start) if sections else None)
+            name, symbol_type, scope, end = found.name, found.symbol_type, found.scope, found.end
+            visibility = None
+            if says_visibility:
+                visibility = keywords.get(start) or (sections.of(scope, start) if sections else None)
             if visibility is None:
-                visibility = rule(found.name, found.symbol_type, kinds.get(found.scope, ""))
-            line, end_line = bisect_right(lines, start), bisect_right(lines, found.end)
+                visibility = rule(name, symbol_type, kinds.get(scope, ""))
+            line = bisect_right(lines, start)
+            end_line = line if line == last_line or end < lines[line] else bisect_right(lines, end, line)
             if is_ascii:
-                column, end_column = start - lines[line - 1] + 1, found.end - lines[end_line - 1] + 1
+                column, end_column = start - lines[line - 1] + 1, end - lines[end_line - 1] + 1
             else:
-                column, end_column = position(start)[1], position(found.end)[1]
+                column, end_column = position(start)[1], position(end)[1]
             symbols.append(
                 Symbol(
                     path=path,
                     path_b64=path_b64,
-                    name=found.name,
-                    symbol_type=found.symbol_type,
+                    name=name,
+                    symbol_type=symbol_type,
                     qualified=found.qualified,
-                    scope=found.scope,
+                    scope=scope,
                     line=line,
                     column=column,
                     end_line=end_line,
@@ -452,6 +458,7 @@ class Definitions:
     def _parameters(self) -> dict[int, tuple[str, ...]]:
         """By the place of a function's name, the names of what it takes."""
         found: dict[int, list[str]] = {}
+        name_of = parameter_naming(self.utf8, self.language)
         # Most stand in the scope of the one before.
         function, scope_end = -1, 0
         for node in self.captures.get("parameter", ()):
@@ -461,7 +468,7 @@ class Definitions:
                 scope = self.scopes[following - 1]
                 function = scope.start if scope.symbol_type in _FUNCTIONS else -1
                 scope_end = self.starts[following] if following < len(self.starts) else len(self.utf8)
-            if function >= 0 and (name := parameter_name(node, self.utf8, self.language)):
+            if function >= 0 and (name := name_of(node, start)):
                 found.setdefault(function, []).append(name)
         names = {start: tuple(parameters) for start, parameters in found.items()}
         names.update({macro.start: tuple(macro.parameters) for macro in self.macros if macro.parameters})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -348,12 +348,20 @@ def _language_of_shebang(head: bytes) -> str | None:
     return _INTERPRETERS.get(program) or _INTERPRETERS.get(_VERSION.sub(b"", program))
 
 
-class Grammar(msgspec.Struct, frozen=True, kw_only=True):
-    """A loaded grammar: the parser, and the one query whose captures all tasks share (tasks/outline.py)."""
+class Grammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """A loaded grammar, and its parser."""
 
     language: tree_sitter.Language
     parser: tree_sitter.Parser
-    query: tree_sitter.Query
+    query_names: tuple[str, ...]
+
+    @cached_property
+    def query(self) -> tree_sitter.Query:
+        """The one whose captures all tasks share (symbols/outline.py). To compile it takes longer than to load it."""
+        import tree_sitter
+
+        query: tree_sitter.Query = tree_sitter.Query(self.language, query_source(self.query_names))
+        return query
 
 
 class _Wheel(NamedTuple):
@@ -458,13 +466,9 @@ def grammar(language: str) -> Grammar:
     """Load the grammar of a language that `has_grammar`, once per process."""
     import tree_sitter
 
-    wheel = _ALL_GRAMMARS[language]
     loaded = load_language(language)
-    return Grammar(
-        language=loaded,
-        parser=tree_sitter.Parser(loaded),
-        query=tree_sitter.Query(loaded, query_source(wheel.queries)),
-    )
+    parser = tree_sitter.Parser(loaded)
+    return Grammar(language=loaded, parser=parser, query_names=_ALL_GRAMMARS[language].queries)
 
 
 def query_source(names: Iterable[str]) -> str:

@@ -98,27 +98,20 @@ def _lines_not_blank(utf8: bytes) -> int:
 
 def _structure(file: SourceFile, outside: Function, functions: Sequence[Function]) -> dict[str, int]:
     captures = file.captures
-    complexity, cognitive = outside.complexity, outside.cognitive
-    max_complexity = max_cognitive = max_nesting = max_parameters = 0
-    for function in functions:
-        complexity += function.complexity
-        cognitive += function.cognitive
-        max_complexity = max(max_complexity, function.complexity)
-        max_cognitive = max(max_cognitive, function.cognitive)
-        max_nesting = max(max_nesting, function.nesting)
-        max_parameters = max(max_parameters, function.parameters)
+    complexities = [each.complexity for each in functions]
+    cognitives = [each.cognitive for each in functions]
     found = {
         "functions": len(functions),
         "classes": sum(len(captures.get(name, ())) for name in _CLASSES),
         "imports": len(captures.get("import", ())),
-        "complexity": complexity,
-        "max_complexity": max_complexity,
+        "complexity": outside.complexity + sum(complexities),
+        "max_complexity": max(complexities, default=0),
     }
     more = {
-        "cognitive": cognitive,
-        "max_cognitive": max_cognitive,
-        "max_nesting": max_nesting,
-        "max_parameters": max_parameters,
+        "cognitive": outside.cognitive + sum(cognitives),
+        "max_cognitive": max(cognitives, default=0),
+        "max_nesting": max([each.nesting for each in functions], default=0),
+        "max_parameters": max([each.parameters for each in functions], default=0),
     }
     found.update((name, value) for name, value in more.items() if value)
     return found

@@ -1,0 +1,42 @@
+"""How attempts ended is known once of each, whoever told of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codebatch.model.command import Command, CommandId
+from codebatch.model.outcome import HolderId
+from codebatch.store import layout
+from codebatch.store.attempts import Attempts
+from codebatch.store.outcomes import Committer, Outcomes, attempt_outcome
+from tests.commands.batches import Place, make_place
+
+
+def _attempts(place: Place) -> Attempts:
+    return Attempts(place.plan, Outcomes(place.batch.files, place.batch.root))
+
+
+def test_what_was_told_is_not_read_and_what_was_read_is_not_known_twice(tmp_path: Path) -> None:
+    place = make_place(tmp_path, *(Command(id=CommandId(name), run="true") for name in "ab"))
+    (place.batch.root / layout.OUTCOMES).mkdir(exist_ok=True)
+    committer = Committer(place.batch.files, place.batch.root, HolderId("d" * 32))
+    commits = [
+        committer.commit([attempt_outcome(place.unit(item), "result", None, 0)], epoch=1, round_=1) for item in (0, 1)
+    ]
+    committer.close()
+    reader = _attempts(place)
+    assert [one.item for one in reader.read().conclusions] == [0, 1]
+    assert [one.item for one in reader.hear(commits[0])] == [0]
+    assert [one.item for one in reader.read_all().conclusions] == [0, 1]
+
+    for register in (place.batch.root / layout.OUTCOMES).iterdir():
+        if f".{commits[0].outcomes[0].start}." in register.name:
+            register.unlink()
+            register.write_bytes(b"nothing that is read")
+    listener = _attempts(place)
+    listener.hear(commits[0])
+    found = listener.read()
+    assert ([one.item for one in found.conclusions], found.unreadable) == ([1], ())
+    assert sorted(listener.read_all().conclusions, key=lambda one: one.item) == sorted(
+        reader.read_all().conclusions, key=lambda one: one.item
+    )
