@@ -141,10 +141,11 @@ def _git(history: History, algorithm: Literal["histogram", "myers"]) -> Side:
 def _compared(old: OpenedBatch, new: OpenedBatch) -> tuple[Sides, Matches]:
     """All findings of both, and which are one: those that both batches say alike at one path, and those paired."""
     trees = Trees(old.question.records, new.question.records)
-    told: tuple[list[Told], list[Told]] = ([], [])
+    told: tuple[dict[bytes, list[Told]], dict[bytes, list[Told]]] = (defaultdict(list), defaultdict(list))
     for task in trees.new.task_names:
         for side, found in zip(told, records_unlike(trees.old, trees.new, task, Diagnostic), strict=True):
-            side.extend(Told(path, task, about) for path, each in found.items() for about in each)
+            for path, abouts in found.items():
+                side[path] += [Told(path, task, about) for about in abouts]
     paired = pair_told(trees, *told)
     every = [sorted(map(_found, batch.diagnostics())) for batch in (old, new)]
     numbers = [_numbers(found) for found in every]

@@ -9,7 +9,8 @@ from typing import Literal
 import msgspec
 
 from codebatch.application import Note, ignore_note
-from codebatch.engine.lifecycle import CommandState, Tally
+from codebatch.engine.lifecycle import CommandState
+from codebatch.engine.tally import Tally
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.shard import ShardId
 from codebatch.query.records import BatchRecords

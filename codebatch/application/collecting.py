@@ -14,7 +14,8 @@ from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import StoreCorrupt, StoreInUse, StoreUnwritable, UnknownId
 from codebatch.store import layout
 from codebatch.store.batches import Batch, batch_ids, given_names, iter_batches
-from codebatch.store.collection import Going, choose, collect, is_held
+from codebatch.store.collection import Going, choose, collect
+from codebatch.store.holders import is_held
 from codebatch.store.pins import pinned_ids
 from codebatch.store.settling import UNSETTLED
 from codebatch.store.snapshots import snapshot_ids

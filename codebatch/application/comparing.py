@@ -16,7 +16,7 @@ from codebatch.compare.differences import Counts, Difference, Thing, kind_of, pl
 from codebatch.compare.kinds import COMPARED_KINDS, compare_kind, groups_of, is_missing
 from codebatch.compare.reasons import Reasons
 from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
-from codebatch.compare.told import Told, pair_told
+from codebatch.compare.told import Told, ToldByPath, pair_told
 from codebatch.compare.tree_files import of_entry
 from codebatch.compare.trees import Trees
 from codebatch.errors import InvalidInput
@@ -120,28 +120,29 @@ class Comparison:
         paired = pair_told(self.trees, *self._told)
         for old, new, by in paired.pairs:
             yield Difference(state_of_pair(old.about, new.about, by), old.about, new.about, by)
-        for told, reason in Reasons(self.trees, "old", paired.old).found():
+        for told, reason in Reasons(self.trees, "old", paired.old, self._told[1]).found():
             is_gone = self.trees.new_path(told.path) is None
             yield Difference(state_of_old(reason, is_file_gone=is_gone), told.about, None, reason=reason)
-        for told, reason in Reasons(self.trees, "new", paired.new).found():
+        for told, reason in Reasons(self.trees, "new", paired.new, self._told[0]).found():
             yield Difference(state_of_new(reason), None, told.about, reason=reason)
 
     def _untold(self) -> Iterator[Difference]:
         """The findings of items of which the two say the same."""
         for task in self._tasks if "diagnostic" in self.kinds else ():
-            told = {each.path for each in self._told[1] if each.task == task}
+            told = self._told[1]
             for path, found in records_of(self.trees.new, task, Diagnostic).items():
-                if path not in told:
+                if all(each.task != task for each in told.get(path, ())):
                     yield from (Difference("unchanged", about, about, "line") for about in found)
 
     @cached_property
-    def _told(self) -> tuple[list[Told], list[Told]]:
+    def _told(self) -> tuple[ToldByPath, ToldByPath]:
         """The findings of both at the paths of which a task does not say the same."""
-        told: tuple[list[Told], list[Told]] = ([], [])
+        told: tuple[dict[bytes, list[Told]], dict[bytes, list[Told]]] = (defaultdict(list), defaultdict(list))
         for task in self._tasks:
             sides = records_unlike(self.trees.old, self.trees.new, task, Diagnostic)
             for side, by_path in zip(told, sides, strict=True):
-                side += (Told(path, task, about) for path, found in by_path.items() for about in found)
+                for path, found in by_path.items():
+                    side[path] += [Told(path, task, about) for about in found]
         return told
 
     @property

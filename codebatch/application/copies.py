@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -111,9 +111,8 @@ def find_copies(
         PathFilter(path).matches if path else lambda _: True,
         lambda each: apart is not None and apart.of(each) is not None,
     )
-    for each in _duplicates(records):
-        if each.lines >= least:
-            best.add(each)
+    for found in _duplicates(records):
+        best.add(found if least == 1 else [each for each in found if each.lines >= least])
     chosen = [
         msgspec.structs.replace(block, number=number) for number, block in enumerate(best.blocks()[first - 1 :], first)
     ]
@@ -178,17 +177,24 @@ class MostLines:
         """How many groups are asked for and stand apart."""
         return sum(seen == _ASKED for seen in self._of_groups.values())
 
-    def add(self, each: Duplicate) -> None:
-        seen = self._of_groups.get(each.group, 0)
-        if seen != _FOUND:
-            seen |= self._look_at(each.path, each.path_b64) | self._look_at(each.other_path, each.other_path_b64)
-            self._of_groups[each.group] = seen
-            if seen == _FOUND and self._number is not None:
-                heapq.heappush(self._most_lines, each.lines)
-                if len(self._most_lines) > self._number:
-                    heapq.heappop(self._most_lines)
-        if len(self._most_lines) != self._number or each.lines >= self._most_lines[0]:
-            self._told.setdefault(each.group, []).append(each)
+    def add(self, found: Iterable[Duplicate]) -> None:
+        """Look at some more. A hundred thousand times over, so that a call for each would take half of the time."""
+        of_groups, of_paths, told = self._of_groups, self._of_paths, self._told
+        most_lines, number, look_at = self._most_lines, self._number, self._look_at
+        for each in found:
+            group, lines = each.group, each.lines
+            seen = of_groups.get(group, 0)
+            if seen != _FOUND:
+                seen |= of_paths.get(each.path) or look_at(each.path, each.path_b64)
+                seen |= of_paths.get(each.other_path) or look_at(each.other_path, each.other_path_b64)
+                of_groups[group] = seen
+                if seen == _FOUND and number is not None:
+                    if len(most_lines) < number:
+                        heapq.heappush(most_lines, lines)
+                    elif lines > most_lines[0]:
+                        heapq.heapreplace(most_lines, lines)
+            if len(most_lines) != number or lines >= most_lines[0]:
+                told.setdefault(group, []).append(each)
 
     def blocks(self) -> list[CopiedBlock]:
         """The best first."""
@@ -222,12 +228,13 @@ def _first_place(block: CopiedBlock) -> tuple[bytes, int]:
     return block.places[0].path_bytes, block.places[0].line
 
 
-def _duplicates(records: BatchRecords) -> Iterable[Duplicate]:
+def _duplicates(records: BatchRecords) -> Iterator[list[Duplicate]]:
+    """What is told of copies, some at a time."""
     for piece in records.pieces("duplicates", RecordFilter(kinds=("duplicate",)), ()):
         for block in records.read(piece):
             found = [each for each in decode_lines(_decoder, block) if each.group]
             records.reading.matched += len(found)
-            yield from found
+            yield found
 
 
 def _place(path: bytes, line: int, end_line: int | None) -> CopiedPlace:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -17,11 +18,16 @@ SHOWN: tuple[Severity, ...] = tuple(severity for severity in SEVERITIES if sever
 """Hints are for those who ask for them."""
 
 
+FEW = 3
+"""More findings of a rule in one file are likely of one cause."""
+
+
 class RuleFindings(msgspec.Struct, frozen=True, kw_only=True):
     """What one rule found with one severity: how much, in how many files, and `findings`, diagnostics as JSON has them.
 
-    Those in code that the project is made of come first, then by path and place; tests, examples, fixtures, templates
-    and what others wrote come last: `apart` of them are there.
+    Those in code that the project is made of come first; tests, examples, fixtures, templates and what others wrote
+    come last: `apart` of them are there. Before them come files with more than three findings of the rule, which are
+    likely of one cause. Else it goes by path and place.
     """
 
     code: str
@@ -79,11 +85,17 @@ def by_rule(found: Iterable[JsonRecord], apart: FilesApart) -> list[RuleFindings
             count=len(each),
             files=len({path_key(record) for record in each}),
             apart=sum(apart.of(path_bytes(record)) is not None for record in each),
-            findings=tuple(sorted(each, key=lambda record: apart.of(path_bytes(record)) is not None)),
+            findings=tuple(_in_order(each, apart)),
         )
         for (severity, code, tool), each in by_rule.items()
     ]
     return sorted(rules, key=_weight)
+
+
+def _in_order(found: Sequence[JsonRecord], apart: FilesApart) -> list[JsonRecord]:
+    """What a rule found: files that stand apart last, of the others those first of which there is least to say."""
+    in_file = Counter(path_bytes(record) for record in found)
+    return sorted(found, key=lambda each: (apart.of(path_bytes(each)) is not None, in_file[path_bytes(each)] > FEW))
 
 
 def _weight(rule: RuleFindings) -> tuple[int, bool, int, str]:

@@ -17,7 +17,6 @@ from codebatch.errors import BatchIncomplete
 from codebatch.query.completeness import Completeness, completeness
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters import RecordFilter
-from codebatch.query.summary import Summary
 from codebatch.query.wanted import KINDS_FOR_PEOPLE, Filters, OutputFilters, Several, filter_of, several
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from codebatch.model.entry import Entry
     from codebatch.model.record import Severity
     from codebatch.query.dependencies import Cycle, Import
+    from codebatch.query.summary import Summary
 
 __all__ = ["METRIC", "Inspected", "OpenedBatch", "Ranking"]
 

@@ -29,11 +29,10 @@ from codebatch.query.fields import NO_LANGUAGES, JsonRecord, fields_of, record_p
 from codebatch.query.filters import RecordFilter, path_bytes
 from codebatch.query.records import BatchRecords
 from codebatch.query.shaping import AS_FOUND, Groups, Shape, refuse_unknown_fields
-from codebatch.query.summary import Summary, worst_findings
-from codebatch.query.summary import summarise as summary_of
 from codebatch.query.wanted import KINDS_FOR_PEOPLE
 
 if TYPE_CHECKING:
+    from codebatch.query.summary import Summary
     from codebatch.store.journal import JournalLine
 
 Ranking = Literal["kind", "code", "severity", "lang", "path", "file", "dir"]
@@ -60,6 +59,8 @@ class Content(NamedTuple):
 
 def summarise(question: Question, task: str | None = None) -> Answer[Summary]:
     """Counts of what a batch found, of one task where one is named. Raises InvalidInput or StoreCorrupt."""
+    from codebatch.query.summary import summarise as summary_of
+
     records = question.records
     found = summary_of(records, task)
     whole = completeness(records, records.choose_tasks(task), tells_failures=True)
@@ -134,6 +135,8 @@ def find_errors(question: Question, task: str | None = None) -> Answer[list[Json
 
 def find_worst(question: Question, limit: int) -> Answer[list[JsonRecord]]:
     """The first diagnostics of the gravest severities. Raises InvalidInput or StoreCorrupt."""
+    from codebatch.query.summary import worst_findings
+
     refuse_below_one(limit=limit)
     records = question.records
     found = worst_findings(records, limit)

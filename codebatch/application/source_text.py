@@ -42,14 +42,11 @@ def source_texts(question: Question, found: Iterable[JsonRecord]) -> list[Source
 
 def _contents(records: BatchRecords, paths: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """What is in files, of those that can be read: damage makes no more than a line that is not shown."""
-    try:
-        items = records.snapshot.find_items(paths)
-    except StoreCorrupt:
-        return
-    for path, item in items.items():
+    for path in paths:
         with contextlib.suppress(ObjectMissing, StoreCorrupt):
-            (entry,) = records.snapshot.items_between(item, item + 1)
-            yield path, records.read_object(entry)
+            entry = records.snapshot.entry(path)
+            if entry is not None and entry.kind == "file":
+                yield path, records.read_object(entry)
 
 
 def _line(content: bytes, found: Diagnostic) -> SourceText | None:

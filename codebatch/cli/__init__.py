@@ -58,7 +58,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "ask": ("work_ask:ask", "Ask people something, from within a task."),
         "cancel": ("cancel:cancel", "End a batch from anywhere."),
         "import": ("importing:import_", "Take in what another program found, beside what was found here."),
-        "status": ("batches:status", "Progress and state of a batch."),
+        "status": ("status:status", "Progress and state of a batch."),
         "init": ("setup:init", "Make a store."),
         "config": ("setup:config", "Show the effective configuration."),
     },

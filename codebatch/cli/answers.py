@@ -150,16 +150,6 @@ class BatchOutputs(msgspec.Struct, frozen=True, kw_only=True):
     outputs: str
 
 
-class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is at work on a batch."""
-
-    holder: str
-    role: str
-    pid: int
-    host: str
-    since: str
-
-
 class PipelineRow(msgspec.Struct, frozen=True, kw_only=True):
     """One of `pipelines`."""
 

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import datetime
 
-from codebatch.cli.answers import HolderRow
+import msgspec
+
 from codebatch.store.holders import HolderFile
+
+
+class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is at work on a batch."""
+
+    holder: str
+    role: str
+    pid: int
+    host: str
+    since: str
 
 
 def instant(at_ns: int) -> str:

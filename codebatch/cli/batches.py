@@ -8,25 +8,23 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
-import msgspec
 from msgspec.structs import asdict
 
 from codebatch.application import batches
 from codebatch.application.asking import shown_paths
-from codebatch.application.batches import ListedBatch, TaskStatus
+from codebatch.application.batches import ListedBatch
 from codebatch.application.configuration import load_configuration
 from codebatch.cli.answers import (
     BatchMade,
     BatchOutputs,
     BatchRow,
     BatchShown,
-    HolderRow,
     PipelineRow,
     PipelineShown,
     TaskRow,
 )
 from codebatch.cli.asking import ask
-from codebatch.cli.at_work import holder_row, instant
+from codebatch.cli.at_work import instant
 from codebatch.cli.completing import complete_batch
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, table
@@ -34,33 +32,13 @@ from codebatch.cli.reading import explain_option
 from codebatch.coordinator.planning import find_pipeline
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.quantities import count_of, percent_of
+from codebatch.model.quantities import count_of
 from codebatch.model.task import PIPELINES, TaskDeclaration
-from codebatch.store.batches import Batch, given_names, is_work
+from codebatch.store.batches import Batch, given_names
 from codebatch.store.ids import latest_offset
 from codebatch.store.outputs import current_outputs
 from codebatch.store.store import Store
 from codebatch.system.plugins import load_declaration
-
-
-class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`status`. `planned` counts results; of them `results` are there, and `failed` ended without one."""
-
-    batch_id: str
-    snapshot_id: str
-    pipeline: str
-    paths: tuple[str, ...]
-    status: str
-    stalled: bool
-    result_digest: str | None
-    planned: int
-    results: int
-    failed: int
-    total_shards: int
-    done_shards: int
-    failed_shards: int
-    holders: tuple[HolderRow, ...]
-    tasks: tuple[TaskStatus, ...]
 
 
 @click.group(cls=Group)
@@ -180,66 +158,6 @@ def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
         paths=() if each.batch is None else shown_paths(each.batch),
         names=_names(each.id, given),
     )
-
-
-@click.command()
-@batch_option
-@explain_option
-@answering
-def status(answering: Answering, batch_reference: str | None) -> None:
-    """Progress and state of a batch, and who is at work on it."""
-    store, batch = answering.batch(batch_reference, "any")
-    if is_work(batch):
-        from codebatch.cli.work_status import answer_status  # 10 ms that analyses do without
-        from codebatch.work.standing import look_at
-
-        answer_status(answering, look_at(store, batch))
-        return
-    if answer_standing(answering, store, batch):
-        answering.note(f"continue with: codebatch run --batch {batch.id}")
-
-
-def answer_standing(answering: Answering, store: Store, batch: Batch, name: str = "status") -> bool:
-    """Answer with where an analysis stands; whether work is open that nobody does. `name` as in `Answering.print`."""
-    found = batches.status(store, batch)
-    stands, rows = found.standing, found.tasks
-    holders = tuple(map(holder_row, stands.holders))
-    tally = stands.tally
-    lines = [
-        f"batch     {batch.id}",
-        f"snapshot  {batch.about.snapshot_id}",
-        f"pipeline  {batch.about.pipeline}",
-        *([f"of        {', '.join(shown_paths(batch))}"] if batch.about.paths else []),
-        f"status    {stands.state.value}{' (stalled: nobody is at work on it)' if stands.is_stalled else ''}",
-        f"progress  {percent_of(tally.planned - tally.open, tally.planned)} % of {tally.planned:,} results",
-        *(f"at work   {h.role} {h.holder} pid {h.pid} on {h.host} since {h.since}" for h in holders),
-        *table(
-            ((r.task_id, r.status, r.files_done, r.files_failed, r.files_total) for r in rows),
-            ("task", "status", "done", "failed", "files"),
-        ),
-    ]
-    answering.print(
-        StatusAnswer(
-            batch_id=batch.id,
-            snapshot_id=batch.about.snapshot_id,
-            pipeline=batch.about.pipeline,
-            paths=shown_paths(batch),
-            status=stands.state.value,
-            stalled=stands.is_stalled,
-            result_digest=stands.outputs.manifest.result_digest if stands.outputs and stands.state.is_final else None,
-            planned=tally.planned,
-            results=tally.results,
-            failed=tally.failed,
-            total_shards=sum(row.shards_total for row in rows),
-            done_shards=sum(row.shards_done for row in rows),
-            failed_shards=sum(row.shards_failed for row in rows),
-            holders=holders,
-            tasks=rows,
-        ),
-        lines,
-        name=name,
-    )
-    return stands.is_stalled
 
 
 @click.command()

@@ -76,7 +76,7 @@ def cancel(
         if grace is not None or is_trusted:
             raise InvalidInput("--grace and --trust are of commands", hint=f"batch {batch.id} analyses files")
         cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndTeller(answering))
-        from codebatch.cli.batches import answer_standing  # 20 ms
+        from codebatch.cli.standing import answer_standing  # 20 ms
 
         answering.batches.append(batch)
         answer_standing(answering, store, batch, name="cancel")

@@ -18,7 +18,6 @@ from codebatch.application.starting import NewRule, NewTask
 from codebatch.cli import answers
 from codebatch.cli.asking import PartAnswer
 from codebatch.cli.baseline import BaselineMade, BaselineRule, BaselineUpdated
-from codebatch.cli.batches import StatusAnswer
 from codebatch.cli.check import CheckAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
 from codebatch.cli.copies import CopiesAnswer
@@ -35,6 +34,7 @@ from codebatch.cli.report import ReportWritten
 from codebatch.cli.reuse import VerifyAnswer
 from codebatch.cli.run import RunAnswer
 from codebatch.cli.snapshots import SnapshotShown
+from codebatch.cli.standing import StatusAnswer
 from codebatch.cli.trace import TraceWritten
 from codebatch.cli.trying import TaskTested, TaskTried
 from codebatch.cli.work import LogRow

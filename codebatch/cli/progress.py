@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TextIO
 
 import msgspec
@@ -78,8 +79,12 @@ class Display:
 
     def make_way(self) -> None:
         """An answer begins: where that goes to a terminal, no line is to be in it."""
-        if sys.stdout.isatty():
+        if self._has_terminal_for_answers:
             self.close()
+
+    @cached_property
+    def _has_terminal_for_answers(self) -> bool:
+        return sys.stdout.isatty()  # A system call, and an answer may have many lines.
 
     def close(self) -> None:
         """Leave the terminal as it was. Once is enough, more does no harm."""

@@ -18,8 +18,12 @@ _INDENT = "  "
 
 def table(rows: Iterable[Iterable[object]], header: Iterable[str], *, columns: int | None = None) -> list[str]:
     """Lines of a table: numbers to the right, text to the left. `columns` wide, by default as standard output is."""
-    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    cells = [[cell if type(cell) is str else _cell(cell) for cell in row] for row in rows]
     return aligned([list(header), *cells], terminal_width() if columns is None else columns)
+
+
+def _cell(cell: object) -> str:
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
 def aligned(rows: Sequence[Sequence[str]], columns: int | None) -> list[str]:

@@ -14,9 +14,8 @@ from codebatch.cli.options import Answering
 from codebatch.cli.tables import table
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import count_of, human_seconds
-from codebatch.model.work import InferredEdge, Work
+from codebatch.model.work import InferredEdge, LeftOut, Work
 from codebatch.work.analyzing import Analysis, AnalyzedEdge, analyze, toml_of
-from codebatch.work.inferring import LeftOut
 from codebatch.work.reading import WorkList
 
 Form = Literal["text", "json", "dot", "mermaid"]

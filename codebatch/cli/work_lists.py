@@ -10,7 +10,7 @@ from typing import TypedDict, TypeVar
 import click
 
 from codebatch.cli.options import SourcePath
-from codebatch.engine.inference import CONFIDENCE_MIN
+from codebatch.model.work import CONFIDENCE_MIN
 
 F = TypeVar("F", bound=Callable[..., object])
 

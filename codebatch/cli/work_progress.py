@@ -14,10 +14,9 @@ from codebatch.cli.work_status import tasks_at_once, why_failed
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
 from codebatch.model.quantities import count_of, human_seconds
-from codebatch.model.work import Work
+from codebatch.model.work import LeftOut, Work
 from codebatch.store.batches import Batch
 from codebatch.store.logs import last_lines
-from codebatch.work.inferring import LeftOut
 from codebatch.work.listening import CommandEnded, WorkListener, WorkProgress
 from codebatch.work.logs import LogReader
 

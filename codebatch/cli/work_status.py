@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from codebatch.cli.answers import HolderRow
-from codebatch.cli.at_work import holder_row, instant
+from codebatch.cli.at_work import HolderRow, holder_row, instant
 from codebatch.cli.eta import eta_text
 from codebatch.cli.options import Answering
 from codebatch.cli.tables import table
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
 from codebatch.model.quantities import count_of, human_seconds
+from codebatch.model.work import EdgeKind, Work
 from codebatch.query.work import CommandStanding
 from codebatch.store import layout
 from codebatch.store.holders import HolderFile
@@ -129,8 +129,8 @@ def status_lines(found: WorkBatch) -> Iterator[str]:
         yield f"conducts  {_shown(stands.coordinator)}"
     elif stands.workers:
         yield "conducts  nobody: what runs ends by itself"
-    rows = _rows(found)
-    cells = ((row.state.lower(), row.id, row.title or "-", row.why or "-") for row in rows)
+    titles = work.titles
+    cells = ((each.state.lower(), each.id, titles.get(each.id) or "-", why or "-") for each, why in _reasons(found))
     yield from table(cells, ("state", "task", "title", "why"))
     yield f"Summary: {summary(found)}"
 
@@ -187,24 +187,19 @@ def _document(found: WorkBatch) -> WorkStatus:
 
 def _rows(found: WorkBatch) -> list[WorkTaskRow]:
     work = found.standing.work
-    wanted: dict[str, dict[CommandId, list[CommandId]]] = {"needs": {}, "after": {}}
-    for edge in work.edges:
-        wanted[edge.kind].setdefault(edge.task, []).append(edge.on)
+    needed, awaited = _wanted(work, "needs"), _wanted(work, "after")
     logs = found.batch.root / layout.LOGS
-    states = {each.id: each.state for each in found.standing.commands}
     asked = {each.task: each for each in open_questions(found)}
     rows = []
-    for each in found.standing.commands:
-        needs, after = (tuple(wanted[kind].get(each.id, ())) for kind in ("needs", "after"))
-        waits = [on for on in (*needs, *after) if states[each.id] is CommandState.PENDING]
+    for each, why in _reasons(found):
         rows.append(
             WorkTaskRow(
                 id=each.id,
                 title=work.titles.get(each.id, ""),
                 state=each.state.value,
-                needs=needs,
-                after=after,
-                why=_why(each, [on for on in waits if not _has_ended(states[on])], asked.get(each.id)),
+                needs=tuple(needed.get(each.id, ())),
+                after=tuple(awaited.get(each.id, ())),
+                why=why,
                 round=each.round,
                 number=max(each.tried, 1) if each.state in _ENDED_FAILING else each.tried + 1,
                 number_max=1 + work.policy(each.id).retries,
@@ -218,6 +213,26 @@ def _rows(found: WorkBatch) -> list[WorkTaskRow]:
             )
         )
     return rows
+
+
+def _reasons(found: WorkBatch) -> Iterator[tuple[CommandStanding, str]]:
+    """Each command, and why it stands as it does, for people."""
+    work, commands = found.standing.work, found.standing.commands
+    needed, awaited = _wanted(work, "needs"), _wanted(work, "after")
+    states = {each.id: each.state for each in commands}
+    asked = {each.task: each for each in open_questions(found)}
+    for each in commands:
+        wanted = (*needed.get(each.id, ()), *awaited.get(each.id, ())) if each.state is CommandState.PENDING else ()
+        yield each, _why(each, [on for on in wanted if not _has_ended(states[on])], asked.get(each.id))
+
+
+def _wanted(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:
+    """What each command is to come after, by edges of a kind."""
+    found: dict[CommandId, list[CommandId]] = {}
+    for edge in work.edges:
+        if edge.kind == kind:
+            found.setdefault(edge.task, []).append(edge.on)
+    return found
 
 
 def _has_ended(state: CommandState) -> bool:

@@ -12,8 +12,9 @@ from codebatch.compare.trees import Side, Trees, other_side
 from codebatch.errors import ObjectMissing
 from codebatch.model.nearest import parent_of
 from codebatch.query.records import BatchRecords
-from codebatch.snapshotting.selection import IGNORE_FILE, Rules, SourceRules
+from codebatch.snapshotting.selection import Rules, SourceRules
 from codebatch.snapshotting.staleness import rules_of
+from codebatch.snapshotting.stat_cache import IGNORE_FILE
 from codebatch.snapshotting.walk import GITIGNORE
 
 _IGNORE_FILES = (IGNORE_FILE, GITIGNORE)

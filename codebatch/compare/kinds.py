@@ -53,8 +53,8 @@ def _with_reasons(trees: Trees, task: str, rows: Sequence[Difference]) -> Iterat
     gone = [each for row in rows if row.old and is_missing(row.new) for each in _places(row.old)]
     come = [each for row in rows if row.new and is_missing(row.old) for each in _places(row.new)]
     both = [row.old for row in rows if row.old and _is_of_tree(row)]
-    of_gone = Reasons(trees, "old", (), [each.path_bytes for each in (*gone, *both)])
-    of_come = Reasons(trees, "new", (), [each.path_bytes for each in come])
+    of_gone = Reasons(trees, "old", paths=[each.path_bytes for each in (*gone, *both)])
+    of_come = Reasons(trees, "new", paths=[each.path_bytes for each in come])
     for row in rows:
         reason: Reason | None = None
         if row.old and is_missing(row.new):

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from operator import lt
+from itertools import compress, count, islice, pairwise, repeat
+from operator import ne, sub
+from typing import TypeVar
 
 from codebatch.compare.runs import Gap, pair_runs
+
+L = TypeVar("L", bytes, int)
 
 # Above either only the head and the end are paired: such texts are data or generated.
 BYTES_MAX = 8 << 20
@@ -38,63 +40,107 @@ def pair_sequences(left: Sequence[bytes], right: Sequence[bytes], *, is_whole: b
     paired = array("l", [NOWHERE]) * len(left)
     gap = _pair_ends(left, right, paired, Gap(0, len(left), 0, len(right)))
     if is_whole and gap.start < gap.end and gap.other < gap.other_end:
-        gaps = [_pair_ends(left, right, paired, each) for each in _between_anchors(left, right, paired, gap)]
-        pair_runs(left, right, paired, gaps)
+        old, new = _numbered(left, right, gap)
+        pair_runs(old, new, paired, [*_between_anchors(old, new, paired, gap)])
     return paired
 
 
-def _between_anchors(old: Sequence[bytes], new: Sequence[bytes], paired: array[int], gap: Gap) -> Iterator[Gap]:
-    """Pair the anchors of a gap; what lies between them."""
+def _numbered(left: Sequence[bytes], right: Sequence[bytes], gap: Gap) -> tuple[list[int], list[int]]:
+    """The lines of a gap as numbers, those of the left one as where each is there first: these are compared sooner.
+
+    Before the gap, which is where it is on both sides, they are NOWHERE; so is what is on the right alone.
+    """
+    head = [NOWHERE] * gap.start
+    first: dict[bytes, int] = {}
+    old = map(first.setdefault, left[gap.start : gap.end], count(gap.start))
+    return [*head, *old], [*head, *map(first.get, right[gap.other : gap.other_end], repeat(NOWHERE))]
+
+
+def _between_anchors(old: Sequence[int], new: Sequence[int], paired: array[int], gap: Gap) -> Iterator[Gap]:
+    """Pair the anchors of a gap, and outward from each; what is left between them.
+
+    Most anchors follow one another as far apart on both sides: so many lines are compared at once.
+    """
+    anchors, others = _anchors(old, new, gap)
+    offsets = [*map(sub, others, anchors)]
     start, other = gap.start, gap.other
-    for anchor, its_other in _anchors(old[gap.start : gap.end], new[gap.other : gap.other_end]):
-        anchor, its_other = anchor + gap.start, its_other + gap.other
-        paired[anchor] = its_other
-        if start < anchor and other < its_other:
-            yield Gap(start, anchor, other, its_other)
-        start, other = anchor + 1, its_other + 1
-    yield Gap(start, gap.end, other, gap.other_end)
+    for first, end in pairwise((0, *compress(count(1), map(ne, offsets, islice(offsets, 1, None))), len(anchors))):
+        stretch = anchors[first:end]
+        if not stretch:
+            continue
+        at, its_other = stretch[0], others[first]
+        yield _pair_ends(old, new, paired, Gap(start, at, other, its_other))
+        start, other = stretch[-1] + 1, others[end - 1] + 1
+        yield from _pair_stretch(old, new, paired, Gap(at, start, its_other, other), stretch)
+    yield _pair_ends(old, new, paired, Gap(start, gap.end, other, gap.other_end))
 
 
-def _pair_ends(old: Sequence[bytes], new: Sequence[bytes], paired: array[int], gap: Gap) -> Gap:
+def _pair_stretch(
+    old: Sequence[int], new: Sequence[int], paired: array[int], gap: Gap, anchors: Sequence[int]
+) -> Iterator[Gap]:
+    """Pair as many lines of both sides, the first and the last of which are anchors; what is left between two."""
+    ours, theirs = old[gap.start : gap.end], new[gap.other : gap.other_end]
+    paired[gap.start : gap.end] = array("l", range(gap.other, gap.other_end))
+    unlike = [] if ours == theirs else [*compress(range(gap.start, gap.end), map(ne, ours, theirs))]
+    offset = gap.other - gap.start
+    at = 0
+    while at < len(unlike):
+        first, behind = unlike[at], anchors[bisect_left(anchors, unlike[at])]
+        at = bisect_left(unlike, behind, at)
+        end = unlike[at - 1] + 1
+        paired[first:end] = array("l", [NOWHERE]) * (end - first)
+        yield Gap(first, end, first + offset, end + offset)
+
+
+def _pair_ends(old: Sequence[L], new: Sequence[L], paired: array[int], gap: Gap) -> Gap:
     """Pair the lines that are equal at the head and at the end of a gap; what is left of it."""
     start, end, other, other_end = gap
-    while start < end and other < other_end and old[start] == new[other]:
-        paired[start] = other
-        start, other = start + 1, other + 1
-    while start < end and other < other_end and old[end - 1] == new[other_end - 1]:
-        end, other_end = end - 1, other_end - 1
-        paired[end] = other_end
-    return Gap(start, end, other, other_end)
+    if start == end or other == other_end:
+        return gap
+    ours, theirs = old[start:end], new[other:other_end]
+    both = min(len(ours), len(theirs))
+    head = next(compress(count(), map(ne, ours, theirs)), both)
+    tail = min(next(compress(count(), map(ne, reversed(ours), reversed(theirs))), both), both - head)
+    paired[start : start + head] = array("l", range(other, other + head))
+    paired[end - tail : end] = array("l", range(other_end - tail, other_end))
+    return Gap(start + head, end - tail, other + head, other_end - tail)
 
 
-def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
+def _anchors(old: Sequence[int], new: Sequence[int], gap: Gap) -> tuple[list[int], list[int]]:
     """Places of lines that occur once on both sides, as many as stand in the same order on both."""
-    counts = Counter(new)
-    place = {line: index for index, line in enumerate(new) if counts[line] == 1}
-    counts = Counter(old)
-    common = [(index, place[line]) for index, line in enumerate(old) if counts[line] == 1 and line in place]
-    return _longest_ascending(common)
+    ours, theirs = old[gap.start : gap.end], new[gap.other : gap.other_end]
+    there = dict(zip(theirs, count(gap.other)))
+    of_many = {NOWHERE, *compress(ours, map(ne, ours, count(gap.start)))}
+    of_many.update(compress(theirs, map(ne, map(there.__getitem__, theirs), count(gap.other))))
+    anchors = sorted(there.keys() - of_many)
+    others = [*map(there.__getitem__, anchors)]
+    chosen = _longest_ascending(others)
+    return [anchors[each] for each in chosen], [others[each] for each in chosen]
 
 
-def _longest_ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The most of some pairs whose second numbers ascend, as the first ones do: patience sorting."""
-    others = [other for _, other in pairs]
-    if all(map(lt, others, islice(others, 1, None))):
-        return [*pairs]
+def _longest_ascending(numbers: Sequence[int]) -> Sequence[int]:
+    """The places of the most of some numbers, no two of which are equal, that ascend: patience sorting.
+
+    Those that nothing lesser is behind, and nothing greater before, are all among them.
+    """
+    ordered = sorted(numbers)
+    head = next(compress(count(), map(ne, numbers, ordered)), len(numbers))
+    tail = next(compress(count(), map(ne, reversed(numbers), reversed(ordered))), 0)
     tops: list[int] = []
     piles: list[int] = []
     below: list[int] = []
-    for index, (_, other) in enumerate(pairs):
-        pile = bisect_left(tops, other) if tops and other < tops[-1] else len(tops)
+    for place in range(head, len(numbers) - tail):
+        number = numbers[place]
+        pile = bisect_left(tops, number) if tops and number < tops[-1] else len(tops)
         below.append(piles[pile - 1] if pile else NOWHERE)
         if pile == len(tops):
-            tops.append(other)
-            piles.append(index)
+            tops.append(number)
+            piles.append(place)
         else:
-            tops[pile], piles[pile] = other, index
+            tops[pile], piles[pile] = number, place
     found = []
-    index = piles[-1] if piles else NOWHERE
-    while index != NOWHERE:
-        found.append(pairs[index])
-        index = below[index]
-    return found[::-1]
+    place = piles[-1] if piles else NOWHERE
+    while place != NOWHERE:
+        found.append(place)
+        place = below[place - head]
+    return [*range(head), *reversed(found), *range(len(numbers) - tail, len(numbers))]

@@ -11,10 +11,10 @@ from codebatch.compare.choices import Choices
 from codebatch.compare.notes import Place, places_there, silenced
 from codebatch.compare.rules import LINT, Switch, switch_of
 from codebatch.compare.states import Reason
-from codebatch.compare.told import Told
+from codebatch.compare.told import Told, ToldByPath
 from codebatch.compare.trees import Side, Trees, other_side
 from codebatch.compare.withheld import Withheld
-from codebatch.engine.lifecycle import Tally
+from codebatch.engine.tally import Tally
 from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import display_path
 from codebatch.model.imported import way_of
@@ -23,21 +23,32 @@ from codebatch.model.record import File, Located, Metric
 from codebatch.query.records import BatchRecords
 
 _PARSE = "parse"
+_NONE: ToldByPath = {}
 # In files of these classes few rules look, or none.
 _PASSED_OVER = frozenset(("binary", "huge", "minified", "generated", "vendored"))
 
 
 class Reasons:
-    """Asked of all findings of one batch that are not in the other; of other records by their tasks and `paths`."""
+    """Asked of all findings of one batch that are not in the other, of which `there` are those that the first has not
+    just so; of other records by their tasks and `paths`.
+    """
 
-    def __init__(self, trees: Trees, side: Side, left: Iterable[Told], paths: Iterable[bytes] = ()) -> None:
+    def __init__(
+        self,
+        trees: Trees,
+        side: Side,
+        left: Iterable[Told] = (),
+        there: ToldByPath = _NONE,
+        *,
+        paths: Iterable[bytes] = (),
+    ) -> None:
         self._trees = trees
         self._side = side
         self._mine, self._other = Stand(trees.batch(side)), Stand(trees.batch(other_side(side)))
         self._files: dict[bytes, list[Told]] = defaultdict(list)
         self._alike: dict[tuple[str, bytes], bool] = {}
         self._has_other: dict[str, bool] = {}
-        self._withheld = Withheld(trees, side)
+        self._withheld = Withheld(trees, side, there)
         self._choices = Choices(trees)
         for told in left:
             self._files[told.path].append(told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from codebatch.errors import CodebatchError
 from codebatch.model.plan import PlannedTask
@@ -38,11 +38,19 @@ def switch_of(task: PlannedTask) -> Switch | None:
     return ask(task.config)
 
 
+class ToldOfAFile(NamedTuple):
+    """How much lint tells of a file: a name of it once, by which rules; itself once; `findings_max` by any other."""
+
+    once_a_name: frozenset[str]
+    once_a_file: frozenset[str]
+    findings_max: int
+
+
 @cache
-def told_once() -> tuple[frozenset[str], frozenset[str]]:
-    """The rules of lint that tell a name of a file once, and those that tell a file once."""
-    ask = cast("Callable[[], tuple[frozenset[str], frozenset[str]]]", load_question("told_once"))
-    return ask()
+def told_of_a_file() -> ToldOfAFile:
+    """How much lint tells of a file at most."""
+    question = load_question("told_of_a_file", SILENCING_MODULE)
+    return ToldOfAFile(*cast("Callable[[], tuple[frozenset[str], frozenset[str], int]]", question)())
 
 
 def has_notes(content: bytes) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 # A line that stands at more places of a gap begins no run.
@@ -27,7 +27,7 @@ class Gap(NamedTuple):
     other_end: int
 
 
-def pair_runs(old: Sequence[bytes], new: Sequence[bytes], paired: array[int], gaps: Iterable[Gap]) -> None:
+def pair_runs(old: Sequence[Hashable], new: Sequence[Hashable], paired: array[int], gaps: Iterable[Gap]) -> None:
     """Pair the lines of gaps. `paired` is for each line of `old` the place of it in `new`."""
     steps = _STEPS_MAX
     left = list(gaps)
@@ -49,14 +49,14 @@ def pair_runs(old: Sequence[bytes], new: Sequence[bytes], paired: array[int], ga
 class _Search:
     """For the best run of a gap, which is a gap itself that is paired."""
 
-    def __init__(self, old: Sequence[bytes], new: Sequence[bytes], gap: Gap) -> None:
+    def __init__(self, old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> None:
         self._old = old
         self._new = new
         self._gap = gap
-        places: dict[bytes, list[int]] = defaultdict(list)
+        places: dict[Hashable, list[int]] = defaultdict(list)
         for place in range(gap.start, gap.end):
             places[old[place]].append(place)
-        self._places: Mapping[bytes, Sequence[int]] = places
+        self._places: Mapping[Hashable, Sequence[int]] = places
         self._best: Gap | None = None
         self._rarest = _PLACES_MAX
         self.steps = gap.end - gap.start + gap.other_end - gap.other

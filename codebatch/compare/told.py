@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import msgspec
 
 from codebatch.compare.findings import Finding, FindingPair, Pairing, Pass, pair_anywhere, pair_in_file, pair_on_lines
 from codebatch.compare.lines import NOWHERE
-from codebatch.compare.rules import LINT, told_once
+from codebatch.compare.rules import LINT, told_of_a_file
 from codebatch.compare.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
 from codebatch.compare.texts import Texts
 from codebatch.compare.trees import Side, Trees
@@ -33,6 +33,9 @@ class Told(msgspec.Struct, frozen=True, eq=False, gc=False):
         return self.about.tool, self.about.code
 
 
+ToldByPath = Mapping[bytes, Sequence[Told]]
+
+
 class ToldPair(NamedTuple):
     """Two findings that are one, and what paired them."""
 
@@ -49,28 +52,39 @@ class Paired(NamedTuple):
     new: list[Told]
 
 
-def pair_told(trees: Trees, old: Iterable[Told], new: Iterable[Told]) -> Paired:
+def pair_told(trees: Trees, old: ToldByPath, new: ToldByPath) -> Paired:
     """Pair the findings of two batches at the paths of which these do not say the same. Raises StoreCorrupt.
 
     What several tasks tell (two imports of one program) is paired within each of them first: else what the one told,
     which the other batch is without, might take the pair of what the other did.
     """
-    left = {"old": [*old], "new": [*new]}
     pairs: list[ToldPair] = []
-    for task in _tasks_alike(chain(*left.values())):
-        of_it = [[told for told in of_side if told.task == task] for of_side in left.values()]
-        pairs += _Pairing(trees, *of_it).paired().pairs
+    for task in _tasks_alike(old, new):
+        pairs += _Pairing(trees, _only(old, task), _only(new, task)).paired().pairs
         taken = {told for pair in pairs for told in (pair.old, pair.new)}
-        left = {side: [told for told in of_side if told not in taken] for side, of_side in left.items()}
-    last = _Pairing(trees, *left.values()).paired()
+        old, new = _without(old, taken), _without(new, taken)
+    last = _Pairing(trees, old, new).paired()
     return last._replace(pairs=[*pairs, *last.pairs])
 
 
-def _tasks_alike(every: Iterable[Told]) -> list[str]:
+def _tasks_alike(*sides: ToldByPath) -> list[str]:
     """The tasks that tell what another one tells too, by tool and code."""
+    every = [*chain.from_iterable(chain.from_iterable(side.values()) for side in sides)]
+    if len({told.task for told in every}) < 2:
+        return []
     found = {(told.about.tool, told.about.code, told.task) for told in every}
     tasks = Counter((tool, code) for tool, code, _ in found)
     return sorted({task for tool, code, task in found if tasks[tool, code] > 1})
+
+
+def _only(told: ToldByPath, task: str) -> ToldByPath:
+    of_it = {path: [each for each in found if each.task == task] for path, found in told.items()}
+    return {path: found for path, found in of_it.items() if found}
+
+
+def _without(told: ToldByPath, taken: Collection[Told]) -> ToldByPath:
+    left = {path: [each for each in found if each not in taken] for path, found in told.items()}
+    return {path: found for path, found in left.items() if found}
 
 
 class _Findings(NamedTuple):
@@ -83,9 +97,9 @@ class _Findings(NamedTuple):
 class _Pairing:
     """What is left to pair, by path, in the order it was told; where there is none left a path stays."""
 
-    def __init__(self, trees: Trees, old: Iterable[Told], new: Iterable[Told]) -> None:
+    def __init__(self, trees: Trees, old: ToldByPath, new: ToldByPath) -> None:
         self._trees = trees
-        self._left: dict[Side, dict[bytes, list[Told]]] = {"old": _by_path(old), "new": _by_path(new)}
+        self._left: dict[Side, dict[bytes, Sequence[Told]]] = {"old": {**old}, "new": {**new}}
         self._scopes: dict[Side, Mapping[bytes, Scopes]] = {"old": {}, "new": {}}
         self._pairs: list[ToldPair] = []
         self._turned: dict[tuple[bytes, bytes], bool] = {}
@@ -155,7 +169,7 @@ class _Pairing:
         if lines is None:
             return
         kept = lines if isinstance(lines, range) else {*lines}
-        of_names, of_files = told_once()
+        of_names, of_files, _ = told_of_a_file()
         by_key = {_once_as(told, of_names, of_files): place for place, told in enumerate(theirs)}
         pairs = []
         for place, told in enumerate(ours):
@@ -227,13 +241,6 @@ def _once_as(told: Told, of_names: frozenset[str], of_files: frozenset[str]) -> 
 def _said(told: Told) -> tuple[int, int, str, str, str]:
     about = told.about
     return about.line, about.column, about.tool, about.code, about.message
-
-
-def _by_path(told: Iterable[Told]) -> dict[bytes, list[Told]]:
-    found: dict[bytes, list[Told]] = defaultdict(list)
-    for each in told:
-        found[each.path].append(each)
-    return dict(found)
 
 
 def _rules(told: Iterable[Told]) -> set[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+import msgspec
+
 from codebatch.compare.differences import Difference, TreeFile
 from codebatch.compare.files import FilePair
 from codebatch.compare.states import State
@@ -21,7 +23,9 @@ def compare_files(
     gone = old.keys() - new.keys() - {*its_old.values()}
     for path in sorted({*new, *gone}):
         one, other = old.get(its_old.get(path, path)), new.get(path)
-        yield Difference(_state(one, other), one and of_entry(one), other and of_entry(other))
+        yield Difference(
+            _state(one, other), None if one is None else of_entry(one), None if other is None else of_entry(other)
+        )
 
 
 def _state(old: Entry | None, new: Entry | None) -> State:
@@ -29,7 +33,7 @@ def _state(old: Entry | None, new: Entry | None) -> State:
         return "added"
     if new is None:
         return "removed"
-    if old[1:] != new[1:]:
+    if msgspec.structs.astuple(old)[1:] != msgspec.structs.astuple(new)[1:]:
         return "changed"
     return "unchanged" if old.path == new.path else "moved"
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from itertools import islice
 
 from codebatch.compare.notes import ContextsOf, Place
-from codebatch.compare.rules import AskedFile, has_notes_of_others, why_untold
+from codebatch.compare.rules import LINT, AskedFile, has_notes, has_notes_of_others, told_of_a_file, why_untold
 from codebatch.compare.states import Reason
-from codebatch.compare.told import Told
+from codebatch.compare.told import Told, ToldByPath
 from codebatch.compare.trees import Side, Trees, other_side
 from codebatch.model.plan import PlannedTask
 
@@ -17,12 +18,16 @@ _FILES_MAX = 200
 
 
 class Withheld:
-    """Findings of one batch are added that are not in the other; `reasons` are of those that are withheld there."""
+    """Findings of one batch are added that are not in the other; `reasons` are of those that are withheld there.
 
-    def __init__(self, trees: Trees, side: Side) -> None:
+    `there` is what the other one tells of its files.
+    """
+
+    def __init__(self, trees: Trees, side: Side, there: ToldByPath) -> None:
         self.reasons: dict[Told, Reason] = {}
         self._trees = trees
         self._side = side
+        self._there = there
         self._places: dict[tuple[bytes, bytes], Mapping[Told, Place]] = {}
         self._marked: dict[tuple[bytes, bytes], bool] = {}
 
@@ -40,6 +45,8 @@ class Withheld:
         is_for_ruff = any(told.about.tool == "ruff" for told in found)
         may_be_noted = content is not None and is_for_ruff and has_notes_of_others(content)
         places = {told: place for told, place in found.items() if place.line and (place.is_same or may_be_noted)}
+        if content is not None and places and not has_notes(content):
+            places = self._undecided(its_other, places)
         if content is not None and places:
             self._places[path, its_other] = places
             self._marked[path, its_other] = may_be_noted or has_errors
@@ -53,6 +60,24 @@ class Withheld:
                 for (told, place), why in zip(places.items(), answer, strict=True):
                     if why == "silenced" or (why and place.is_same):
                         self.reasons[told] = why
+
+    def _undecided(self, its_other: bytes, places: Mapping[Told, Place]) -> dict[Told, Place]:
+        """Those of which it does not follow from what else their rule tells of the file, which need not be parsed then.
+
+        A rule that tells less than it may has told all; one that tells no more has not looked behind that.
+        """
+        lines: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for told in self._there.get(its_other, ()):
+            if told.task == LINT and told.about.tool != "ruff":
+                lines[told.code].append(told.about.line)
+        left = {}
+        for told, place in places.items():
+            is_whole = told.code not in lines or len(lines[told.code]) < told_of_a_file().findings_max
+            if told.code not in lines or (not is_whole and place.line <= max(lines[told.code])):
+                left[told] = place
+            elif not is_whole and place.is_same:
+                self.reasons[told] = "doubted"
+        return left
 
     def _asked(
         self, paths: tuple[bytes, bytes], places: Mapping[Told, Place], contexts: Mapping[str, bytes]

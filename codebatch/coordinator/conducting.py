@@ -58,6 +58,7 @@ from codebatch.system.clock import running_ns
 # Leases of others are looked at after so many turns: one in which nothing was heard takes a tenth of a second.
 _LOOK_EVERY = 100
 _QUIET_TURN = 20
+_HEED_NS = 20_000_000  # Requests and questions are looked for so often while there is always something to hear.
 
 
 class CommandWatcher(Protocol):
@@ -160,6 +161,7 @@ class Conducting:
         self._events: deque[CommandEvent] = deque()
         self._end: Complete | Drained | Break | None = None
         self._spawned = self._since_look = 0
+        self._now_ns, self._heeded_ns = now_ns, 0
         self._requests_handed = self.conductor.requests_seen
         self._refusal: CodebatchError | None = None
 
@@ -219,9 +221,11 @@ class Conducting:
         heard = self._crew.wait()
         for one in heard:
             self._hear(one)
-        self._heed_requests()
-        for asked in self._questioning.read() if self._end is None else ():
-            self._handle(asked)
+        if not heard or self._now_ns() - self._heeded_ns >= _HEED_NS:
+            self._heeded_ns = self._now_ns()
+            self._heed_requests()
+            for asked in self._questioning.read() if self._end is None else ():
+                self._handle(asked)
         self._since_look += 1 if heard else _QUIET_TURN
         if self.conductor.foreign and self._since_look >= _LOOK_EVERY and self._end is None:
             self._since_look = 0
@@ -391,7 +395,6 @@ class Conducting:
 
     def _bury_dead(self, leases: dict[int, Lease]) -> None:
         """End whatever attempts of dead workers left running."""
-        marks: set[str] = set()
-        for item, lease in leases.items():
-            marks.add(attempt_mark(lease.holder.holder, *self.attempts.places.place(item), lease.epoch))
+        place = self.attempts.places.place
+        marks = {attempt_mark(lease.holder.holder, *place(item), lease.epoch) for item, lease in leases.items()}
         self._crew.kill_left_of(marks, {lease.holder.holder for lease in leases.values()})

@@ -70,8 +70,10 @@ class CommandStates:
 
     def rests(self, item: int) -> bool:
         """Whether its time to be tried again has not come."""
+        if self._own[item] != "retry":
+            return False
         has_rested = self._rested.get(item) == self._histories.next_round(item)
-        return self._own[item] == "retry" and not has_rested and self._agenda.policies[item].backoff_seconds > 0
+        return not has_rested and self._agenda.policies[item].backoff_seconds > 0
 
     def wake(self, item: int) -> Wake:
         """What says when an item that rests has done so."""
@@ -85,11 +87,12 @@ class CommandStates:
         """What it waits for an answer to, where it is blocked."""
         return self.rule.question(item) if self._own[item] == "blocked" else None
 
-    def state(self, item: int, *, is_judged: bool) -> CommandState:
-        """Where it stands. `is_judged`: it was interrupted, and it is being settled what follows."""
-        own = self._own[item]
-        if own in _STATES:
-            return _STATES[own]
+    def ended(self, item: int) -> CommandState | None:
+        """As what it ended by its own doing or a request; None where it is open."""
+        return _STATES.get(self._own[item])
+
+    def open_state(self, item: int, *, is_judged: bool) -> CommandState:
+        """Where it stands that is open. `is_judged`: it was interrupted, and it is being settled what follows."""
         if self.graph.is_skipped(item):
             return CommandState.SKIPPED
         if self.rule.is_cancelled(item):

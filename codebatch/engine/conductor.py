@@ -163,15 +163,15 @@ class Conductor:
         """Where a command stands."""
         if self._runs(item):
             return CommandState.RUNNING if self._asking.question(item) is None else CommandState.BLOCKED
-        return self._states.state(item, is_judged=self._is_judged(item))
+        return self._states.ended(item) or self._states.open_state(item, is_judged=self._is_judged(item))
 
     def verdict(self) -> BatchState:
         """Where the batch stands."""
         states = [self.state(item) for item in range(len(self.agenda.ids))]
-        judged = [item for item in self._histories.leased if self._is_judged(item)]
-        is_at_work = any(map(self._runs, self.running)) or any(states[item] is CommandState.PENDING for item in judged)
-        is_begun, is_cancelled = bool({*self._histories.leased}), self._requests.is_cancelled
-        return work_state(states, is_begun=is_begun, is_at_work=is_at_work, is_cancelled=is_cancelled)
+        leased, pending = self._histories.leased, CommandState.PENDING
+        is_judged = any(states[item] is pending and self._is_judged(item) for item in leased)
+        runs, is_cancelled = any(map(self._runs, self.running)), self._requests.is_cancelled
+        return work_state(states, is_begun=bool(leased), is_at_work=runs or is_judged, is_cancelled=is_cancelled)
 
     def handle(self, event: CommandEvent) -> list[CommandAction]:
         """Take an event, return what to do, in order."""
@@ -380,7 +380,7 @@ class Conductor:
 
     def _hand_out(self) -> list[CommandAction]:
         actions: list[CommandAction] = []
-        while (item := self._queue.best()) is not None:
+        while (self._idle or self._queue.free_slots > self._spawning) and (item := self._queue.best()) is not None:
             if not self._idle:
                 missing = max(0, min(len(self._queue), self._queue.free_slots) - self._spawning)
                 self._spawning += missing

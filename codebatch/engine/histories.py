@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from codebatch.engine.command_events import Concluded, Conclusion
 
@@ -25,18 +25,22 @@ class Histories:
             self._taken[item] = max(round_, self._taken.get(item, 0))
         news: list[int] = []
         for one in concluded.conclusions:
+            item, round_ = one.item, one.round
             # A register may name an epoch whose lease never came to be.
-            self._epochs[one.item] = max(one.epoch, self.epoch(one.item))
-            self._taken[one.item] = max(one.round, self._taken.get(one.item, 0))
-            self._ended.setdefault(one.item, {}).setdefault(one.round, one)
-            last = self._last.get(one.item)
-            if last is None or last.round < one.round:
-                self._last[one.item] = one
-                news.append(one.item)
+            self._epochs[item] = max(one.epoch, self._epochs.get(item, 0))
+            self._taken[item] = max(round_, self._taken.get(item, 0))
+            if (ended := self._ended.get(item)) is None:
+                self._ended[item] = {round_: one}
+            else:
+                ended.setdefault(round_, one)
+            last = self._last.get(item)
+            if last is None or last.round < round_:
+                self._last[item] = one
+                news.append(item)
         return news
 
     @property
-    def leased(self) -> Iterable[int]:
+    def leased(self) -> Collection[int]:
         """Items that were ever leased."""
         return self._epochs.keys()
 

@@ -24,11 +24,11 @@ from codebatch.engine.task_texts import (
     iter_sentences,
 )
 from codebatch.model.patterns import PatternList, parse_arguments
+from codebatch.model.work import CONFIDENCE_MIN
 
 FILES_SURE, NAME_SURE, NUMBER_SURE, CREATED_SURE, CHANGED_SURE, PLACE_SURE = 1.0, 0.95, 0.85, 0.75, 0.6, 0.6
 """How sure the rules are: by `inputs` and `outputs`, by name, by the number of an id, of a created file, of a file that
 two change, by a number that is a place in the list. The order of tasks has a say in the last two alone."""
-CONFIDENCE_MIN = 0.5
 
 _QUOTED_CHARACTERS_MAX = 100
 _TITLE_WORDS_MIN = 2

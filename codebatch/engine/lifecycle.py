@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import Enum
 
-import msgspec
+from codebatch.engine.tally import Tally
 
 
 class BatchState(str, Enum):
@@ -22,20 +22,6 @@ class BatchState(str, Enum):
     def is_final(self) -> bool:
         """Whether nothing is open, so that only `resume` can change it."""
         return self not in (BatchState.PENDING, BatchState.RUNNING)
-
-
-class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """How many (item, task) pairs are planned, and how many ended how."""
-
-    planned: int
-    results: int = 0
-    failed: int = 0
-    cancelled: int = 0
-
-    @property
-    def open(self) -> int:
-        """Pairs without an outcome."""
-        return self.planned - self.results - self.failed - self.cancelled
 
 
 def batch_state(tally: Tally, *, is_started: bool) -> BatchState:

@@ -89,10 +89,12 @@ class OpenRule:
         """How many of its attempts failed since a request last opened it."""
         return self._past(item).tried
 
-    def is_decided(self, item: int) -> bool:
-        """Whether somebody answered what it counts as."""
+    def failures(self, item: int) -> tuple[int, bool]:
+        """As `tried`, and whether somebody answered what it counts as."""
         past = self._past(item)
-        return past.question is not None and past.answer is not None and not _opens(past.question, past.answer)
+        if past.question is None or past.answer is None:
+            return past.tried, False
+        return past.tried, not _opens(past.question, past.answer)
 
     def is_cancelled(self, item: int) -> bool:
         """Whether a Cancel stands that keeps it from starting."""

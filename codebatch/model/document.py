@@ -20,6 +20,8 @@ _MEMBER = b',"checksum":"'
 _END = b'"}\n'
 _DIGEST_BYTES = 64
 _TAIL_BYTES = len(_MEMBER) + _DIGEST_BYTES + len(_END)
+_UNDECODABLE = (msgspec.DecodeError, ValueError, RecursionError)
+"""msgspec tells bytes that are no UTF-8 by UnicodeDecodeError, and deep nesting by RecursionError."""
 
 
 class DocumentError(ValueError):
@@ -48,23 +50,22 @@ def encode_members(*objects: msgspec.Struct) -> bytes:
 
 def decode_document(data: bytes, type_: type[D], format_: int) -> D:
     """Read a document's file. Raises DocumentError, whatever is wrong with it."""
-    body = data[:-_TAIL_BYTES]
-    if data[len(body) :] != b"".join((_MEMBER, digest_bytes(body).encode(), _END)):
+    if not data.endswith(b"".join((_MEMBER, digest_bytes(data[:-_TAIL_BYTES]).encode(), _END))):
         raise DocumentError(
             "it does not end with its checksum" if not data.endswith(_END) else "its checksum is another"
         )
-    document = decode_json(data, lambda text: msgspec.json.decode(text, type=type_))
+    try:
+        document = msgspec.json.decode(data, type=type_)
+    except _UNDECODABLE as error:
+        raise DocumentError(str(error)) from error
     if document.format != format_:
         raise DocumentError(f"it has format {document.format}, this version reads {format_}")
     return document
 
 
 def decode_json(data: bytes, decode: Callable[[bytes], T]) -> T:
-    """Read JSON that may be anybody's, with no checksum, by a function of msgspec. Raises DocumentError.
-
-    msgspec tells bytes that are no UTF-8 by UnicodeDecodeError, and deep nesting by RecursionError.
-    """
+    """Read JSON that may be anybody's, with no checksum, by a function of msgspec. Raises DocumentError."""
     try:
         return decode(data)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+    except _UNDECODABLE as error:
         raise DocumentError(str(error)) from error

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import islice
-from typing import Literal, NamedTuple, NewType
+from typing import Literal, NewType
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -28,7 +28,7 @@ _UNSAFE_PARTS = (b"//", b"/./", b"/../")
 _IS_FILE = b'"kind":"file"'
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True, order=True, gc=False):
     """One path of a snapshot. Compares and sorts by `path` first, which is unique in a snapshot.
 
     `object` names the content: a file's bytes, a symlink's target; empty for a submodule that is not checked out.
@@ -174,10 +174,22 @@ def find_item(data: bytes, path: bytes) -> int | None:
     Items are the entries of kind `file`; a path where there is none is left out. Raises ValueError.
     """
     lines = data.splitlines()
-    index = bisect.bisect_left(lines, path, key=path_of_line)
-    if index == len(lines) or path_of_line(lines[index]) != path or _IS_FILE not in lines[index]:
+    index = _find_line(lines, path)
+    if index is None or _IS_FILE not in lines[index]:
         return None
     return sum(_IS_FILE in line for line in lines[:index])
+
+
+def find_entry(data: bytes, path: bytes) -> Entry | None:
+    """The entry at a path, of lines as `find_item` takes them; None without any. Raises ValueError."""
+    lines = data.splitlines()
+    index = _find_line(lines, path)
+    return None if index is None else decode_entries(lines[index])[0]
+
+
+def _find_line(lines: Sequence[bytes], path: bytes) -> int | None:
+    index = bisect.bisect_left(lines, path, key=path_of_line)
+    return index if index < len(lines) and path_of_line(lines[index]) == path else None
 
 
 def path_of_line(line: bytes) -> bytes:

@@ -44,6 +44,10 @@ class WorkEdge(msgspec.Struct, frozen=True, array_like=True):
     kind: EdgeKind = "needs"
 
 
+CONFIDENCE_MIN = 0.5
+"""How sure an edge is at least that is taken, unless somebody says otherwise."""
+
+
 class InferredEdge(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is an edge that nobody wrote, as a sentence that quotes, and how sure that is, from 0 to 1.
 
@@ -55,6 +59,16 @@ class InferredEdge(msgspec.Struct, frozen=True, kw_only=True):
     source: Literal["inferred", "command"]
     why: str
     confidence: float
+
+
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """An edge that was inferred and is none, and why not."""
+
+    task: str
+    on: str
+    confidence: float
+    why: str
+    reason: str
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

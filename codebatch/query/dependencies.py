@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 import msgspec
 
@@ -99,7 +100,7 @@ class Imports:
     def _read(self, pieces: Iterable[Piece], marks: Marks | _EdgesOf) -> Iterator[Import]:
         for piece in pieces:
             for block in self._records.read(piece):
-                edges = [each for each in decode_lines(_decoder, marks.find(block)) if isinstance(each, _Edge)]
+                edges = [each for each in decode_lines(_decoder(), marks.find(block)) if isinstance(each, _Edge)]
                 self._records.reading.matched += len(edges)
                 for edge in edges:
                     if edge.resolution != "external" and edge.source:
@@ -114,7 +115,7 @@ class _EdgesOf:
 
     def find(self, block: bytes) -> bytes:
         """Of a block of whole lines those that are edges of the files, in their order."""
-        ends = decode_lines(_line_decoder, line_at(block, 0) + b"\n" + line_at(block, len(block) - 2))
+        ends = decode_lines(_line_decoder(), line_at(block, 0) + b"\n" + line_at(block, len(block) - 2))
         if not ends:
             return b""
         first, last = bisect_left(self._paths, ends[0].path.encode()), bisect_right(self._paths, ends[-1].path.encode())
@@ -148,8 +149,17 @@ class _Failure(msgspec.Struct, gc=False, tag_field="kind", tag="failure"):
     pass
 
 
-_decoder = msgspec.json.Decoder(_Edge | _Metric | _Failure)
-_line_decoder = msgspec.json.Decoder(_Line)
+# Made late: with what they take apart they cost 3 ms, and most questions need neither.
+@cache
+def _decoder() -> msgspec.json.Decoder[_Edge | _Metric | _Failure]:
+    return msgspec.json.Decoder(_Edge | _Metric | _Failure)
+
+
+@cache
+def _line_decoder() -> msgspec.json.Decoder[_Line]:
+    return msgspec.json.Decoder(_Line)
+
+
 _TASK = "dependencies"
 
 

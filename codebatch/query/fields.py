@@ -87,9 +87,9 @@ def _defaults() -> dict[str, dict[str, Json]]:
     """What each field is where a line does not have it, by kind."""
     found: dict[str, dict[str, Json]] = {kind: {} for kind in KINDS}
     for type_ in RECORD_TYPES:
-        for field in msgspec.structs.fields(type_):
-            is_set = field.default not in (msgspec.NODEFAULT, UNSET)
-            found[TAGS[type_]][field.encode_name] = (
-                msgspec.json.decode(msgspec.json.encode(field.default)) if is_set else None
-            )
+        names, defaults = type_.__struct_encode_fields__, type_.__struct_defaults__  # The types of fields cost 5 ms.
+        without = (msgspec.NODEFAULT,) * (len(names) - len(defaults))
+        for name, default in zip(names, without + defaults, strict=True):
+            is_set = default not in (msgspec.NODEFAULT, UNSET)
+            found[TAGS[type_]][name] = msgspec.json.decode(msgspec.json.encode(default)) if is_set else None
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 import msgspec
@@ -31,7 +32,9 @@ class _File(msgspec.Struct, gc=False):
     path_b64: str | UnsetType = UNSET
 
 
-_decoder = msgspec.json.Decoder(_File)
+@cache
+def _decoder() -> msgspec.json.Decoder[_File]:
+    return msgspec.json.Decoder(_File)
 
 
 class FileClasses(NamedTuple):
@@ -49,7 +52,7 @@ def read_file_classes(records: BatchRecords) -> FileClasses:
     for piece in records.pieces("parse", RecordFilter(kinds=("file",)), ()):
         for block in records.read(piece):
             lines = dict.fromkeys(line_at(block, match.start()) for match in _TOLD.finditer(block))
-            for file in decode_lines(_decoder, b"\n".join(lines)):
+            for file in decode_lines(_decoder(), b"\n".join(lines)):
                 path = _path(file)
                 if file.class_ in CLASSES_APART:
                     found.apart[path] = "test" if file.class_ in _TESTS else "foreign"

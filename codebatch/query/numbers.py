@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
 from itertools import chain
 
 import msgspec
@@ -42,7 +43,9 @@ class Number(msgspec.Struct, frozen=True, gc=False):
             raise StoreCorrupt(f"a record has no path: {error}") from error
 
 
-_decoder = msgspec.json.Decoder(Number)
+@cache
+def _decoder() -> msgspec.json.Decoder[Number]:
+    return msgspec.json.Decoder(Number)
 
 
 def task_of(metric: str) -> str:
@@ -107,4 +110,4 @@ def _blocks(records: BatchRecords, task: str, files: Iterable[bytes] | None) -> 
 
 def _decoded(block: bytes, places: Collection[int]) -> list[Number]:
     """The numbers in whose lines some places are."""
-    return decode_lines(_decoder, b"\n".join([line_at(block, at) for at in places])) if places else []
+    return decode_lines(_decoder(), b"\n".join([line_at(block, at) for at in places])) if places else []

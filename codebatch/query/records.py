@@ -45,6 +45,7 @@ class BatchRecords:
         self.store = store
         self.batch = batch
         self.reading = Reading()
+        self._last_object: tuple[str, bytes] | None = None
         narrow = None if note is None else Narrowing(store, batch.id, note).narrow
         # Of what is read by a source nothing leads back to us: so all that is held goes with the last who asks.
         self._plan = functools.cache(batch.plan)
@@ -153,9 +154,11 @@ class BatchRecords:
         return {path: items[path] for path in wanted if path in items}
 
     def read_object(self, entry: Entry) -> bytes:
-        """The content of an entry. Raises ObjectMissing."""
-        with self._look_again():
-            return self._objects.read(entry.object, entry.size)
+        """The content of an entry; the last one is kept, for whoever shows a line shows more. Raises ObjectMissing."""
+        if self._last_object is None or self._last_object[0] != entry.object:
+            with self._look_again():
+                self._last_object = entry.object, self._objects.read(entry.object, entry.size)
+        return self._last_object[1]
 
     def languages_for(self, asked: RecordFilter, fields: Collection[str] = ()) -> Languages:
         """The languages of files where they must be known. Raises InvalidInput or StoreCorrupt."""

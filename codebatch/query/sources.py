@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from codebatch.engine.lifecycle import Tally
+from codebatch.engine.tally import Tally
 from codebatch.index.keys import Lookup
 from codebatch.model.counts import Counts
 from codebatch.model.plan import Plan

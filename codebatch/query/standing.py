@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.engine.lifecycle import BatchState, Tally, batch_state, is_stalled
+from codebatch.engine.lifecycle import BatchState, batch_state, is_stalled
+from codebatch.engine.tally import Tally
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.ledgers import load_ledger, tally_of

@@ -9,7 +9,7 @@ from itertools import islice
 
 from codebatch.engine.chains import Link
 from codebatch.engine.ledger import Ledger
-from codebatch.engine.lifecycle import Tally
+from codebatch.engine.tally import Tally
 from codebatch.errors import StoreCorrupt
 from codebatch.index.keys import Lookup
 from codebatch.model.counts import add_counts

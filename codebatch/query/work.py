@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import msgspec
 
@@ -17,7 +18,7 @@ from codebatch.model.question import Question
 from codebatch.model.record import CommandReason
 from codebatch.model.work import Work
 from codebatch.store import layout
-from codebatch.store.attempts import Attempts, CommandPlaces, Leased, read_leases
+from codebatch.store.attempts import Attempts, CommandPlaces, read_leases
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.outcomes import Outcomes
@@ -83,10 +84,8 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def counts(self) -> dict[str, int]:
         """How many commands are in each state; states of none are left out."""
-        counts: dict[str, int] = {}
-        for command in self.commands:
-            counts[command.state.value] = counts.get(command.state.value, 0) + 1
-        return counts
+        counts = Counter(command.state for command in self.commands)
+        return {state.value: count for state, count in counts.items()}
 
     @property
     def is_stalled(self) -> bool:
@@ -108,8 +107,9 @@ def _standing(store: Store, batch: Batch, plan: Plan, attempts: Attempts) -> Wor
     work = read_work(batch)
     commands = commands_of(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)
-    _, coordinator = reader.leader()
-    leased = read_leases(reader, attempts.places)
+    listed = reader.listed()
+    _, coordinator = reader.leader(listed)
+    leased = read_leases(reader, attempts.places, listed)
     concluded = attempts.read_all()  # After the leases: what the dead ended is all there.
     places = CommandPlaces(plan.shards)
     asked = [
@@ -131,11 +131,15 @@ def _standing(store: Store, batch: Batch, plan: Plan, attempts: Attempts) -> Wor
     )
     items = {id_: item for item, id_ in enumerate(commands)}
     costs = [each.said.cost for each in concluded.conclusions if each.said is not None and each.said.cost is not None]
-    workers = {leased.leases[item].holder.holder: leased.leases[item].holder for item in conductor.foreign}
+    running = conductor.running
+    workers = {leased.leases[item].holder.holder: leased.leases[item].holder for item in running}
     return WorkStanding(
         state=conductor.verdict(),
         work=work,
-        commands=tuple(_standing_of(conductor, commands, attempts, leased, items[id_]) for id_ in work.order),
+        commands=tuple(
+            _standing_of(conductor, commands, attempts, item, leased.leases[item].holder if item in running else None)
+            for item in map(items.__getitem__, work.order)
+        ),
         coordinator=coordinator,
         workers=tuple(workers.values()),
         is_paused=conductor.is_paused,
@@ -146,12 +150,14 @@ def _standing(store: Store, batch: Batch, plan: Plan, attempts: Attempts) -> Wor
 
 
 def _standing_of(
-    conductor: Conductor, commands: list[CommandId], attempts: Attempts, leased: Leased, item: int
+    conductor: Conductor, commands: list[CommandId], attempts: Attempts, item: int, holder: HolderFile | None
 ) -> CommandStanding:
+    """Where a command stands that runs under a holder, if it runs."""
     state = conductor.state(item)
     round_, epoch = conductor.attempt(item)
     last = conductor.conclusion(item)
     is_unbegun = last is not None and last.reason == "unbegun" and last.round == round_
+    tried, is_decided = conductor.rule.failures(item)
     return CommandStanding(
         id=commands[item],
         item=item,
@@ -159,14 +165,14 @@ def _standing_of(
         round=round_,
         ended=last.round if last else 0,
         epoch=epoch,
-        tried=conductor.rule.tried(item),
-        is_decided=conductor.rule.is_decided(item),
-        is_live=item in conductor.running and state is CommandState.BLOCKED,
+        tried=tried,
+        is_decided=is_decided,
+        is_live=holder is not None and state is CommandState.BLOCKED,
         reason=last.reason if last and not is_unbegun else None,
         exit_status=last.exit_status if last else None,
         said=last.said if last else None,
         cause=commands[conductor.cause(item)] if state is CommandState.SKIPPED else None,
         question=(conductor.question(item) or "") if state is CommandState.BLOCKED else "",
         log=layout.log_name(*attempts.places.place(item), round_, epoch) if round_ and not is_unbegun else "",
-        holder=leased.leases[item].holder.holder if item in conductor.running else None,
+        holder=None if holder is None else holder.holder,
     )

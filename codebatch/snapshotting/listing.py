@@ -21,8 +21,8 @@ from codebatch.model.entry import PATH_BYTES_MAX, display_path
 from codebatch.model.nearest import parent_of
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.roots import Sources
-from codebatch.snapshotting.selection import IGNORE_FILE, Rules
-from codebatch.snapshotting.stat_cache import MODE_GIT, MODE_WALK, Stat, is_special, stat_at
+from codebatch.snapshotting.selection import Rules
+from codebatch.snapshotting.stat_cache import IGNORE_FILE, MODE_GIT, MODE_WALK, Stat, is_special, stat_at
 from codebatch.snapshotting.walk import (
     GITIGNORE,
     GitIgnore,

@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -14,7 +13,7 @@ from codebatch.errors import InvalidInput, UnreadablePath
 from codebatch.snapshotting.walk import ignored_by, is_git
 
 
-class Sources(NamedTuple):
+class Sources(msgspec.Struct, frozen=True, array_like=True):
     """Paths below `base`, sorted. The empty directory is the base itself."""
 
     base: bytes

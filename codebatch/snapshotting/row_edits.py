@@ -6,6 +6,8 @@ import struct
 from bisect import bisect_left
 from itertools import accumulate
 
+import msgspec
+
 from codebatch.snapshotting.stat_cache import Columns, Row, Stat, StatCache
 
 _WORDS = ("<Q", "<q", "<q", "<q", "<Q")
@@ -39,7 +41,7 @@ class RowEdits:
         """Another row for a path that has one."""
         at = self._find(path)
         assert at is not None
-        for word, column, value in zip(_WORDS, self._words, row.stat, strict=True):
+        for word, column, value in zip(_WORDS, self._words, msgspec.structs.astuple(row.stat), strict=True):
             struct.pack_into(word, column, 8 * at, value)
         self._keys[_KEY_BYTES * at : _KEY_BYTES * (at + 1)] = row.key
         self._flags[at] = row.flags

@@ -12,10 +12,9 @@ from codebatch.model.entry import display_path
 from codebatch.model.nearest import Nearest, parent_of, unknown_from_top
 from codebatch.model.patterns import PatternList, decide_chain, describe, parse_arguments, parse_ignore_file
 from codebatch.snapshotting.directories import Directories
-from codebatch.snapshotting.stat_cache import ABSENT, Stat, stat_of
+from codebatch.snapshotting.stat_cache import ABSENT, IGNORE_FILE, Stat, stat_of
 from codebatch.system.regular import read_regular
 
-IGNORE_FILE = b".codebatchignore"
 IGNORE_FILE_BYTES_MAX = 4 << 20
 
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -13,8 +13,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,10 +24,9 @@ from codebatch.errors import SourceUnreadable, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, SnapshotId, display_path
 from codebatch.model.nearest import innermost, parent_of
 from codebatch.snapshotting.directories import Directories
-from codebatch.snapshotting.roots import Sources, store_below
-from codebatch.snapshotting.selection import IGNORE_FILE, READ_FLAGS, Rules, SourceRules
 from codebatch.snapshotting.stat_cache import (
     FLAG_SUBMODULE,
+    IGNORE_FILE,
     MODE_GIT,
     NO_KEY,
     Row,
@@ -35,10 +36,13 @@ from codebatch.snapshotting.stat_cache import (
     read_stat_cache,
     stat_at,
 )
-from codebatch.snapshotting.walk import GITIGNORE, GitIgnore, is_git, list_directory, work_tree_around
 from codebatch.store import layout
 from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.system.files import Files
+
+if TYPE_CHECKING:
+    from codebatch.snapshotting.selection import Rules, SourceRules
+    from codebatch.snapshotting.walk import GitIgnore
 
 PATHS_MAX = 20_000
 """A tree of more paths is not looked at. One of 6,890 in 3,247 directories takes 47 ms of CPU."""
@@ -84,9 +88,17 @@ class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
     exclude: tuple[bytes, ...]
 
     @property
+    def patterns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """`include` and `exclude`."""
+        return tuple(map(os.fsdecode, self.include)), tuple(map(os.fsdecode, self.exclude))
+
+    @property
     def rules(self) -> SourceRules:
         """What chose the files."""
-        return SourceRules(include=tuple(map(os.fsdecode, self.include)), exclude=tuple(map(os.fsdecode, self.exclude)))
+        from codebatch.snapshotting.selection import SourceRules  # 5 ms, with the patterns, that few questions need.
+
+        include, exclude = self.patterns
+        return SourceRules(include=include, exclude=exclude)
 
 
 def changes_since(
@@ -120,8 +132,8 @@ def changes_since(
         found, since, is_cut = [], None, True
     except (OSError, SourceUnreadable, StoreCorrupt, UnknownId):
         return None
-    rules = about.rules
-    return Changes(tuple(found), is_cut, since, rules.include, rules.exclude)
+    include, exclude = about.patterns
+    return Changes(tuple(found), is_cut, since, include, exclude)
 
 
 def rules_of(files: Files, store_root: Path, stat_cache: str) -> SourceRules | None:
@@ -155,17 +167,12 @@ class _Look:
     def __init__(self, cache: StatCache, about: _SourceKey, store_root: Path) -> None:
         """Raises OSError where the tree is not there."""
         self._cache = cache
-        self._sources = Sources(*about.sources)
+        self._about = about
+        self._store_root = store_root
+        _, self._listed, _ = about.sources
         self._base = about.base
-        with contextlib.ExitStack() as opened:
-            self._directories = opened.enter_context(Directories(about.base))
-            self._rules = Rules(about.rules, self._directories, store_below(about.base, store_root))
-            self._ignored: dict[bytes, GitIgnore] = {}
-            for directory, mode, _ in cache.listings:
-                with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # What was in it is told by its rows.
-                    ignored = GitIgnore(self._top(directory, mode), about.base)
-                    self._ignored[directory] = opened.enter_context(ignored)
-            self._opened = opened.pop_all()
+        self._opened = contextlib.ExitStack()
+        self._directories = self._opened.enter_context(Directories(about.base))
         self._touched: set[bytes] = set()
         self._bytes_left = REREAD_BYTES_MAX
         self._files_left = REREAD_FILES_MAX
@@ -177,6 +184,24 @@ class _Look:
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
+
+    @cached_property
+    def _rules(self) -> Rules:
+        from codebatch.snapshotting.roots import store_below
+        from codebatch.snapshotting.selection import Rules
+
+        return Rules(self._about.rules, self._directories, store_below(self._base, self._store_root))
+
+    @cached_property
+    def _ignored(self) -> dict[bytes, GitIgnore]:
+        """What is ignored in each directory that was listed, and is there."""
+        from codebatch.snapshotting.walk import GitIgnore
+
+        found: dict[bytes, GitIgnore] = {}
+        for directory, mode, _ in self._cache.listings:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # What was in it is told by its rows.
+                found[directory] = self._opened.enter_context(GitIgnore(self._top(directory, mode), self._base))
+        return found
 
     def iter_changes(self) -> Iterator[bytes]:
         """The paths that differ, those that were there before first. Raises OSError, SourceUnreadable or _TooMuch."""
@@ -191,17 +216,18 @@ class _Look:
             else:
                 touched[path] = rows[path].stat
         is_listed_alike = True
+        heeded: list[bytes] = []
         for path, found in self._cache.rule_files:
             # What was heeded is what the row holds where both were looked at alike.
             is_alike = touched.get(path) == found or stat_at(self._directories, path) == found
-            if os.path.basename(path) == GITIGNORE:
+            if os.path.basename(path) != IGNORE_FILE:
                 is_listed_alike = is_listed_alike and is_alike
             elif not is_alike:
                 if path not in told:
                     yield path
             elif found.mode:
-                self._rules.add_ignore_file(os.path.dirname(path))
-        yield from self._added()
+                heeded.append(os.path.dirname(path))
+        yield from self._added(heeded)
         if not is_listed_alike:  # Only a new list would tell.
             raise _TooMuch
 
@@ -253,17 +279,26 @@ class _Look:
         parent = self._directories.enter(directory)
         if stat.S_ISLNK(now.mode):
             return os.readlink(name, dir_fd=parent)
+        from codebatch.snapshotting.selection import READ_FLAGS
+
         with open(os.open(name, READ_FLAGS, dir_fd=parent), "rb") as file:
             return file.read(now.size + 1)
 
-    def _added(self) -> Iterator[bytes]:
-        """What is new in directories that changed when the tree had been looked at, or later."""
+    def _added(self, heeded: Sequence[bytes]) -> Iterator[bytes]:
+        """What is new in directories that changed when the tree had been looked at, or later.
+
+        `heeded` are the directories whose .codebatchignore has a say.
+        """
         known = set(self._cache.directories)
         without_files = {directory for directory, _, _ in self._cache.listings} - known
         known |= without_files
         changed = {path for path in self._touched | without_files if self._is_listed(path) and self._has_changed(path)}
         if not changed:
             return
+        from codebatch.snapshotting.walk import is_git, list_directory
+
+        for directory in heeded:
+            self._rules.add_ignore_file(directory)
         names = {path for path in self._cache.iter_paths() if parent_of(path) in changed}
         left = sorted(changed, reverse=True)
         while left:
@@ -295,9 +330,11 @@ class _Look:
 
     def _is_listed(self, directory: bytes) -> bool:
         """Whether a directory was listed, and is not only where a named file lies."""
-        return any(not top or directory == top or directory.startswith(top + b"/") for top in self._sources.directories)
+        return any(not top or directory == top or directory.startswith(top + b"/") for top in self._listed)
 
     def _top(self, directory: bytes, mode: str) -> bytes:
         """Where .gitignore files begin to be heeded for a listing."""
+        from codebatch.snapshotting.walk import work_tree_around
+
         listed = os.path.join(self._base, directory) if directory else self._base
         return (work_tree_around(listed) if mode == MODE_GIT else None) or listed

@@ -15,6 +15,7 @@ The clocks of two file systems can differ, so a tree on another device than the 
 from __future__ import annotations
 
 import itertools
+import operator
 import os
 import stat as stat_module
 import sys
@@ -22,7 +23,6 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -33,6 +33,7 @@ from codebatch.snapshotting.directories import Directories
 from codebatch.store import layout
 from codebatch.system.files import Files
 
+IGNORE_FILE = b".codebatchignore"
 NO_KEY = bytes(32)
 
 MODE_GIT = "git"
@@ -47,7 +48,7 @@ _CRC_BYTES = 4
 _OTHER_CLOCK_MARGIN_NS = 2_000_000_000
 
 
-class Stat(NamedTuple):
+class Stat(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The fields of lstat(2) that tell a changed file. All zero where there is nothing."""
 
     mode: int
@@ -60,7 +61,7 @@ class Stat(NamedTuple):
 ABSENT = Stat(0, 0, 0, 0, 0)
 
 
-class Row(NamedTuple):
+class Row(msgspec.Struct, frozen=True, gc=False):
     """One path that was listed. `key` is the sha256 of its object; NO_KEY where it is no entry or has no object."""
 
     stat: Stat
@@ -105,20 +106,23 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         """
         names = iter(self.names.split(b"\0"))
         expected = self._iter_stats()
-        lstat = os.lstat
+        lstat, fields_of, stamp_ns = os.lstat, _FIELDS_OF, self.stamp_ns
         gone: set[bytes] = set()
         top = os.path.join(base, b"")
         for directory, count in zip(self.directories, self.counts, strict=True):
             path = top + directory if directory else base
-            changed_ns = None if gone and parent_of(directory) in gone else directory_changed_ns(path)
-            if touched is not None and changed_ns is not None and changed_ns >= self.stamp_ns:
-                touched.add(directory)
-            if changed_ns is None:
+            try:
+                there = None if gone and parent_of(directory) in gone else lstat(path)
+            except OSError:
+                there = None
+            if there is None or not stat_module.S_ISDIR(there.st_mode):
                 gone.add(directory)
                 for name, row in zip(itertools.islice(names, count), expected):  # noqa: B905
                     if row[0]:
                         yield os.path.join(directory, name)
                 continue
+            if touched is not None and (there.st_mtime_ns >= stamp_ns or there.st_ctime_ns >= stamp_ns):
+                touched.add(directory)
             prefix = path + b"/"
             # The names come first: a zip that ends on its first iterator has taken nothing from the second.
             for name, row in zip(itertools.islice(names, count), expected):  # noqa: B905
@@ -128,27 +132,27 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
                     if row[0]:
                         yield os.path.join(directory, name)
                     continue
-                if (now.st_mode, now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino) != row:
+                if fields_of(now) != row:
                     yield os.path.join(directory, name)
 
     def iter_racy(self) -> Iterator[bytes]:
         """The paths whose rows may not be believed."""
         if self.racy:
             for path, row in zip(self.iter_paths(), self._iter_stats(), strict=True):
-                if is_racy(Stat._make(row), self.stamp_ns):
+                if is_racy(Stat(*row), self.stamp_ns):
                     yield path
 
     def rows(self) -> dict[bytes, Row]:
         """Every row that may be believed, by path."""
         return {
-            path: Row(Stat._make(row), key, flags)
+            path: Row(Stat(*row), key, flags)
             for path, row, key, flags in self._iter_rows()
             if row[2] < self.stamp_ns and row[3] < self.stamp_ns
         }
 
     def all_rows(self) -> dict[bytes, Row]:
         """Every row, by path."""
-        return {path: Row(Stat._make(row), key, flags) for path, row, key, flags in self._iter_rows()}
+        return {path: Row(Stat(*row), key, flags) for path, row, key, flags in self._iter_rows()}
 
     def iter_paths(self) -> Iterator[bytes]:
         """The paths of the rows, in their order."""
@@ -173,7 +177,7 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         )
 
 
-class Columns(NamedTuple):
+class Columns(msgspec.Struct, frozen=True):
     """Rows in the shape of the file."""
 
     directories: list[bytes]
@@ -296,6 +300,7 @@ def is_special(mode: int) -> bool:
     return mode != 0 and not (stat_module.S_ISREG(mode) or stat_module.S_ISDIR(mode) or stat_module.S_ISLNK(mode))
 
 
+_FIELDS_OF = operator.attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(StatCache)
 

@@ -217,7 +217,7 @@ class _Taker:
                 cache,
                 stamp_ns=stamp_ns,
                 racy=sum(is_racy(row.stat, stamp_ns) for row in rows),
-                **edits.columns()._asdict(),
+                **msgspec.structs.asdict(edits.columns()),
             ),
             document,
         )
@@ -299,7 +299,7 @@ class _Taker:
             rule_files=[(path, found) for path, found in sorted(rules.rule_files.items())],
             skipped=[(item.path, item.reason) for item in skipped],
             notes=notes,
-            **columns._asdict(),
+            **msgspec.structs.asdict(columns),
         )
         self._save(cache, document)
 

@@ -18,6 +18,7 @@ from codebatch.store import layout
 from codebatch.store.documents import read_document_bytes
 from codebatch.store.holders import Lease, LeaseReader
 from codebatch.store.outcomes import Outcomes
+from codebatch.system.calls import Listed
 from codebatch.system.file_reader import FileReader
 
 
@@ -114,10 +115,10 @@ class Leased(msgspec.Struct, frozen=True):
         return [item for item, lease in self.leases.items() if lease.is_live]
 
 
-def read_leases(reader: LeaseReader, places: CommandPlaces) -> Leased:
-    """Who holds what, by the names in `leases/`."""
+def read_leases(reader: LeaseReader, places: CommandPlaces, listed: Iterable[Listed] | None = None) -> Leased:
+    """Who holds what, by the names in `leases/`, be it those that were `listed`."""
     found: dict[int, Lease] = {}
-    for (shard, number), lease in reader.leases().items():
+    for (shard, number), lease in reader.leases(listed).items():
         item = places.item(shard, number)
         if item is not None:
             found[item] = lease

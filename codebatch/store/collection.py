@@ -31,7 +31,7 @@ from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.store import layout
 from codebatch.store.batches import BATCH_ID_PATTERN, Batch, batch_ids, is_work, open_batch
-from codebatch.store.holders import LeaseReader
+from codebatch.store.holders import is_held
 from codebatch.store.ids import PassedOver
 from codebatch.store.named_objects import may_name_objects, objects_named_in
 from codebatch.store.outcomes import Outcomes
@@ -230,11 +230,6 @@ def _settled_digest(batch: Batch) -> Digest | None:
         outputs = current_outputs(batch)
         return outputs.manifest.result_digest if outputs is not None and outputs.is_all_there() else None
     return None
-
-
-def is_held(batch: Batch) -> bool:
-    """Whether some process may be at work on a batch."""
-    return any(is_live for _, is_live in LeaseReader(batch.files, batch.root).holders())
 
 
 def _is_old(store: Store, path: Path, now_ns: int) -> bool:

@@ -30,7 +30,7 @@ def read_document(files: FileReader, path: Path, decode: Callable[[bytes], T], *
         raise CorruptFile(str(path), f"is damaged: {error}", hint=hint) from error
 
 
-def read_document_bytes(files: FileReader, path: Path) -> bytes:
+def read_document_bytes(files: FileReader, path: Path | str) -> bytes:
     """The bytes of a document's file. Raises FileNotFoundError, and DocumentError where it is too long for one."""
     data = files.read_range(path, 0, DOCUMENT_BYTES_MAX + 1)
     if len(data) > DOCUMENT_BYTES_MAX:

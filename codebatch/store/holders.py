@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +21,9 @@ from codebatch.model.document import Document, DocumentError, decode_document, e
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
+from codebatch.store.batches import Batch
 from codebatch.store.documents import read_document_bytes
+from codebatch.system.calls import Listed
 from codebatch.system.files import Files, Lock
 from codebatch.system.host import Host, is_here, this_host
 
@@ -124,7 +127,7 @@ class Holder:
         return is_ours
 
     def _name(self, name: str) -> bool:
-        path = self._leases / name
+        path = f"{self._leases}/{name}"
         try:
             return self._files.create_exclusive(self._lease_source, path)
         except OSError as error:
@@ -176,15 +179,19 @@ class LeaseReader:
                 found.append((holder, self.is_live(holder)))
         return found
 
-    def leases(self) -> dict[tuple[ShardId, int], Lease]:
-        """The highest lease of every unit that was ever leased."""
+    def listed(self) -> list[Listed]:
+        """What lies in `leases/` now."""
+        return self._files.listing(self._root / layout.LEASES)
+
+    def leases(self, listed: Iterable[Listed] | None = None) -> dict[tuple[ShardId, int], Lease]:
+        """The highest lease of every unit that was ever leased, be it of what was `listed`."""
         highest: dict[tuple[ShardId, int], tuple[int, int, str]] = {}
-        for name, inode in self._files.listing(self._root / layout.LEASES):
+        for name, inode in self.listed() if listed is None else listed:
             parsed = layout.parse_lease(name)
             if parsed is None:
                 continue
             shard, start, epoch = parsed
-            if epoch > highest.get((shard, start), (0, 0, ""))[0]:
+            if (known := highest.get((shard, start))) is None or epoch > known[0]:
                 highest[shard, start] = (epoch, inode, name)
         live: dict[HolderId, bool] = {}
         leases: dict[tuple[ShardId, int], Lease] = {}
@@ -197,10 +204,13 @@ class LeaseReader:
             )
         return leases
 
-    def leader(self) -> tuple[int, HolderFile | None]:
-        """The highest epoch of the lease of a work batch as a whole, and its holder where that lives; 0 without one."""
+    def leader(self, listed: Iterable[Listed] | None = None) -> tuple[int, HolderFile | None]:
+        """The highest epoch of the lease of a work batch as a whole, and its holder where that lives; 0 without one.
+
+        Of what was `listed`, where that is given.
+        """
         highest = (0, 0, "")
-        for name, inode in self._files.listing(self._root / layout.LEASES):
+        for name, inode in self.listed() if listed is None else listed:
             epoch = layout.parse_coordinator_lease(name)
             if epoch is not None:
                 highest = max(highest, (epoch, inode, name))
@@ -232,3 +242,8 @@ class LeaseReader:
         except (FileNotFoundError, DocumentError):
             return None
         return found if layout.HOLDER_PATTERN.match(found.holder) else None
+
+
+def is_held(batch: Batch) -> bool:
+    """Whether some process may be at work on a batch."""
+    return any(is_live for _, is_live in LeaseReader(batch.files, batch.root).holders())

@@ -12,7 +12,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 import msgspec
 
@@ -43,7 +42,7 @@ class IndexFrame(msgspec.Struct, frozen=True, kw_only=True):
     digest: Digest
 
 
-class Index(NamedTuple):
+class Index(msgspec.Struct, frozen=True):
     """An index: the file's bytes, its frames, and the digest of all lines, which is the snapshot's."""
 
     data: bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from codebatch.engine.ledger import Ledger
-from codebatch.engine.lifecycle import Tally
+from codebatch.engine.tally import Tally
 from codebatch.model.outcome import Register
 from codebatch.model.plan import Plan
 from codebatch.store.outcomes import Outcomes, Scan

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from codebatch.errors import ObjectMissing
 from codebatch.model.digest import Digest
 from codebatch.store import layout
@@ -19,7 +21,9 @@ def survey_objects(
     They come as they lie in their packs, those first that lie nowhere.
     """
     located = ((objects.location(Digest(name)), name) for name in set(names))
-    for place, name in sorted(located, key=lambda pair: (pair[0] is not None, *(pair[0] or ()), pair[1])):
+    for place, name in sorted(
+        located, key=lambda pair: (pair[0] is not None, *(msgspec.structs.astuple(pair[0]) if pair[0] else ()), pair[1])
+    ):
         try:
             if is_full or place is None:
                 objects.read(Digest(name))

@@ -11,7 +11,6 @@ import hashlib
 from collections import deque
 from collections.abc import Collection
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import zstandard
@@ -32,7 +31,7 @@ _SEARCHED_MAX = 64
 """So many objects are searched for in each index; who asks for more is worth a dictionary of all that there are."""
 
 
-class Location(NamedTuple):
+class Location(msgspec.Struct, frozen=True):
     """Where an object lies: the pack's name without suffix, and the frame in it."""
 
     pack: str
@@ -111,7 +110,11 @@ class ObjectStore:
             self.refresh()
             pack = self._holder(key)
         row = None if pack is None else pack.content.find(key)
-        return None if pack is None or row is None else Location(pack.name, *pack.content.frame(row))
+        return (
+            None
+            if pack is None or row is None
+            else Location(pack.name, *msgspec.structs.astuple(pack.content.frame(row)))
+        )
 
     def packs(self) -> list[tuple[str, PackIndex, Collection[bytes]]]:
         """Every sealed pack by name: its index, and the objects that somebody found unsound in it."""

@@ -218,7 +218,7 @@ class Outcomes:
 
     def commit(self, commit: Commit, holder: HolderId, sequence: int) -> list[Outcome]:
         """Publish outcomes whose bytes are durable already; returns those whose name another process had taken."""
-        hidden = self._directory / f".{holder}.{sequence}.tmp"
+        hidden = f"{self._directory}/.{holder}.{sequence}.tmp"
         encoded = encode_commit(commit)
         try:
             try:
@@ -233,12 +233,12 @@ class Outcomes:
             self._files.remove(hidden)
         return lost
 
-    def _link(self, hidden: Path, encoded: bytes, register: Register) -> bool:
+    def _link(self, hidden: str, encoded: bytes, register: Register) -> bool:
         """Give a commit file a register's name; False where another file has it.
 
         Where it has as many names as the file system gives one (ext4: 65,000, others 1,023) an equal file goes on.
         """
-        path = self._directory / layout.register_name(register)
+        path = f"{self._directory}/{layout.register_name(register)}"
         try:
             return self._files.create_exclusive(hidden, path)
         except OSError as error:
@@ -263,9 +263,10 @@ class Outcomes:
                 self._seen.add(name)
                 by_inode.setdefault(inode, []).append((name, register))
         found = Scan([], [])
+        directory = str(self._directory)
         for same in by_inode.values():
             try:
-                commit = decode_commit(read_document_bytes(self._files, self._directory / same[0][0]))
+                commit = decode_commit(read_document_bytes(self._files, f"{directory}/{same[0][0]}"))
             except (FileNotFoundError, ValueError):
                 found.unreadable.extend(register for _, register in same)
                 continue

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.engine.lifecycle import Tally
+from codebatch.engine.tally import Tally
 from codebatch.errors import CorruptFile, StoreCorrupt
 from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
@@ -116,10 +116,13 @@ class FramesRead(msgspec.Struct, kw_only=True):
             yield block
 
 
+_TRAILERS_KEPT = 16
+
+
 class Outputs(msgspec.Struct, frozen=True):
     """The current merged outputs of a batch. `is_settled`: they are all that there is of it.
 
-    `read` counts what is read of them.
+    `read` counts what is read of them; `last_trailers` are of the files of which an item was asked for last.
     """
 
     files: FileReader
@@ -127,6 +130,7 @@ class Outputs(msgspec.Struct, frozen=True):
     manifest: Manifest
     is_settled: bool = False
     read: FramesRead = msgspec.field(default_factory=FramesRead)
+    last_trailers: dict[Path, Trailer] = msgspec.field(default_factory=dict)
 
     def path_of(self, task: TaskOutput, index: int) -> Path:
         """Where a shard's file lies."""
@@ -165,13 +169,22 @@ class Outputs(msgspec.Struct, frozen=True):
         """The record lines of one item. `shard_starts` are the plan's. Raises StoreCorrupt."""
         index = bisect.bisect_right(shard_starts, item) - 1
         place, path = item - shard_starts[index], self.path_of(task, index)
-        trailer = self.trailer(task, index)
+        trailer = self._kept_trailer(task, index)
         with self._damage_told(path):
             start, end = item_range(trailer.table, place)
             held = trailer.frames_of(start, end)
         frames = self._read(path, held.offset, held.end - held.offset)
         with self._damage_told(path):
             return _item_of(trailer, place, self._decoded(frames, held)[start - held.first : end - held.first])
+
+    def _kept_trailer(self, task: TaskOutput, index: int) -> Trailer:
+        """As `trailer`. Whoever asks for an item asks soon for others, which may be in the same file."""
+        path = self.path_of(task, index)
+        trailer = self.last_trailers.pop(path, None) or self.trailer(task, index)
+        if len(self.last_trailers) >= _TRAILERS_KEPT:
+            del self.last_trailers[next(iter(self.last_trailers))]
+        self.last_trailers[path] = trailer
+        return trailer
 
     def trailer(self, task: TaskOutput, index: int) -> Trailer:
         """What a shard's file says of itself, held against the manifest. Raises StoreCorrupt."""

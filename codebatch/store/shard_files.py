@@ -12,7 +12,6 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
 import msgspec
 
@@ -35,7 +34,7 @@ _HEAD_BYTES = 2 * _pair.size
 _PROOF_BYTES = _DIGEST_BYTES + _tail.size
 
 
-class FrameSize(NamedTuple):
+class FrameSize(msgspec.Struct, frozen=True):
     """A frame: its length in the file, and how many bytes of records it holds."""
 
     length: int
@@ -73,16 +72,22 @@ class Trailer(msgspec.Struct, frozen=True):
         """Bytes of records in all frames."""
         return sum(frame.bytes for frame in self.frames)
 
+    @property
+    def _before(self) -> tuple[list[int], list[int]]:
+        """Where each frame begins in the file and in the records, and where the last one ends."""
+        return (
+            list(accumulate((frame.length for frame in self.frames), initial=0)),
+            list(accumulate((frame.bytes for frame in self.frames), initial=0)),
+        )
+
     def frames_of(self, start: int, end: int) -> FrameRange:
         """The frames that hold bytes [start, end) of the records."""
-        before = list(accumulate(self.frames, _add, initial=FrameSize(0, 0)))
-        inside = [
-            index for index in range(len(self.frames)) if before[index].bytes < end and before[index + 1].bytes > start
-        ]
+        offsets, starts = self._before
+        inside = [index for index in range(len(self.frames)) if starts[index] < end and starts[index + 1] > start]
         if not inside:
             return FrameRange(0, 0, 0, 0)
-        first, last = before[inside[0]], before[inside[-1] + 1]
-        return FrameRange(first.length, last.length, first.bytes, last.bytes)
+        first, last = inside[0], inside[-1] + 1
+        return FrameRange(offsets[first], offsets[last], starts[first], starts[last])
 
     def frames_with(self, items: Sequence[int]) -> list[tuple[FrameRange, list[tuple[int, int, int]]]]:
         """The frames that hold the records of some items, which ascend: each run of frames with the items in it.
@@ -91,8 +96,7 @@ class Trailer(msgspec.Struct, frozen=True):
         where the frames hold less than the rows say.
         """
         ends = list(accumulate(item_lengths(self.table), initial=0))
-        offsets = list(accumulate((frame.length for frame in self.frames), initial=0))
-        starts = list(accumulate((frame.bytes for frame in self.frames), initial=0))
+        offsets, starts = self._before
         runs: list[tuple[FrameRange, list[tuple[int, int, int]]]] = []
         for item in items:
             last = bisect_left(starts, ends[item + 1])
@@ -122,7 +126,11 @@ def make_trailer(frames: bytes, table: bytes, size: int) -> bytes:
     """The trailer of some sound frames of `size` bytes of records, whose item table is `table`."""
     places = [FrameSize(place.end - place.start, place.bytes) for place in iter_places(frames, size)]
     said = b"".join(
-        (_pair.pack(len(table) // ROW_BYTES, len(places)), table, *(_pair.pack(*place) for place in places))
+        (
+            _pair.pack(len(table) // ROW_BYTES, len(places)),
+            table,
+            *(_pair.pack(place.length, place.bytes) for place in places),
+        )
     ) + _crc.pack(zlib.crc32(frames))
     length = _pair.size + len(said) + _PROOF_BYTES
     frame = _pair.pack(_MAGIC, length - _pair.size)
@@ -167,7 +175,3 @@ def split_shard_file(data: bytes, digest: Digest) -> tuple[bytes, Trailer]:
     if len(frames) != trailer.length or zlib.crc32(frames) != trailer.crc:
         raise ValueError("its frames are not those of its trailer")
     return frames, trailer
-
-
-def _add(one: FrameSize, other: FrameSize) -> FrameSize:
-    return FrameSize(one.length + other.length, one.bytes + other.bytes)

@@ -11,8 +11,8 @@ import contextlib
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
-from itertools import accumulate, chain
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,7 @@ import msgspec
 from codebatch.errors import CorruptFile, InvalidId, StoreCorrupt, StoreUnwritable, UnknownId
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import Document, decode_document, encode_document
-from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_item
+from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_entry, find_item
 from codebatch.model.entry import snapshot_id as id_of
 from codebatch.model.late_patterns import LatePattern
 from codebatch.store import layout
@@ -42,7 +42,7 @@ from codebatch.system.files import Files
 
 SNAPSHOT_FORMAT = 3
 SNAPSHOT_ID_PATTERN = LatePattern(r"snap-[0-9a-f]{16}\Z")
-# Of the frames whose items were asked for last.
+# Of the frames whose items, or lines, were asked for last.
 _FRAMES_KEPT = 16
 
 
@@ -87,7 +87,9 @@ class Snapshot:
         self._path = _directory(store_root, self.id) / layout.SNAPSHOT_INDEX
         self._objects = objects or ObjectStore(files, store_root / layout.OBJECTS)
         self._entries: list[Entry] | None = None
-        self._last_items: dict[int, list[Entry]] = {}
+        # Whoever asks for something in a frame asks soon for something else in it.
+        self._items_of = lru_cache(_FRAMES_KEPT)(self._read_items)
+        self._lines_of = lru_cache(_FRAMES_KEPT)(self._read_lines)
 
     @property
     def entries(self) -> list[Entry]:
@@ -108,20 +110,17 @@ class Snapshot:
         if start == end:
             return []
         first, last = frames_between(self.document.frames, start, end)
-        found = list(chain.from_iterable(map(self._items_in, range(first, last))))
+        found = [entry for number in range(first, last) for entry in self._items_of(number)]
         before = sum(frame.files for frame in self.document.frames[:first])
         return found[start - before : end - before]
 
     def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
         """The numbers of the items at some paths, in their order, by decoding a frame for each. Raises StoreCorrupt."""
         found: dict[bytes, int] = {}
-        contents: dict[int, bytes] = {}
         for path in paths:
             number = frame_at(self.document.frames, path)
             with self._corrupt_where_unsound():
-                if number not in contents:
-                    contents[number] = next(self._iter_contents([number]))[1]
-                inside = find_item(contents[number], path)
+                inside = find_item(self._lines_of(number), path)
             if inside is not None:
                 found[path] = sum(frame.files for frame in self.document.frames[:number]) + inside
         return found
@@ -154,11 +153,11 @@ class Snapshot:
                 raise FrameError("it is missing, or not as long as it was")
 
     def entry(self, path: bytes) -> Entry | None:
-        """The entry at a path, by decoding one frame where not all are decoded already. Raises StoreCorrupt."""
+        """The entry at a path, by decoding no other lines where not all are decoded already. Raises StoreCorrupt."""
         if self._entries is not None:
             return self._by_path.get(path)
-        number = frame_at(self.document.frames, path)
-        return next((entry for entry in self._entries_of([number]) if entry.path == path), None)
+        with self._corrupt_where_unsound():
+            return find_entry(self._lines_of(frame_at(self.document.frames, path)), path)
 
     def read(self, path: bytes) -> bytes | None:
         """The content of the file at a path, None where there is no such file. Raises ObjectMissing."""
@@ -210,15 +209,12 @@ class Snapshot:
         with self._corrupt_where_unsound():
             return [entry for frame, lines in self._iter_contents(numbers) for entry in frame_entries(lines, frame)]
 
-    def _items_in(self, number: int) -> list[Entry]:
-        """The items of a frame. Whoever asks for some asks soon for others, which may be in the same frame."""
-        items = self._last_items.pop(number, None)
-        if items is None:
-            items = [entry for entry in self._entries_of([number]) if entry.kind == "file"]
-            if len(self._last_items) >= _FRAMES_KEPT:
-                del self._last_items[next(iter(self._last_items))]
-        self._last_items[number] = items
-        return items
+    def _read_items(self, number: int) -> list[Entry]:
+        return [entry for entry in self._entries_of([number]) if entry.kind == "file"]
+
+    def _read_lines(self, number: int) -> bytes:
+        """The lines of a frame. Raises FileNotFoundError or FrameError."""
+        return next(self._iter_contents([number]))[1]
 
     def _iter_contents(self, numbers: Sequence[int]) -> Iterator[tuple[IndexFrame, bytes]]:
         """Some frames, in order, with their lines. Raises FileNotFoundError or FrameError."""

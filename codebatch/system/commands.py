@@ -50,7 +50,7 @@ class Running(Protocol):
         """What it has written since, on standard output and error; empty where there is nothing now."""
 
     def poll(self) -> bool:
-        """Whether it has ended, be it that what it started still runs. Its id stays its own until `close`."""
+        """Whether it has ended, be it that what it started still runs. Its id stays its own until `end` or `close`."""
 
     def signal(self, number: int) -> None:
         """Signal its process group."""

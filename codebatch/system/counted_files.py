@@ -29,8 +29,8 @@ class CountedFiles(RealFiles):
     def read(self, path: Path) -> bytes:
         return self._counted(path, super().read(path))
 
-    def read_range(self, path: Path, offset: int, length: int) -> bytes:
-        return self._counted(path, super().read_range(path, offset, length))
+    def read_range(self, path: Path | str, offset: int, length: int) -> bytes:
+        return self._counted(Path(path), super().read_range(path, offset, length))
 
     def _counted(self, path: Path, data: bytes) -> bytes:
         with self._lock:

@@ -19,7 +19,7 @@ class FileReader(Protocol):
     def read(self, path: Path) -> bytes:
         """All bytes of a file. Raises FileNotFoundError."""
 
-    def read_range(self, path: Path, offset: int, length: int) -> bytes:
+    def read_range(self, path: Path | str, offset: int, length: int) -> bytes:
         """Up to `length` bytes from `offset`; shorter at the end of the file. Raises FileNotFoundError."""
 
     def stat(self, path: Path) -> os.stat_result | None:

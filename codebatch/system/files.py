@@ -53,6 +53,8 @@ class Files(FileReader, Protocol):
     Every method raises StoreUnwritable where the disk refuses a write, StoreError where it refuses to be read, and
     StoreForeign where something else than a plain file or directory is in its place.
 
+    Of what is asked thousands of times a text names it too: to make a Path takes as long as a system call.
+
     What makes a name makes its directory where that is missing: copies that hold no empty directories (git, zip, object
     stores) lose it. Not so `write_new`: where the directory of such a file is gone, so is what else was in it.
     """
@@ -75,7 +77,7 @@ class Files(FileReader, Protocol):
         Parents that are missing are made too; their names are durable on return, but for those that are hidden.
         """
 
-    def write_new(self, path: Path, data: bytes) -> None:
+    def write_new(self, path: Path | str, data: bytes) -> None:
         """Write a file that nobody else knows yet and bring it to disk. Its name is durable after `sync_directory`.
 
         Raises FileExistsError.
@@ -93,7 +95,7 @@ class Files(FileReader, Protocol):
     def write_volatile(self, path: Path, data: bytes) -> None:
         """Create or replace a file in one step, without waiting for the disk: for what may be lost."""
 
-    def create_exclusive(self, source: Path, path: Path) -> bool:
+    def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
         """Give the complete file `source` the further name `path`, never replacing one: link(2).
 
         False where the name was taken by another file. A reply that was lost (NFS) is told from a lost race by the
@@ -123,7 +125,7 @@ class Files(FileReader, Protocol):
     def sync_directory(self, path: Path) -> None:
         """On return every name linked into or renamed within the directory so far is on disk."""
 
-    def open_append(self, path: Path, *, directory_mode: int = SHARED_MODE) -> Appender:
+    def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> Appender:
         """Make a file to append to. The caller must be its only writer. Raises FileExistsError."""
 
     def open_page(self, path: Path, *, create: bool) -> int:
@@ -132,7 +134,7 @@ class Files(FileReader, Protocol):
         Raises FileNotFoundError, FileExistsError.
         """
 
-    def remove(self, path: Path) -> None:
+    def remove(self, path: Path | str) -> None:
         """Remove a file; nothing happens where it is missing."""
 
     def remove_tree(self, path: Path) -> None:
@@ -152,7 +154,7 @@ class Files(FileReader, Protocol):
 
 
 class _RealAppender:
-    def __init__(self, calls: SystemCalls, path: Path, directory_mode: int) -> None:
+    def __init__(self, calls: SystemCalls, path: Path | str, directory_mode: int) -> None:
         self._calls = calls
         self._path = path
         with refusals(path):
@@ -202,7 +204,7 @@ class RealFiles:
             finally:
                 self._calls.close(fd)
 
-    def read_range(self, path: Path, offset: int, length: int) -> bytes:
+    def read_range(self, path: Path | str, offset: int, length: int) -> bytes:
         with reading(path):
             fd, size = self._open(path, os.O_RDONLY)
             try:
@@ -224,7 +226,7 @@ class RealFiles:
     def listing(self, path: Path) -> list[Listed]:
         with reading(path):
             try:
-                return sorted(item for item in self._calls.listing(path) if not item.name.startswith("."))
+                return sorted([item for item in self._calls.listing(path) if item.name[0] != "."])
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
@@ -255,7 +257,7 @@ class RealFiles:
                 self.make_directory(path.parent)
                 if not _is_hidden(path.parent):
                     # Also where another has just made it, who may die before this.
-                    _sync_directory(self._calls, path.parent.parent)
+                    self._calls.sync_directory(path.parent.parent)
                 return self._make_one_directory(path, mode)
 
     def _make_one_directory(self, path: Path, mode: int) -> bool:
@@ -267,7 +269,7 @@ class RealFiles:
             return False
         return True
 
-    def write_new(self, path: Path, data: bytes) -> None:
+    def write_new(self, path: Path | str, data: bytes) -> None:
         self._write(path, data, sync=True)
 
     def write_many(self, contents: Iterable[tuple[Path, bytes]]) -> None:
@@ -298,7 +300,7 @@ class RealFiles:
         with refusals(path):
             self._calls.symlink(target, path)
 
-    def create_exclusive(self, source: Path, path: Path) -> bool:
+    def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
         with refusals(path):
             try:
                 _with_directory(self._calls, path, lambda: self._calls.link(source, path))
@@ -335,16 +337,16 @@ class RealFiles:
 
     def sync_directory(self, path: Path) -> None:
         with refusals(path):
-            _sync_directory(self._calls, path)
+            self._calls.sync_directory(path)
 
-    def open_append(self, path: Path, *, directory_mode: int = SHARED_MODE) -> Appender:
+    def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> Appender:
         return _RealAppender(self._calls, path, directory_mode)
 
     def open_page(self, path: Path, *, create: bool) -> int:
         with refusals(path):
             return self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL if create else os.O_RDONLY)[0]
 
-    def remove(self, path: Path) -> None:
+    def remove(self, path: Path | str) -> None:
         with refusals(path), contextlib.suppress(FileNotFoundError):
             self._calls.unlink(path)
 
@@ -397,7 +399,7 @@ class RealFiles:
             raise
         return Lock(self._calls, fd)
 
-    def _open(self, path: Path, flags: int) -> tuple[int, int]:
+    def _open(self, path: Path | str, flags: int) -> tuple[int, int]:
         """Open a plain file, and its size. Anything else is refused: a device has no end, a FIFO perhaps no writer."""
         fd = self._calls.open(path, flags)
         found = self._calls.fstat(fd)
@@ -406,7 +408,7 @@ class RealFiles:
             raise foreign(path, "what is no plain file")
         return fd, found.st_size
 
-    def _write(self, path: Path, data: bytes, *, sync: bool) -> None:
+    def _write(self, path: Path | str, data: bytes, *, sync: bool) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with refusals(path):
             fd = self._calls.open(path, flags)
@@ -467,25 +469,18 @@ def _write_all(calls: SystemCalls, fd: int, data: bytes) -> None:
         view = view[calls.write(fd, view) :]
 
 
-def _sync_directory(calls: SystemCalls, path: Path) -> None:
-    fd = calls.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        calls.fsync(fd)
-    finally:
-        calls.close(fd)
-
-
-def _with_directory(calls: SystemCalls, path: Path, make: Callable[[], T], mode: int = SHARED_MODE) -> T:
+def _with_directory(calls: SystemCalls, path: Path | str, make: Callable[[], T], mode: int = SHARED_MODE) -> T:
     """Make a name; where the directory is not there for it, make that, bring its own name to disk, and try again."""
     try:
         return make()
     except FileNotFoundError:
-        if _is_hidden(path.parent):
+        directory = Path(path).parent
+        if _is_hidden(directory):
             raise
         with contextlib.suppress(FileExistsError):
-            calls.mkdir(path.parent, mode)
+            calls.mkdir(directory, mode)
         # Also where another has just made it, who may die before this.
-        _sync_directory(calls, path.parent.parent)
+        calls.sync_directory(directory.parent)
     return make()
 
 

@@ -52,7 +52,7 @@ def refusals(path: Path | str) -> AbstractContextManager[None]:
     return _Turned(path, _raise_unwritable)
 
 
-def reading(path: Path) -> AbstractContextManager[None]:
+def reading(path: Path | str) -> AbstractContextManager[None]:
     """As `refusals`, for what only reads."""
     return _Turned(path, _raise_unreadable)
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from codebatch.system.calls import SHARED_MODE, Listed, SystemCalls
+from codebatch.system.calls import SHARED_MODE, Listed, SystemCalls, open_and_sync
 
 Value = TypeVar("Value")
 
@@ -57,7 +57,8 @@ class WatchedCalls:
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
         return self._calls.keeping_open(*directories)
 
-    def open(self, path: Path, flags: int) -> int:
+    def open(self, path: Path | str, flags: int) -> int:
+        path = Path(path)
         fd = self._do("create" if flags & os.O_CREAT else "open", path, lambda: self._calls.open(path, flags))
         self._paths[fd] = path
         return fd
@@ -85,10 +86,14 @@ class WatchedCalls:
     def fsync(self, fd: int) -> None:
         self._do("fsync", self._paths[fd], lambda: self._calls.fsync(fd))
 
+    def sync_directory(self, path: Path) -> None:
+        open_and_sync(self, path)
+
     def fstat(self, fd: int) -> os.stat_result:
         return self._calls.fstat(fd)
 
-    def stat(self, path: Path) -> os.stat_result:
+    def stat(self, path: Path | str) -> os.stat_result:
+        path = Path(path)
         return self._do("stat", path, lambda: self._calls.stat(path))
 
     def listing(self, path: Path) -> list[Listed]:
@@ -100,7 +105,8 @@ class WatchedCalls:
     def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
         self._do("mkdir", path, lambda: self._calls.mkdir(path, mode))
 
-    def link(self, source: Path, path: Path) -> None:
+    def link(self, source: Path | str, path: Path | str) -> None:
+        source, path = Path(source), Path(path)
         self._do("link", path, lambda: self._calls.link(source, path))
 
     def symlink(self, target: str, path: Path) -> None:
@@ -109,7 +115,8 @@ class WatchedCalls:
     def rename(self, source: Path, path: Path) -> None:
         self._do("rename", path, lambda: self._calls.rename(source, path))
 
-    def unlink(self, path: Path) -> None:
+    def unlink(self, path: Path | str) -> None:
+        path = Path(path)
         self._do("unlink", path, lambda: self._calls.unlink(path))
 
     def remove_tree(self, path: Path) -> None:

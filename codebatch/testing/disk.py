@@ -4,6 +4,8 @@ What is durable, by POSIX and no more: bytes of a file up to its last fsync(2); 
 directory that holds it. A file that was synced in a directory that was not has lost its name. A rename within one
 directory is one change: after power loss there is the old name or the new one, never both and never neither.
 All of it is as below a confined root: no symbolic link is followed.
+
+It is one file, long as it is: the disk, and all calls that reach it.
 """
 
 from __future__ import annotations
@@ -151,7 +153,8 @@ class DiskCalls:
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def open(self, path: Path, flags: int) -> int:
+    def open(self, path: Path | str, flags: int) -> int:
+        path = Path(path)
         try:
             node = self._disk.find(path)
             if flags & os.O_CREAT and flags & os.O_EXCL:
@@ -198,18 +201,21 @@ class DiskCalls:
     def fsync(self, fd: int) -> None:
         _sync_node(self._open[fd].node)
 
+    def sync_directory(self, path: Path) -> None:
+        _sync_node(self._disk.directory(path))
+
     def fstat(self, fd: int) -> os.stat_result:
         return _stat(self._open[fd].node)
 
-    def stat(self, path: Path) -> os.stat_result:
+    def stat(self, path: Path | str) -> os.stat_result:
+        path = Path(path)
         return _stat(self._disk.find(path))
 
     def listing(self, path: Path) -> list[Listed]:
         return [Listed(name, node.number) for name, node in self._disk.directory(path).names.items()]
 
     def lengths(self, path: Path) -> dict[str, int]:
-        found = {name: _stat(node) for name, node in self._disk.directory(path).names.items()}
-        return {name: about.st_size for name, about in found.items() if stat.S_ISREG(about.st_mode)}
+        return {name: len(node.data) for name, node in self._disk.directory(path).names.items() if type(node) is _File}
 
     def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
         parent = self._disk.directory(path.parent)
@@ -217,7 +223,8 @@ class DiskCalls:
             raise _refuse(errno.EEXIST, path)
         self._disk.change(parent, {path.name: _Directory(self._disk.next_node())})
 
-    def link(self, source: Path, path: Path) -> None:
+    def link(self, source: Path | str, path: Path | str) -> None:
+        source, path = Path(source), Path(path)
         self._disk.directory(source.parent)
         parent = self._disk.directory(path.parent)
         node = self._disk.find(source)
@@ -255,7 +262,8 @@ class DiskCalls:
         self._disk.change(parent, {path.name: node})
         self._disk.change(self._disk.directory(source.parent), {source.name: None})
 
-    def unlink(self, path: Path) -> None:
+    def unlink(self, path: Path | str) -> None:
+        path = Path(path)
         if isinstance(self._disk.find(path), _Directory):
             raise _refuse(errno.EISDIR, path)
         self._disk.change(self._disk.directory(path.parent), {path.name: None})

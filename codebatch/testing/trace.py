@@ -8,6 +8,7 @@ what a machine would find that lost power there.
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.system.calls import SHARED_MODE, Listed, SystemCalls
+from codebatch.system.calls import SHARED_MODE, Listed, SystemCalls, open_and_sync
 from codebatch.testing.disk import Disk, DiskCalls
 
 
@@ -44,7 +45,7 @@ class TracedCalls:
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
         return self._calls.keeping_open(*directories)
 
-    def open(self, path: Path, flags: int) -> int:
+    def open(self, path: Path | str, flags: int) -> int:
         with self._in_turn():
             fd = self._calls.open(path, flags)
             self._note("open", path=str(path), number=flags, fd=fd)
@@ -70,10 +71,13 @@ class TracedCalls:
     def fsync(self, fd: int) -> None:
         self._do(lambda: self._calls.fsync(fd), "fsync", fd=fd)
 
+    def sync_directory(self, path: Path) -> None:
+        open_and_sync(self, path)
+
     def fstat(self, fd: int) -> os.stat_result:
         return self._calls.fstat(fd)
 
-    def stat(self, path: Path) -> os.stat_result:
+    def stat(self, path: Path | str) -> os.stat_result:
         return self._calls.stat(path)
 
     def listing(self, path: Path) -> list[Listed]:
@@ -85,7 +89,7 @@ class TracedCalls:
     def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
         self._do(lambda: self._calls.mkdir(path, mode), "mkdir", path=str(path))
 
-    def link(self, source: Path, path: Path) -> None:
+    def link(self, source: Path | str, path: Path | str) -> None:
         self._do(lambda: self._calls.link(source, path), "link", path=str(source), target=str(path))
 
     def symlink(self, target: str, path: Path) -> None:
@@ -94,7 +98,7 @@ class TracedCalls:
     def rename(self, source: Path, path: Path) -> None:
         self._do(lambda: self._calls.rename(source, path), "rename", path=str(source), target=str(path))
 
-    def unlink(self, path: Path) -> None:
+    def unlink(self, path: Path | str) -> None:
         self._do(lambda: self._calls.unlink(path), "unlink", path=str(path))
 
     def remove_tree(self, path: Path) -> None:
@@ -137,14 +141,18 @@ def read_trace(trace: Path) -> list[Call]:
     return [msgspec.json.decode(line, type=Call) for line in trace.read_bytes().splitlines()]
 
 
+# What is replayed is replayed again and again, each time a call further.
+_path = functools.lru_cache(maxsize=10_000)(Path)
+
+
 def replay(disk: Disk, calls: Iterable[Call]) -> None:
     """Do on a disk what a trace says."""
     processes: dict[int, DiskCalls] = {}
     descriptors: dict[tuple[int, int], int] = {}
     for call in calls:
-        process = processes.setdefault(call.process, disk.calls())
+        process = processes.get(call.process) or processes.setdefault(call.process, disk.calls())
         fd = descriptors.get((call.process, call.fd), -1)
-        path, target = Path(call.path), Path(call.target)
+        path, target = _path(call.path), _path(call.target)
         match call.call:
             case "open":
                 descriptors[call.process, call.fd] = process.open(path, call.number)

@@ -8,8 +8,7 @@ import msgspec
 
 from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
 from codebatch.engine.makespan import critical_path, makespan, schedule
-from codebatch.model.work import InferredEdge, WorkEdge
-from codebatch.work.inferring import LeftOut
+from codebatch.model.work import InferredEdge, LeftOut, WorkEdge
 from codebatch.work.reading import WorkList
 
 _SLOTS_MAX = 64

@@ -10,7 +10,7 @@ import msgspec
 
 from codebatch.engine.inference import Candidate, Described, infer, take
 from codebatch.model.command import CommandId
-from codebatch.model.work import InferredEdge, WorkEdge
+from codebatch.model.work import InferredEdge, LeftOut, WorkEdge
 from codebatch.system.asked import NotAnswered, ask_program
 from codebatch.work.defining import Task
 from codebatch.work.settings import Settings, WorkOptions
@@ -20,16 +20,6 @@ from codebatch.work.validating import EDGES_MAX
 ANSWER_BYTES_MAX = 16 << 20
 _WHY_CHARACTERS_MAX = 500
 _TOLD_MAX = 5
-
-
-class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """An edge that was inferred and is none, and why not."""
-
-    task: str
-    on: str
-    confidence: float
-    why: str
-    reason: str
 
 
 class Inferred(NamedTuple):
@@ -58,9 +48,7 @@ def with_inferred(
     settings: Settings,
     options: WorkOptions,
 ) -> Inferred:
-    """The edges that are written, and under `auto` those that are inferred. What went wrong is a note."""
-    if settings.strategy != "auto" or not options.infer:
-        return Inferred([*edges], [], [])
+    """The edges that are written, and those that are inferred. What went wrong is a note."""
     names = {task.id: task.group or task.id for task in tasks}
     first = {names[task.id]: task for task in reversed(tasks)}
     written: dict[str, list[str]] = {name: [] for name in dict.fromkeys(names.values())}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,16 +16,14 @@ from codebatch.model.command import CommandId
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import OutcomeType
 from codebatch.model.record import CommandReason
-from codebatch.model.work import Work
+from codebatch.model.work import LeftOut, Work
 from codebatch.store import layout
 from codebatch.store.attempts import CommandPlaces
 from codebatch.store.batches import Batch
 from codebatch.store.work import read_work
 from codebatch.system.clock import running_ns
 
-if TYPE_CHECKING:
-    from codebatch.work.inferring import LeftOut
-
+_UPDATE_NS = 50_000_000
 _STATES: dict[OutcomeType, CommandState] = {
     "result": CommandState.DONE,
     "failed": CommandState.FAILED,
@@ -89,7 +86,7 @@ class WorkListener:
         """This batch is worked on now."""
 
     def update(self, progress: WorkProgress) -> None:
-        """How far it is: whenever something was heard, and ten times a second where nothing is."""
+        """How far it is: at most twenty times a second."""
 
     def ended(self, ended: CommandEnded) -> None:
         """An attempt ended."""
@@ -125,6 +122,7 @@ class Watch:
         self._blocked: set[int] = set()
         self._asking: dict[int, Digest] = {}
         self._told: dict[int, int] = {}
+        self._updated_ns = 0
 
     def conducting(self, conductor: Conductor) -> None:
         """The batch is ours."""
@@ -156,6 +154,9 @@ class Watch:
         self._see_running()
         self._see_asking()
         now = running_ns()
+        if now - self._updated_ns < _UPDATE_NS:
+            return
+        self._updated_ns = now
         self._listener.update(
             WorkProgress(
                 ended=len(self._ended) - len(self._blocked),

@@ -13,14 +13,13 @@ import msgspec
 
 from codebatch.errors import NothingToDo
 from codebatch.model.command import Command
-from codebatch.model.work import NO_POLICY, Work, WorkEdge
+from codebatch.model.work import NO_POLICY, InferredEdge, LeftOut, Work, WorkEdge
 from codebatch.work.checking import TableChecker
 from codebatch.work.choosing import Choice, Former, names_shown
 from codebatch.work.defining import Definer, Task, programs_not_found
 from codebatch.work.expanding import Expander
 from codebatch.work.files import WorkFile, no_task_hint
 from codebatch.work.including import read_files
-from codebatch.work.inferring import LeftOut, with_inferred
 from codebatch.work.problems import Problems
 from codebatch.work.settings import Settings, WorkOptions, settings_of
 from codebatch.work.validating import check_circles, check_done, check_ids, check_pools, edges_of
@@ -95,17 +94,21 @@ def _read(
     problems.raise_any()
     if done:
         settings.notes.append(f"done by hand, and not run: {names_shown(sorted(done))}")
-    found = with_inferred(tasks, edges, definer.groups, settings, options)
-    edges = found.edges
+    inferred: list[InferredEdge] = []
+    left_out: list[LeftOut] = []
+    if settings.strategy == "auto" and options.infer:
+        from codebatch.work.inferring import with_inferred  # 60 ms, of patterns
+
+        edges, inferred, left_out = with_inferred(tasks, edges, definer.groups, settings, options)
     before = former(source, os.fsencode(settings.root)) if options.is_of_former else {}
     chosen = Choice(tasks, edges, definer.groups, source, here).choose(options, before)
     settings.notes.extend(chosen.notes)
     tasks = [task for task in tasks if task.id in chosen.ids]
     edges = [edge for edge in edges if edge.task in chosen.ids and edge.on in chosen.ids]
     listed = _listed(tasks, edges, settings, source, environ.get("PATH"))
-    inferred = tuple(each for each in found.inferred if each.task in chosen.ids and each.on in chosen.ids)
-    work = msgspec.structs.replace(listed.work, inferred=inferred)
-    return replace(listed, work=work, left_out=tuple(found.left_out))
+    taken = tuple(each for each in inferred if each.task in chosen.ids and each.on in chosen.ids)
+    work = msgspec.structs.replace(listed.work, inferred=taken)
+    return replace(listed, work=work, left_out=tuple(left_out))
 
 
 def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], definer: Definer) -> NothingToDo:

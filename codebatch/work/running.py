@@ -14,14 +14,14 @@ from codebatch.application.collecting import tidy
 from codebatch.application.requesting import request
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.conduct import conduct
-from codebatch.engine.inference import CONFIDENCE_MIN
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import BatchConducted, NothingToDo, StoreError, StoreUnwritable
 from codebatch.model.command import CommandId
 from codebatch.model.request import Open
+from codebatch.model.work import CONFIDENCE_MIN
 from codebatch.query.work import work_standing
 from codebatch.store.batches import Batch, iter_batches, resolve_batch
-from codebatch.store.collection import is_held
+from codebatch.store.holders import is_held
 from codebatch.store.store import Store
 from codebatch.store.work import make_work_batch
 from codebatch.system.clock import wall_ns

@@ -11,9 +11,8 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET
 
-from codebatch.engine.inference import CONFIDENCE_MIN
 from codebatch.errors import InvalidInput
-from codebatch.model.work import RETRIES_MAX, Answering, Notify, OnBlocked, OnFailure, Strategy
+from codebatch.model.work import CONFIDENCE_MIN, RETRIES_MAX, Answering, Notify, OnBlocked, OnFailure, Strategy
 from codebatch.system.host import usable_cores
 from codebatch.work.asking import answering_of
 from codebatch.work.checking import Place, TableChecker, sound_part

@@ -20,13 +20,11 @@ from codebatch.errors import (
     StoreCorrupt,
     UnknownId,
 )
-from codebatch.model.batch_event import instant_ns
 from codebatch.model.quantities import count_of
 from codebatch.query.work import CommandStanding, WorkStanding, work_standing
 from codebatch.store import layout
 from codebatch.store.batches import Batch, BatchKind, check_kind, iter_batches, resolve_batch
-from codebatch.store.collection import is_held
-from codebatch.store.events import EventReader
+from codebatch.store.holders import is_held
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 
@@ -63,6 +61,9 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
         """How long it takes yet, by what who conducts it said last, less the time since; None: nobody knows."""
         if self.standing.coordinator is None:
             return None
+        from codebatch.model.batch_event import instant_ns  # 10 ms that a batch does without which nobody conducts
+        from codebatch.store.events import EventReader
+
         told = EventReader(self.batch.files, self.batch.root).last_progress()
         if told is None or told.eta_seconds is None:
             return None

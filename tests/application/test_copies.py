@@ -28,8 +28,9 @@ def _most_lines(groups: list[tuple[int, list[tuple[str, int]]]], number: int | N
         for group, (lines, places) in enumerate(groups)
         for path, line in places[1:]
     ]
-    for each in sorted(told, key=lambda each: (each.path, each.line)):
-        best.add(each)
+    told.sort(key=lambda each: (each.path, each.line))
+    for at in range(0, len(told), 2):
+        best.add(told[at : at + 2])
     return best
 
 

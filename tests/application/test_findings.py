@@ -7,11 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from codebatch.application.findings import FEW, by_rule
 from codebatch.application.headline import headline
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.record import File, FileClass, Record
+from codebatch.query.apart import FilesApart
 from tests.index.batches import Said, diagnostic, make_saying, make_store
 
 CLASSES: tuple[FileClass, ...] = ("text", "test", "text", "vendored", "text", "text")
@@ -52,6 +54,18 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> OpenedBatch:
 def told(batch: OpenedBatch, **filters: object) -> list[tuple[str, str, int, int]]:
     rules = batch.findings(**filters).found.rules  # type: ignore[arg-type]
     return [(rule.severity, rule.code, rule.count, rule.apart) for rule in rules]
+
+
+def test_of_a_rule_files_with_few_findings_come_first() -> None:
+    """Many in a file are likely of one cause; what stands apart comes last all the same."""
+    places = [("a", FEW + 1), ("b", FEW), ("c", 1), ("d", FEW + 1), ("e", 1)]
+    records = [
+        msgspec.to_builtins(msgspec.structs.replace(diagnostic("ONE", "warning"), path=path))
+        for path, count in places
+        for _ in range(count)
+    ]
+    (rule,) = by_rule(records, FilesApart({b"c": "test"}))
+    assert list(dict.fromkeys(each["path"] for each in rule.findings)) == ["b", "e", "a", "d", "c"]
 
 
 def test_the_gravest_come_first_then_what_is_not_of_tests_alone_then_the_rarest(batch: OpenedBatch) -> None:

@@ -35,7 +35,7 @@ from tests.cli.process import write
 from tests.proof.invariants import check_chains, check_registers, merged
 
 FIRST = int(os.environ.get("CODEBATCH_HISTORIES_FROM", "100"))
-HISTORIES = int(os.environ.get("CODEBATCH_HISTORIES", "5"))
+HISTORIES = int(os.environ.get("CODEBATCH_HISTORIES", "3"))
 STEPS = 12
 BASES_MAX = 4
 

@@ -2,7 +2,8 @@
 
 Such a process has all that one of its own has: arguments, environment, directory, descriptors, signals, an end. It has
 not: an interpreter that is set up anew, and modules that come one by one as they are asked for. What depends on these
-is tested with the script itself, and so is every command line of README and the help pages.
+is tested with the script itself, and so is every command line of README and the help pages. Its workers are forked too:
+tests/cli/forked_workers.py.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _server() -> tuple[socket.socket, threading.Lock]:
     with theirs:
         process = subprocess.Popen(
             [sys.executable, __file__, str(theirs.fileno())],
-            env={"PATH": os.environ["PATH"], "LC_ALL": LOCALE},
+            env={"PATH": os.environ["PATH"], "LC_ALL": LOCALE, "PYTHONHASHSEED": "0"},  # As workers have it.
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
@@ -176,7 +177,9 @@ def _become(descriptors: list[int], arguments: list[bytes], directory: str, envi
         sys.argv[:] = map(os.fsdecode, arguments)
 
         from codebatch.__main__ import main
+        from tests.cli.forked_workers import fork_workers
 
+        fork_workers()
         main()
     except BaseException:
         traceback.print_exc()
@@ -185,15 +188,23 @@ def _become(descriptors: list[int], arguments: list[bytes], directory: str, envi
 
 
 def _import_all() -> None:
+    """What commands import, and what workers do."""
     import codebatch
+    import codebatch_workers
+    from codebatch_workers.syntax.languages import grammar
+    from tests.cli import forked_workers  # noqa: F401
 
-    for module in pkgutil.walk_packages(codebatch.__path__, "codebatch."):
-        if not module.name.startswith("codebatch.testing"):
-            importlib.import_module(module.name)
+    for package in (codebatch, codebatch_workers):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.startswith("codebatch.testing"):
+                importlib.import_module(module.name)
+    for language in ("python", "javascript", "typescript"):
+        assert grammar(language).query is not None
 
 
 if __name__ == "__main__":
-    sys.path[0] = os.path.dirname(sys.executable)  # As the script has it.
     with socket.socket(fileno=int(sys.argv[1])) as served:
+        sys.path[0] = str(Path(__file__).parents[2])
         _import_all()
+        sys.path[0] = os.path.dirname(sys.executable)  # As the script has it.
         _serve(served)

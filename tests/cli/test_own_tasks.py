@@ -170,7 +170,8 @@ def task(file):
     threading.Thread(target=wait).start()
 """
     project(codebatch.directory, code=code)
-    assert codebatch("run", "src", "--json").json["status"] == "COMPLETED"
+    interpreters = CommandLine(codebatch.directory, prefix=("env",))  # Whose workers are not forked.
+    assert interpreters("run", "src", "--json").json["status"] == "COMPLETED"
     assert (codebatch.directory / "registered").exists()
     if "main_thread" in awaited:
         assert (codebatch.directory / "thread").exists()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.compare.told import Told, pair_told
+from codebatch.compare.told import Told, ToldByPath, pair_told
 from codebatch.compare.trees import Side, Trees
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
@@ -66,6 +67,13 @@ def _told(files: Files, places: list[tuple[int, int, int, str, str]]) -> list[To
     ]
 
 
+def _by_path(told: Iterable[Told]) -> ToldByPath:
+    found: dict[bytes, list[Told]] = defaultdict(list)
+    for each in told:
+        found[each.path].append(each)
+    return found
+
+
 def _diagnostic(path: bytes, line: int, column: int, code: str, message: str) -> Diagnostic:
     return Diagnostic(
         path=path.decode(),
@@ -87,13 +95,13 @@ def test_each_finding_is_in_one_pair_or_left_and_the_mirror_image_is_the_same(
 ) -> None:
     files = [{path: b"\n".join(lines) for path, lines in tree.items()} for tree, _ in (old, new)]
     ours, theirs = _told(files[0], old[1]), _told(files[1], new[1])
-    paired = pair_told(_Trees(*files), ours, theirs)
+    paired = pair_told(_Trees(*files), _by_path(ours), _by_path(theirs))
     assert {*ours} == {pair.old for pair in paired.pairs} | {*paired.old}
     assert {*theirs} == {pair.new for pair in paired.pairs} | {*paired.new}
     assert len(ours) == len(paired.pairs) + len(paired.old)
     assert len(theirs) == len(paired.pairs) + len(paired.new)
     assert all(pair.old.code == pair.new.code for pair in paired.pairs)
-    mirrored = pair_told(_Trees(*files[::-1]), theirs, ours)
+    mirrored = pair_told(_Trees(*files[::-1]), _by_path(theirs), _by_path(ours))
     assert {(pair.new, pair.old, pair.by) for pair in mirrored.pairs} == {*paired.pairs}
 
 
@@ -104,7 +112,7 @@ def test_what_is_the_same_is_paired_with_itself(
     files = {path: b"\n".join(lines) for path, lines in batch[0].items()}
     lines = {path: text.count(b"\n") + 1 for path, text in files.items()}
     told = [each for each in _told(files, batch[1]) if 0 < each.about.line <= lines[each.path]]
-    paired = pair_told(_Trees(files, files), told, told)
+    paired = pair_told(_Trees(files, files), _by_path(told), _by_path(told))
     assert all((pair.old.about, pair.by) == (pair.new.about, "line") for pair in paired.pairs)
     assert (paired.old, paired.new) == ([], [])
 
@@ -116,8 +124,8 @@ def test_what_two_tasks_tell_is_paired_within_each_first() -> None:
     for task in ("one", "other"):
         left = Told(b"a.c", task, _diagnostic(b"a.c", 3, 1, "X", "m"))
         for told in ([one, other], [other, one]):
-            paired = pair_told(trees, told, [left])
+            paired = pair_told(trees, _by_path(told), _by_path([left]))
             assert [(pair.old.task, pair.new) for pair in paired.pairs] == [(task, left)]
             assert [each.task for each in paired.old] == [{"one": "other", "other": "one"}[task]]
     renamed = Told(b"a.c", "renamed", _diagnostic(b"a.c", 3, 1, "X", "m"))
-    assert [pair.old for pair in pair_told(trees, [one], [renamed]).pairs] == [one]
+    assert [pair.old for pair in pair_told(trees, _by_path([one]), _by_path([renamed])).pairs] == [one]

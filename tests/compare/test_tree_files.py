@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from codebatch.compare.files import FilePair
 from codebatch.compare.tree_files import compare_files
 from codebatch.model.digest import Digest
@@ -35,6 +37,6 @@ def test_what_became_of_each() -> None:
 
 def test_executable_bit_is_a_change() -> None:
     plain, executable = _tree(run="1"), _tree(run="1")
-    plain[b"run"] = plain[b"run"]._replace(executable=False)
+    plain[b"run"] = msgspec.structs.replace(plain[b"run"], executable=False)
     assert [row.state for row in compare_files(plain, executable, [])] == ["changed"]
     assert [row.state for row in compare_files(plain, plain, [])] == ["unchanged"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from codebatch_workers.lint.bounds import FINDINGS_MAX
+
 Tree = Mapping[str, str]
 # State, reason, code, and the path and line of what the one batch has and the other has not.
 Row = tuple[str, str, str, str]
@@ -33,7 +35,11 @@ _EXPORTS = "from os_@ import path_@\nfrom sys_@ import argv_@\n"
 _STRING = 'x = f"""\n{undef_@}\n"""'
 _CONTINUED = "x = undef_@ + \\\n    1"
 
-_KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END RSA PRIVATE KEY-----\n"
+_MANY = "".join(f"# TODO {each} @\n" for each in range(FINDINGS_MAX - 1)) + "# FIXME @\n"
+
+_KEY = "-----BEGIN RSA PRIVATE KEY-----\n@\n-----END RSA PRIVATE KEY-----\n".replace(
+    "@", "MC4CAQAwBQYDK2VwBCIEIHVmz3XyuEusnRgYwDQYJKoZIhvcNAQELBQAwZjELMAkG"
+)
 
 CASES: dict[str, Case] = {
     "syntax-error": Case({"a.py": _ONE}, {"a.py": _ONE + "\ndef (:\n"}, *_withheld("broken", "a.py:2")),
@@ -123,6 +129,24 @@ CASES: dict[str, Case] = {
         {"a.py": "import os_@\nx_@ = 1\nprint(os_@)\n"},
         (("fixed", "", "F401", "a.py:1"),),
         (("new", "", "F401", "a.py:1"),),
+    ),
+    "one-too-many": Case(
+        {"a.py": _MANY},
+        {"a.py": "# TODO: @\n" + _MANY},
+        (("new", "", "todo-comment", "a.py:1"), ("not_comparable", "doubted", "todo-comment", "a.py:1000")),
+        (("fixed", "", "todo-comment", "a.py:1"), ("not_comparable", "doubted", "todo-comment", "a.py:1000")),
+    ),
+    "behind-one-too-many": Case(
+        {"a.py": _MANY},
+        {"a.py": "# TODO: @\n" + _MANY.replace("# FIXME", '"""\n# FIXME') + '"""\n'},
+        (("new", "", "todo-comment", "a.py:1"), ("not_comparable", "doubted", "todo-comment", "a.py:1000")),
+        (("fixed", "", "todo-comment", "a.py:1"), ("not_comparable", "doubted", "todo-comment", "a.py:1000")),
+    ),
+    "one-of-less-in-a-string": Case(
+        {"a.py": "# TODO 1 @\n# TODO 2 @\n"},
+        {"a.py": '# TODO 1 @\n"""\n# TODO 2 @\n"""\n'},
+        (("fixed", "", "todo-comment", "a.py:2"),),
+        (("new", "", "todo-comment", "a.py:2"),),
     ),
     "became-text": Case({"a.py": _ONE}, {"a.txt": _ONE}, *_withheld("skipped", "a.py:2")),
     "of-another-interpreter": Case(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -18,7 +19,7 @@ from codebatch.model.work import Policy, Work
 from tests.engine.faults import Faults
 from tests.engine.lived import CheckedWorld, live_out
 
-SEEDS = 2000
+SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "800"))
 STEP = 200
 
 KINDS = (

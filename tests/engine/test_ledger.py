@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from codebatch.engine.ledger import Ledger
-from codebatch.engine.lifecycle import BatchState, Tally, batch_state, is_stalled
+from codebatch.engine.lifecycle import BatchState, batch_state, is_stalled
+from codebatch.engine.tally import Tally
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register
 from codebatch.model.shard import ProjectWork, ShardId

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from codebatch.engine.actions import Action, Assign, Break, Complete, Fail, Retire, Shrink, Spawn, Survey
@@ -25,7 +27,7 @@ from codebatch.model.shard import ProjectWork, ShardId
 from tests.engine.simulation import World, run_world
 from tests.engine.work import work_of
 
-SEEDS = 3000
+SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "1000"))
 
 S = ShardId("00000001")
 W = WorkerId(1)

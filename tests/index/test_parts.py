@@ -37,8 +37,8 @@ class _Files(RealFiles):
         super().__init__()
         self.asked: list[str] = []
 
-    def read_range(self, path: Path, offset: int, length: int) -> bytes:
-        self.asked.append(path.name)
+    def read_range(self, path: Path | str, offset: int, length: int) -> bytes:
+        self.asked.append(Path(path).name)
         return super().read_range(path, offset, length)
 
     def write_many(self, contents: Iterable[tuple[Path, bytes]]) -> None:

@@ -20,6 +20,7 @@ from codebatch.model.entry import (
     EntryKind,
     decode_entries,
     encode_entries,
+    find_entry,
     find_item,
     is_safe_path,
     snapshot_id,
@@ -283,3 +284,5 @@ def test_an_item_is_found_in_the_index_without_decoding_it() -> None:
     assert [find_item(index, path) for path in items] == list(range(len(items)))
     assert [find_item(index, path) for path in (b"", b"aa", b"link", b"sub", b"zzz")] == [None] * 5
     assert find_item(b"", b"a") is None
+    assert [find_entry(index, entry.path) for entry in entries] == entries
+    assert [find_entry(index, path) for path in (b"", b"aa", b"zzz")] == [None] * 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, SnapshotId
@@ -34,7 +34,7 @@ TASK = PlannedTask(
     contexts=(),
     key=Digest("k1"),
 )
-PROJECT = msgspec.structs.replace(TASK, name="duplicates", scope="project", needs=("lint",), key=Digest("k2"))
+PROJECT = replace(TASK, name="duplicates", scope="project", needs=("lint",), key=Digest("k2"))
 PLAN = Plan(
     digest=Digest("d"),
     snapshot_id=SnapshotId("snap-1"),
@@ -48,7 +48,7 @@ PLAN = Plan(
 
 
 def other(struct: Any, **changes: object) -> Any:
-    return msgspec.structs.replace(struct, **changes)
+    return replace(struct, **changes)
 
 
 def difference(field: Any, name: str = "", old: str | None = None, new: str | None = None) -> Difference:
@@ -99,15 +99,15 @@ def items(entry: Entry = ENTRY, **contexts: bytes) -> Items:
     ("new", "old", "told"),
     [
         (items(), items(), []),
-        (items(ENTRY._replace(object=Digest("o2"))), items(), [difference("object", old="o1", new="o2")]),
-        (items(ENTRY._replace(executable=True)), items(), [difference("executable", old="no", new="yes")]),
+        (items(replace(ENTRY, object=Digest("o2"))), items(), [difference("object", old="o1", new="o2")]),
+        (items(replace(ENTRY, executable=True)), items(), [difference("executable", old="no", new="yes")]),
         (items(seen=b"x"), items(seen=b"y"), [difference("context", "seen", "y", "x")]),
         (items(seen=b"x"), items(), [difference("context", "seen", None, "x")]),
         (items(unseen=b"x"), items(unseen=b"y"), []),
         (items(seen=b"\xff"), items(seen=b"x" * 999), [
             difference("context", "seen", "x" * (VALUE_CHARACTERS_MAX - 1) + "…", r"\xff")
         ]),
-        (items(ENTRY._replace(object=Digest("o2"), executable=True), seen=b"x"), items(seen=b"y"), [
+        (items(replace(ENTRY, object=Digest("o2"), executable=True), seen=b"x"), items(seen=b"y"), [
             difference("object", old="o1", new="o2"),
             difference("executable", old="no", new="yes"),
             difference("context", "seen", "y", "x"),

@@ -71,7 +71,9 @@ def importlib_leads(root: Path, roots: Sequence[str]) -> Ask:
     """Ask importlib's PathFinder, with a script's or outermost package's directory and `roots` as its path."""
 
     def ask(imports: Sequence[tuple[str, str]]) -> Iterator[Lead]:
+        places = tuple(str((root / each).resolve()) for each in roots)
         for source in dict.fromkeys(source for source, _ in imports):
+            directory = (root / source).parent
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -80,7 +82,7 @@ def importlib_leads(root: Path, roots: Sequence[str]) -> Ask:
                 continue
             for node in _statements(tree):
                 for target, level, names in _written(node):
-                    found = _found(root, source, level, names, [str((root / each).resolve()) for each in roots])
+                    found = _found(directory, level, names, places)
                     if found is not None and found.is_relative_to(root):
                         yield Lead(source, target, found.relative_to(root).as_posix())
 
@@ -111,19 +113,24 @@ def _written(node: ast.AST) -> Iterator[tuple[str, int, list[list[str]]]]:
             yield prefix + alias.name, node.level, choices
 
 
-def _found(root: Path, source: str, level: int, choices: list[list[str]], roots: list[str]) -> Path | None:
-    directory = (root / source).parent
-    top = directory
-    while (top / "__init__.py").exists():
-        top = top.parent
+@functools.cache
+def _outermost_package(directory: Path) -> str:
+    """What holds the outermost package that a directory is of."""
+    while (directory / "__init__.py").exists():
+        directory = directory.parent
+    return str(directory)
+
+
+def _found(directory: Path, level: int, choices: list[list[str]], roots: tuple[str, ...]) -> Path | None:
+    top = _outermost_package(directory)
     for _ in range(level - 1):
         directory = directory.parent
     for parts in choices:
         if not parts:
             package = directory / "__init__.py"
             return package if package.exists() else None
-        for path in [[str(directory)]] if level else [[str(top)], roots]:
-            found = _by_path_finder(tuple(parts), tuple(path))
+        for path in [(str(directory),)] if level else [(top,), roots]:
+            found = _by_path_finder(tuple(parts), path)
             if found is not None:
                 return found
             if parts[0] in sys.stdlib_module_names and not level:
@@ -131,6 +138,7 @@ def _found(root: Path, source: str, level: int, choices: list[list[str]], roots:
     return None
 
 
+@functools.cache
 def _by_path_finder(parts: tuple[str, ...], path: tuple[str, ...]) -> Path | None:
     found = _spec(parts, path)
     return None if found is None or found.origin is None else Path(found.origin)
@@ -244,7 +252,7 @@ def javac_leads(root: Path, roots: Sequence[str]) -> Ask:
 
 # -- C, C++ -----------------------------------------------------------------------------------------------------------
 
-_ENTERED = re.compile(r'# \d+ "([^"]*)"((?: \d)*)')
+_ENTERED = re.compile(r"(\.+) (.+)")
 _MISSING = re.compile(r"fatal error: ([^:\n]+): No such file")
 _MISSING_MAX = 50
 
@@ -271,30 +279,24 @@ def compiler_leads(root: Path, options: Sequence[str]) -> Ask:
 
 def _entered(root: Path, source: str, options: Sequence[str], empty: Path) -> Iterator[tuple[str, str]]:
     written = [f"-I{root / option}" for option in options]
-    done = subprocess.CompletedProcess[str]([], 1, "", "")
+    told = ""
     for _ in range(_MISSING_MAX):
-        command = ["cc", "-E", *written, "-idirafter", str(empty), str(root / source)]
+        command = ["cc", "-E", "-H", "-o", os.devnull, *written, "-idirafter", str(empty), str(root / source)]
         done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", errors="replace")
-        missing = _MISSING.search(done.stderr)
+        told = done.stderr
+        missing = _MISSING.search(told)
         if missing is None:
             break
         stub = empty / missing[1]
         stub.parent.mkdir(parents=True, exist_ok=True)
         stub.touch()
-    stack: list[Path] = []
-    for line in done.stdout.splitlines():
-        match = _ENTERED.match(line)
-        if match is None:
-            continue
-        file = Path(os.path.normpath(match[1]))
-        if " 1" in match[2]:
-            if stack and stack[-1].is_relative_to(root) and file.is_relative_to(root):
-                yield stack[-1].relative_to(root).as_posix(), file.relative_to(root).as_posix()
-            stack.append(file)
-        elif " 2" in match[2]:
-            del stack[-1:]
-        elif not stack:
-            stack.append(file)
+    stack = [root / source]
+    for match in filter(None, map(_ENTERED.fullmatch, told.splitlines())):
+        file = Path(os.path.normpath(match[2]))
+        del stack[len(match[1]) :]
+        if stack[-1].is_relative_to(root) and file.is_relative_to(root):
+            yield stack[-1].relative_to(root).as_posix(), file.relative_to(root).as_posix()
+        stack.append(file)
 
 
 def _in_another_arm(leads: Iterable[Lead], side: str, fact: Fact) -> str | None:

@@ -26,7 +26,7 @@ from tests.proof.case import draw, run, run_all, shrink
 from tests.proof.loop import WatchedLoop
 from tests.proof.world import MakeFiles
 
-SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "1000"))
+SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "300"))
 BLOCK = 100
 SEEDS_OF_CONTROL_MAX = 400
 
@@ -59,7 +59,7 @@ def test_a_seed_is_the_same_run_whatever_the_order_of_sets() -> None:
 class _ReplacingFiles(RealFiles):
     """A register that the last writer wins, as with rename(2)."""
 
-    def create_exclusive(self, source: Path, path: Path) -> bool:
+    def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
         self.remove(path)
         return super().create_exclusive(source, path)
 
@@ -74,7 +74,7 @@ class _LazyFiles(RealFiles):
 class _ForgetfulFiles(RealFiles):
     """Never syncs what it appended."""
 
-    def open_append(self, path: Path, *, directory_mode: int = SHARED_MODE) -> Appender:
+    def open_append(self, path: Path | str, *, directory_mode: int = SHARED_MODE) -> Appender:
         return _ForgetfulAppender(super().open_append(path, directory_mode=directory_mode))
 
 

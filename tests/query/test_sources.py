@@ -9,7 +9,7 @@ import pytest
 
 from codebatch.application.batches import task_states
 from codebatch.coordinator.merge import merge_outputs
-from codebatch.engine.lifecycle import Tally
+from codebatch.engine.tally import Tally
 from codebatch.errors import StoreCorrupt
 from codebatch.model.counts import Counts
 from codebatch.model.digest import Digest

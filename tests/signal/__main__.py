@@ -7,37 +7,40 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codebatch import OpenedBatch
-from tests.signal.sampling import Finding, findings_of, latest_of, sample
+from codebatch_workers.lint.ruff_rules import SEVERITIES
+from tests.signal.sampling import ENOUGH, Finding, findings_of, latest_of, sample
 from tests.signal.table import SHIPPED, shipped, trees
 
 LINES_BEFORE = 7
 LINES_BEHIND = 5
 _WIDTH_MAX = 160
+TOLD_TURN = 3
 
 
 def main(stores: Path, wanted: Sequence[str]) -> None:
     """Print how often each rule was found, then of those that are wanted what is to be judged."""
     batches = {tree.tree: latest_of(stores / tree.directory) for tree in trees()}
-    every = {
-        more: [
-            found
-            for tree in trees()
-            if tree.more is more
-            for found in findings_of(batches[tree.tree], tree.tree, tree.version)
-        ]
-        for more in (False, True)
-    }
-    counts = Counter(found.code for found in every[False])
-    for code, findings in sample(every[False], every[True]).items():
+    every = [list(_findings(batches, turn)) for turn in range(1, len(ENOUGH) + 2)]
+    counts = Counter(found.code for found in every[0])
+    for code, findings in sample(*every).items():
         print(f"== {code} {findings[0].severity}: {counts[code]} found, {len(findings)} to judge")
         if code in wanted:
             for number, found in enumerate(findings, 1):
                 print(f"-- {number} {found.tree} {found.path}:{found.line} {found.message[:_WIDTH_MAX]}")
                 _show(batches[found.tree], found)
+
+
+def _findings(batches: Mapping[str, OpenedBatch], turn: int) -> Iterator[Finding]:
+    """What is asked of the trees of a turn: from the third on, of no rule whose findings are hints."""
+    for tree in trees():
+        if tree.turn == turn:
+            for found in findings_of(batches[tree.tree], tree.tree, tree.version):
+                if turn < TOLD_TURN or SEVERITIES.get(found.code) != "hint":
+                    yield found
 
 
 def _show(batch: OpenedBatch, found: Finding) -> None:

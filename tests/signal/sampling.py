@@ -18,6 +18,8 @@ JUDGED_MIN = 2
 # What this is of is a state of the file, and says nothing of the code.
 NO_RULES = frozenset({"partial-parse"})
 FINDINGS_OF_A_RULE_MAX = 30
+# Of a rule of which there are fewer, the trees of the next turn are asked for as many as to have the second number.
+ENOUGH = ((JUDGED_MIN, FINDINGS_OF_A_RULE_MAX), (5, 5))
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,17 +59,19 @@ def latest_of(store: Path) -> OpenedBatch:
     return codebatch.open(store).batch(partial=True)
 
 
-def sample(findings: Iterable[Finding], more: Iterable[Finding] = ()) -> dict[str, list[Finding]]:
+def sample(findings: Iterable[Finding], *later: Iterable[Finding]) -> dict[str, list[Finding]]:
     """Of each rule the findings to judge, the most frequent rule first.
 
     Trees take turns, so that none decides alone; of one file a second finding comes when others have had their first.
-    Those of `more` are for rules of which there are fewer than JUDGED_MIN.
+    Those that come `later` are for rules of which there are too few by then.
     """
     by_code = _by_code(findings)
     drawn = {code: _sample_of_rule(each) for code, each in by_code.items()}
-    for code, each in _by_code(more).items():
-        if len(drawn.get(code, ())) < JUDGED_MIN:
-            drawn[code] = [*drawn.get(code, ()), *_sample_of_rule(each)][:FINDINGS_OF_A_RULE_MAX]
+    for (enough, most), more in zip(ENOUGH, later, strict=False):
+        for code, each in _by_code(more).items():
+            before = drawn.get(code, [])
+            if len(before) < enough:
+                drawn[code] = [*before, *_sample_of_rule(each)][:most]
     return dict(sorted(drawn.items(), key=lambda item: (-len(by_code.get(item[0], ())), item[0])))
 
 

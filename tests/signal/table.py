@@ -20,7 +20,7 @@ Verdict = Literal["fix", "style", "deliberate", "test-data", "own-limit", "wrong
 class Tree(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A tree of the sample, and under what name its store lies among the stores.
 
-    `more`: it is asked only for rules of which the others do not have enough.
+    `turn`, from 1: it is asked only for rules of which those of the turns before do not have enough.
     """
 
     tree: str
@@ -28,7 +28,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     source: str = msgspec.field(name="from")
     languages: str
     directory: str
-    more: bool
+    turn: int
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,6 +43,12 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     why: str
 
 
+class First(Judged, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of the first ten findings of a tree that nothing was tuned on."""
+
+    round: int
+
+
 def trees() -> list[Tree]:
     """The trees that findings were drawn from."""
     return msgspec.json.decode((HERE / "trees.json").read_bytes(), type=list[Tree])
@@ -52,6 +58,12 @@ def judged() -> list[Judged]:
     """Every row of the table, in its order."""
     decoder = msgspec.json.Decoder(Judged)
     return [decoder.decode(line) for line in (HERE / "judged.jsonl").read_bytes().splitlines()]
+
+
+def rounds() -> list[First]:
+    """The first findings of the trees of the rounds, from the seventh on, as they were told."""
+    decoder = msgspec.json.Decoder(First)
+    return [decoder.decode(line) for line in (HERE / "rounds.jsonl").read_bytes().splitlines()]
 
 
 def counted() -> Mapping[str, Counter[Verdict]]:

@@ -9,8 +9,8 @@ import pytest
 from codebatch.model.record import SEVERITIES as FROM_GRAVEST
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.text_rules import TEXT_RULES
-from tests.signal.sampling import FINDINGS_OF_A_RULE_MAX, NO_RULES, Finding, sample
-from tests.signal.table import SHIPPED, Verdict, counted, gravest, judged, shipped, trees
+from tests.signal.sampling import FINDINGS_OF_A_RULE_MAX, JUDGED_MIN, NO_RULES, Finding, sample
+from tests.signal.table import HERE, SHIPPED, Verdict, counted, gravest, judged, rounds, shipped, trees
 
 SEVERITY_OF = {**SEVERITIES, **{rule.code: rule.severity for rule in TEXT_RULES if rule.is_on}}
 # Not lint's: an error of syntax is one, or it is none and the parser is mended (README.md).
@@ -22,6 +22,24 @@ def test_no_rule_is_graver_than_what_was_judged_of_it() -> None:
     assert not {
         code for code, limit in limits.items() if FROM_GRAVEST.index(SEVERITY_OF[code]) < FROM_GRAVEST.index(limit)
     }
+
+
+def test_rules_of_a_family_that_is_rarely_heeded_are_hints_until_they_are_judged() -> None:
+    for family in ("ASYNC", "S", "YTT"):
+        codes = [code for code in SEVERITIES if code.rstrip("0123456789") == family]
+        of_family = sum((counted().get(code, Counter()) for code in codes), Counter[Verdict]())
+        assert 10 * of_family["fix"] < of_family.total()
+        guessed = [code for code in codes if counted().get(code, Counter()).total() < JUDGED_MIN]
+        assert {SEVERITIES[code] for code in guessed} == {"hint"}
+
+
+def test_rounds_are_told_as_they_were_judged() -> None:
+    told = (HERE / "README.md").read_text()
+    found: dict[tuple[int, str, str], Counter[Verdict]] = {}
+    for row in rounds():
+        found.setdefault((row.round, row.tree, row.version.partition("-")[0]), Counter())[row.verdict] += 1
+    for (number, tree, version), verdicts in found.items():
+        assert f"| {number} | {tree} {version} | {verdicts['fix']} of {verdicts.total()} |" in told
 
 
 def test_half_of_what_is_told_as_an_error_or_a_warning_would_be_fixed() -> None:

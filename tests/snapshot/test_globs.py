@@ -36,15 +36,18 @@ def test_no_pattern_takes_long(pattern: bytes, path: bytes) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", ["name{0}.txt", "*x{0}.txt", "a/**/x{0}*/y", "*{0}*"])
-def test_fifty_thousand_patterns_over_ten_thousand_files_take_seconds(line: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [("name{0}.txt", 10_000), ("*x{0}.txt", 10_000), ("a/**/x{0}*/y", 10_000), ("*{0}*", 2_000)],
+)
+def test_fifty_thousand_patterns_over_thousands_of_files_take_seconds(line: str, files: int) -> None:
     choose = random.Random(1)
-    paths = [f"src/d{n % 97}/module{choose.randrange(10**6)}_{n}.py".encode() for n in range(10_000)]
+    paths = [f"src/d{n % 97}/module{choose.randrange(10**6)}_{n}.py".encode() for n in range(files)]
     began = time.process_time()
     patterns = parse_ignore_file("".join(line.format(n) + "\n" for n in range(50_000)).encode(), "x", b"")
     found = sum(patterns.decide(path, is_directory=False) is not None for path in paths)
-    assert found == (10_000 if line == "*{0}*" else 0)
-    assert time.process_time() - began < SECONDS_MAX * (3 if line == "*{0}*" else 1)
+    assert found == (files if line == "*{0}*" else 0)
+    assert time.process_time() - began < SECONDS_MAX
 
 
 def test_what_is_remembered_is_forgotten_when_it_grows_and_the_answers_stay(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,14 +97,14 @@ def test_an_index_that_is_damaged_is_not_spliced() -> None:
         damaged = bytearray(WHOLE.data)
         damaged[place] ^= 1 << chance.randrange(8)
         try:  # zstd has bits that say nothing: then the content is what it was.
-            assert splice_index(WHOLE._replace(data=bytes(damaged)), {}).digest == WHOLE.digest
+            assert splice_index(msgspec.structs.replace(WHOLE, data=bytes(damaged)), {}).digest == WHOLE.digest
         except ValueError:
             continue
     for data in (b"", WHOLE.data[:-1], WHOLE.data + b"\0"):
         with pytest.raises(ValueError, match=r"frame|content size"):
-            splice_index(WHOLE._replace(data=data), {})
+            splice_index(msgspec.structs.replace(WHOLE, data=data), {})
     with pytest.raises(ValueError, match="not of its frames"):
-        splice_index(WHOLE._replace(digest=Digest("0" * 64)), {})
+        splice_index(msgspec.structs.replace(WHOLE, digest=Digest("0" * 64)), {})
 
 
 def test_parts_are_what_the_whole_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_parts_are_what_the_whole_says(tmp_path: Path, monkeypatch: pytest.Monke
     for start, end in bounds:
         assert load_snapshot(RealFiles(), tmp_path, snapshot.id).items_between(start, end) == items[start:end]
         assert snapshot.items_between(start, end) == items[start:end]
-        assert len(snapshot._last_items) <= 2
+        assert snapshot._items_of.cache_info().currsize <= 2
     with pytest.raises(StoreCorrupt, match="items"):
         snapshot.items_between(0, len(items) + 1)
     for number in chance.sample(range(len(items)), 20):

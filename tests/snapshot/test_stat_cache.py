@@ -204,11 +204,11 @@ class _RefusingFiles(RealFiles):
         super().__init__()
         self.left = allowed
 
-    def _write(self, path: Path, data: bytes, *, sync: bool) -> None:
+    def _write(self, path: Path | str, data: bytes, *, sync: bool) -> None:
         self._spend()
         super()._write(path, data, sync=sync)
 
-    def create_exclusive(self, source: Path, path: Path) -> bool:
+    def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
         self._spend()
         return super().create_exclusive(source, path)
 

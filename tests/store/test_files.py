@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from codebatch.errors import StoreCorrupt, StoreError, StoreUnwritable
+from codebatch.errors import StoreCorrupt, StoreError, StoreForeign, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.store.batches import open_batch
@@ -123,3 +124,26 @@ def test_what_cannot_be_looked_at_is_not_counted_and_all_else_is(tmp_path: Path)
         depth = below
     os.close(depth)
     assert [found.st_size for _, found in iter_files(tmp_path)] == [2, 1]
+
+
+def test_in_a_directory_that_is_kept_open_all_is_found_as_ever_and_one_that_was_removed_is_noticed(
+    tmp_path: Path,
+) -> None:
+    files, kept = RealFiles(), tmp_path / "kept"
+    files.confine(tmp_path)
+    kept.mkdir()
+    (kept / "a").write_bytes(b"one")
+    (kept / "link").symlink_to("a")
+    with files.keeping_open(kept):
+        assert files.read_range(f"{kept}/a", 0, 10) == files.read_range(kept / "a", 0, 10) == b"one"
+        with pytest.raises(StoreForeign):
+            files.read_range(f"{kept}/link", 0, 10)
+        with pytest.raises(StoreForeign):
+            files.read_range(f"{kept}/../../elsewhere", 0, 10)
+        files.sync_directory(kept)
+        shutil.rmtree(kept)
+        kept.mkdir()
+        (kept / "a").write_bytes(b"two")
+        with pytest.raises(FileNotFoundError):
+            files.read_range(f"{kept}/a", 0, 10)
+        assert files.read_range(f"{kept}/a", 0, 10) == b"two"

@@ -38,6 +38,52 @@ TOLD = [
     ("def f(*, b: dict = {}):\n    b['é'] = 1\n", ["1:20 B006"]),
     ("def f(b={}):\n    del b['x']\n", ["1:9 B006"]),
     ("def f(b={}, c=[]):\n    c += 1\n    x.b['y'] = 1\n", ["1:15 B006", "3:5 F821"]),
+    ("def f(n, _seen=[], cache={}, memo_of={}):\n    _seen.append(n)\n    cache[n] = memo_of[n] = n\n", []),
+    ("def f(n, m={}):\n    if n in m:\n        return m[n]\n    m[n] = n\n", []),
+    ("def f(n, m={}):\n    if n in m.x:\n        return m[n]\n    m[n] = n\n", ["1:12 B006"]),
+    # B002: two signs that are no decrement.
+    ("def f(n):\n    return -(-n), -(-(-n)), --abs(n), --n, ++n.x[0]\n", ["2:39 B002", "2:44 B002"]),
+    # B025, B030: how Python 2 names an exception.
+    (
+        "try:\n    x = 1\nexcept OSError, e:\n    x = 2\nexcept KeyError, e:\n    x = 3\n",
+        ["3:17 F821", "5:18 F821"][:1],
+    ),
+    ("try:\n    x = 1\nexcept (OSError, 1):\n    x = 2\n", ["3:18 B030"]),
+    # F507: nothing is asked of a mapping.
+    ("x = 'a' % (locals())\ny = 'a' % (1,)\n", ["2:5 F507"]),
+    # F822: names that are set by text.
+    ("import enum\n__all__ = ['a']\nglobals().update(enum.x)\n", []),
+    ("__all__ = ['a']\ndef f():\n    return 1\n", ["1:12 F822"]),
+    # F823: a name of the turn before.
+    ("text = 1\ndef f(a):\n    while a:\n        a(text)\n        text = a()\n", ["5:9 F841"]),
+    ("text = 1\ndef f(a):\n    a(text)\n    text = a()\n", ["3:7 F823", "4:5 F841"]),
+    # PLE0237: a slot that the class makes otherwise.
+    ("class A(metaclass=M):\n    __slots__ = ('a',)\n    def __init__(self):\n        self.b = 1\n", ["1:19 F821"]),
+    ("class A:\n    __slots__ = ('a',)\n    def __init__(self):\n        self.b = 1\n", ["4:9 PLE0237"]),
+    (
+        "class A:\n    __slots__ = ('a',)\n    def __init__(self):\n        self.b = 1\n    @a\n    def b(self): ...\n",
+        ["5:6 F821"],
+    ),
+    # RUF009: a function that makes a field.
+    (
+        "from dataclasses import dataclass\nimport a\n@dataclass\nclass A:\n    b: A = a.field()\n    c: A = a.b()\n",
+        ["6:12 RUF009"],
+    ),
+    # G010, PLE1205: another logger.
+    ("from twisted.logger import A\nlogger = A()\nlogger.warn('a')\nlogger.info('a', 1)\n", []),
+    ("import logging\nlogging.warn('a')\nlogging.info('a', 1)\n", ["2:9 G010", "3:1 PLE1205"]),
+    # PIE794: a field that is read in between, or only annotated.
+    ("class A:\n    a = 1\n    b = a\n    a = 2\n    c: int\n    c = property(1)\n", []),
+    ("class A:\n    a = 1\n    b = print.a\n    a = 2\n", ["4:5 PIE794"]),
+    # F821: what gettext installs.
+    ("print(_('a'), _a)\n", ["1:15 F821"]),
+    # S506: a loader that is none of YAML's own unsafe ones.
+    (
+        "from yaml import load, A, Loader\ndef f(l):\n    load(1, l)\n    load(1, A)\n    load(1, Loader)\n",
+        ["5:13 S506"],
+    ),
+    # Of what cannot be read nothing else is told.
+    ("import os\nprint 'a'\n", []),
     # F821: a name that somebody else gives.
     ("from a import Literal\nx: Literal['db'] | None = None\n", []),
     ("from a import L\nx: L['db'] = 1\n", ["2:7 F821"]),
@@ -46,6 +92,7 @@ TOLD = [
         ["6:5 F821"],
     ),
     ("try:\n    x = unicode\nexcept NameError:\n    x = str\n", []),
+    ("import x\na = str if x.PY2 else unicode\nb = str if x.y else long\n", ["3:21 F821"]),
     ("if x > 3:\n    y = long\n", ["1:4 F821", "2:9 F821"]),
     ("c.a = 1\nd['b'] = 2\nc.a == d\n", ["3:1 B015"]),
     ("c.a = 1\nprint(d)\n", ["2:7 F821"]),
@@ -85,11 +132,15 @@ TOLD = [
     ("from a import B\ny = 1  # type: ignore[B]\n", ["1:15 F401"]),
     ('"""Names."""\nfrom a import B\nfrom c import D\n', []),
     ("import os\n", ["1:8 F401"]),
+    # F401: used in a text that is a type.
+    ("from typing import TYPE_CHECKING as T, A\nif T:\n    from b import C, D\nx = A['C', 'D.e']\n", ["3:22 F401"]),
     # What is marked for another linter.
     ("import os  # pylint: disable=unused-import\nimport re  # pylint\n", ["2:8 F401"]),
     ("import ssl\nassert (\n    1, ssl)  # nosec\n", []),
     # PLW0128, S503.
-    ("a, _, dummy, dummy, x, x = range(6)\nbb, cc, cc = range(3)\n", ["2:9 PLW0128"]),
+    ("a, _, dummy, dummy, x, x = range(6)\nbb, cc, cc = range(3)\nprint(cc)\n", ["2:9 PLW0128"]),
+    ("def f(a):\n    nil, bb, nil, nil = a\n    return bb\n", []),
+    ("def f(a):\n    bb, bb = a\n    return bb\n", ["2:9 PLW0128"]),
     ("import ssl\ndef f(v=ssl.PROTOCOL_SSLv23, w=ssl.PROTOCOL_SSLv3): ...\n", ["2:32 S503"]),
     # RUF032: exact numbers.
     ("from decimal import Decimal\nDecimal(1.25)\nDecimal(-2.5)\nDecimal(0.1)\n", ["4:9 RUF032"]),
@@ -113,7 +164,7 @@ def test_of_doubtful_findings_nothing_is_told(text: str, told: list[str], tmp_pa
     assert [f"{each.line}:{each.column} {each.code}" for each in found] == told
 
 
-@pytest.mark.parametrize("path", ["p/__init__.py", "p/_compat.py", "p/compat/a.py"])
+@pytest.mark.parametrize("path", ["p/__init__.py", "p/_compat.py", "p/compat/a.py", "p/migrations/0001_a.py"])
 def test_imports_that_others_take_are_used(path: str, tmp_path: Path) -> None:
     assert lint_all([source(path, "import os\n"), source("p/a.py", "import os\n")], tmp_path)[0] == []
 

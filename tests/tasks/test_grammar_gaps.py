@@ -50,6 +50,7 @@ GAPS = [
         "function f(a) { let using; if (a) { using = g(); using.b(); } return using ? using[0] : 1 }\n",
         ["f", "g", "using.b"],
     ),
+    ("a.php", "<?php\n$c = ord($a{0}) | g($a{$b+1});\n", ["ord", "g"]),
     ("a.php", '<?php\nf(new Binary($a, Binary::B));\n$c = "a $d->class b";\n', ["f", "Binary"]),
     ("a.yaml", 'a:\n- b: "c\n  d"\n- e: "f\n  g"  # h\n', []),
     ("a.yaml", "a:\n  b: 'c\n  d ''e'\n  f: g\n", []),

@@ -17,17 +17,19 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.record import SEVERITIES as RECORD_SEVERITIES
 from codebatch.model.record import Diagnostic
+from codebatch_workers.lint.bounds import FINDINGS_MAX
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.ruff import Ruff, arguments
 from codebatch_workers.lint.ruff_rules import SEVERITIES
-from codebatch_workers.lint.text_rules import FINDINGS_MAX, TEXT_RULES
+from codebatch_workers.lint.text_rules import TEXT_RULES
 from codebatch_workers.syntax.contexts import packages_context
 from codebatch_workers.syntax.source import SourceFile
 from tests import corpora
 from tests.tasks.support import Snapshot, lint_all, source
 
 ALL_RULES = {"on": [rule.code for rule in TEXT_RULES]}
-KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n"
+BODY = "MC4CAQAwBQYDK2VwBCIEIHVmz3XyuEusnRgYwDQYJKoZIhvcNAQELBQAwZjELMAkG"
+KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n-----END RSA PRIVATE KEY-----\n"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,11 @@ KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n"
         ("a.pem", KEY + KEY, ["1:1 private-key"]),
         ("a.py", "# -----BEGIN PRIVATE KEY----- is how one begins\n", []),
         ("a.java", 'k = "-----BEGIN PRIVATE KEY-----\\n" + encoded.toString() + "-----END";\n', []),
-        ("a.java", 'k = "-----BEGIN PRIVATE KEY-----\\n" + "MIIE" + "-----END";\n', ["1:6 private-key"]),
+        ("a.java", f'k = "-----BEGIN PRIVATE KEY-----\\n" + "{BODY}" + "-----END";\n', ["1:6 private-key"]),
+        ("a.md", "-----BEGIN PRIVATE KEY-----\\nMIIEowIBAAKCAQEA\\n-----END PRIVATE KEY-----\n", []),
+        ("a.md", KEY.replace(BODY, "A" * 64), []),
+        ("a.md", KEY.partition("-----END")[0], []),
+        ("a.md", KEY + KEY.replace(BODY, "MIIE"), ["1:1 private-key"]),
         ("a.txt", "-----BEGIN PUBLIC KEY-----\nMIIE\n", []),
         ("a.go", "x := 1 // é\u202e\n", ["1:12 bidi-control"]),
         ("a.po", "\u202e\n", []),
@@ -258,10 +264,9 @@ def test_a_finding_weighs_a_step_less_where_the_project_is_not_made(tmp_path: Pa
     config = {"severity": {"F821": "error"}}
     (((first), *_), *_) = lint_all([source("tests/a.py", code)], tmp_path, config)
     assert first.severity == "error"
-    keys = lint_all(
-        [source(path, KEY) for path in ("a.pem", "vendor/a.pem", "tests/a.pem", "testdata/a.pem")], tmp_path
-    )
-    assert [each.severity for (each,) in keys] == ["warning", "info", "info", "info"]
+    paths = ("a.pem", "vendor/a.pem", "tests/a.pem", "testdata/a.pem", "samples/a.pem")
+    keys = lint_all([source(path, KEY) for path in paths], tmp_path)
+    assert [each.severity for (each,) in keys] == ["warning", "info", "hint", "hint", "hint"]
 
 
 def test_how_bad_a_rule_of_the_users_is_holds_everywhere(tmp_path: Path) -> None:

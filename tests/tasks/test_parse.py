@@ -78,7 +78,7 @@ def test_syntax_errors_are_where_they_are(path: str, content: str, expected: lis
         ("x = 1\r\ny = = 2\r\n", [(2, 5, "Expected an expression")]),
         ("def f():\r\n\x0c\r\n    pass\r\n", []),
         ("match x:\n    case 1: pass\ntype A = int\nf'{'a'}'\ntry: pass\nexcept A, B: pass\n", []),
-        ("print 'python 2'\n", [(1, 7, "Simple statements must be separated by newlines or semicolons")]),
+        ("print_ 'python 2'\n", [(1, 8, "Simple statements must be separated by newlines or semicolons")]),
         ("return 1\n", [(1, 1, "`return` statement outside of a function/method")]),
         ("def f(a, a): nonlocal q\n", [(1, 10, 'Duplicate parameter "a"')]),
         ("x = [1,\ny = 2\nz = 3\n", [(2, 3, "Expected `,`, found `=`")]),
@@ -130,6 +130,8 @@ def test_entries_that_another_file_includes_are_no_syntax_error() -> None:
         ("a.json", '{"__host__": , "b": 1}\n', ("text", "errors", ["error"])),
         ("a.js", "var = ;\nvar x = '{{ a }}';\n", ("text", "errors", ["error"])),
         ("a.py", "{% if a %}\n", ("text", "errors", ["error"])),
+        ("a.json", "{ id: 'a',\n  'items': [{b: 1}] }\n", ("text", "partial", [])),
+        ("a.json", "{ id: 'a',\n  \"items\": [] }\n", ("text", "errors", ["error"])),
         ("testdata/a.json", "{,}\n", ("fixture", "errors", ["info"])),
         ("tests/a.json", "{,}\n", ("test", "errors", ["info"])),
         ("examples/a.json", "{,}\n", ("example", "errors", ["warning"])),
@@ -139,3 +141,33 @@ def test_entries_that_another_file_includes_are_no_syntax_error() -> None:
 def test_what_is_broken_on_purpose_is_no_error(path: str, content: str, said: tuple[str, str, list[str]]) -> None:
     record, errors = parse(source(path, content))
     assert (record.class_, record.parse, [error.severity for error in errors]) == said
+
+
+PYTHON_2 = [
+    "print 'a'",
+    "print >>a, b",
+    "exec a in b",
+    "raise A, 'b'",
+    "x = a <> b",
+    "x = `a`",
+    "x = 0777",
+    "x = 10L",
+    "x = ur'a'",
+]
+
+
+@pytest.mark.parametrize("line", PYTHON_2)
+def test_python_2_is_one_warning(line: str) -> None:
+    record, errors = parse(source("a.py", f"a = 1\n{line}\nb = 1\nc = = 1\n"))
+    said = [(each.line, each.severity, each.message.partition(":")[0]) for each in errors]
+    if line == "print >>a, b":  # ruff reads it.
+        assert said[0][:2] == (4, "error")
+    else:
+        assert said == [(2, "warning", "Python 2, which Python 3 does not read")]
+    assert record.parse == "errors"
+
+
+@pytest.mark.parametrize("line", ["print = = 'a'", "x = 0.0777 0.5e1", "raise A from, b", "x = '0777' 1"])
+def test_python_3_that_is_broken_is_no_python_2(line: str) -> None:
+    _, errors = parse(source("a.py", f"{line}\n"))
+    assert [each.severity for each in errors] == ["error"]

@@ -44,7 +44,7 @@ EXTENSIONS = {
     "zsh": "zsh",
 }
 TASKS = [created(name, Path()) for name in ("parse", "analyze", "symbols", "lint")]
-DEEP = 100_000
+DEEP = 40_000
 # These grammars recover from some brackets in quadratic time, in C, beyond any reach of ours: there the worker's time
 # limit is what helps. How much less deep they are tried.
 SLOWER = {"bash": 20, "kotlin": 10, "lua": 10, "scala": 50, "csharp": 10, "sql": 5}

@@ -14,9 +14,8 @@ import pytest
 
 from codebatch.application.stores import StorePlace
 from codebatch.errors import InvalidInput, InvalidWork, NothingToDo
-from codebatch.model.work import Work, decode_work, encode_work
+from codebatch.model.work import LeftOut, Work, decode_work, encode_work
 from codebatch.work.analyzing import analyze, toml_of
-from codebatch.work.inferring import LeftOut
 from codebatch.work.listening import WorkListener
 from codebatch.work.reading import WorkList
 from codebatch.work.running import run_files

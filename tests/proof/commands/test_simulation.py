@@ -25,7 +25,7 @@ from codebatch_workers.commands.materials import AnswerRow
 from tests.proof.commands.drawn import draw_world
 from tests.proof.commands.world import FaultKind
 
-SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "2000"))
+SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "600"))
 BLOCK = 100
 SEEDS_OF_CONTROL_MAX = 400
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
@@ -47,7 +47,7 @@ def test_no_command_is_lost_or_run_twice_whatever_happens(first: int) -> None:
 class _ReplacingFiles(RealFiles):
     """A register that the last writer wins, as with rename(2)."""
 
-    def create_exclusive(self, source: Path, path: Path) -> bool:
+    def create_exclusive(self, source: Path | str, path: Path | str) -> bool:
         self.remove(path)
         return super().create_exclusive(source, path)
 

@@ -40,7 +40,7 @@ def start_of(
 
     `root` is what its paths are relative to, `given` the caller's environment. It has its standard input if it `reads`.
     """
-    directory = root / command.cwd
+    directory = root if command.cwd == "." else root / command.cwd
     ours = {
         "CODEBATCH_BATCH": batch,
         "CODEBATCH_TASK": command.id,

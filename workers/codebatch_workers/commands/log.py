@@ -22,7 +22,7 @@ class AttemptLog:
     """
 
     def __init__(
-        self, files: Files, path: Path, scratch: Path, bytes_max: int, *, end_bytes: int = EVIDENCE_BYTES
+        self, files: Files, path: Path | str, scratch: Path, bytes_max: int, *, end_bytes: int = EVIDENCE_BYTES
     ) -> None:
         """`scratch` is a directory for the time of the attempt; `end_bytes` of the output's end are kept at hand.
 

@@ -179,7 +179,8 @@ def _words(command: Command, made: Materials, answers: Sequence[AnswerRow]) -> s
     """The text of an attempt: what stands in the definition, what this try adds, and what was answered."""
     suffix = command.escalation(made.number - 1).text_suffix
     try:
-        parts = [command.text, *expand_arguments([suffix], {**made.values(command), "text": command.text})]
+        values = {**made.values(command), "text": command.text} if suffix else {}
+        parts = [command.text, *expand_arguments([suffix], values)]
     except PlaceholderError as error:
         raise NotStarted(f"its text cannot be made: {error}") from error
     if answers:

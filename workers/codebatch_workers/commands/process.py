@@ -18,6 +18,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Set
+from functools import cached_property
 from pathlib import Path
 
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
@@ -36,13 +37,16 @@ _RUSAGE_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 class RealCommands:
-    """The operating system's processes. While one is started its directory is ours: there is to be one thread."""
+    """The operating system's processes. While one is started its directory is ours: there is to be one thread.
+
+    What each start needs is kept open, and no program inherits it.
+    """
 
     def start(self, start: Start) -> RealRunning:
         before = _children_before()
         read, write = os.pipe()
         try:
-            with _stdin(start.stdin) as stdin, _directory(start.directory):
+            with self._stdin(start.stdin) as stdin, self._directory(start.directory):
                 pid = _spawn(start, stdin, write)
         except (OSError, ValueError) as error:
             os.close(read)
@@ -51,6 +55,37 @@ class RealCommands:
             os.close(write)
         os.set_blocking(read, False)
         return RealRunning(pid, read, start.mark, before)
+
+    @contextlib.contextmanager
+    def _directory(self, path: Path) -> Iterator[None]:
+        """Be in a directory, which a child then begins in."""
+        ours = self._ours
+        os.chdir(path)
+        try:
+            yield
+        finally:
+            os.fchdir(ours)
+
+    @contextlib.contextmanager
+    def _stdin(self, path: Path | None) -> Iterator[int]:
+        """What a command reads. A FIFO without a writer is at its end, and not waited for."""
+        if path is None:
+            yield self._nothing
+            return
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @cached_property
+    def _ours(self) -> int:
+        return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    @cached_property
+    def _nothing(self) -> int:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
 class RealRunning:
@@ -63,6 +98,7 @@ class RealRunning:
         self._output: int | None = output
         self._mark = mark
         self._before = before
+        self._ended: Ended | None = None
         self._end = _open_pidfd(self.pid)
         self._heard = select.poll()
         self._heard.register(output, select.POLLIN)
@@ -92,7 +128,7 @@ class RealRunning:
         return data
 
     def poll(self) -> bool:
-        return is_dead_child(self.pid)
+        return self._ended is not None or is_dead_child(self.pid)
 
     def signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -108,8 +144,12 @@ class RealRunning:
         return sum(proc.resident_bytes(pid) or 0 for pid in tree)
 
     def end(self, *, everything: bool, seconds: float) -> list[str]:
-        deadline = time.monotonic() + seconds
         self.signal(signal.SIGKILL)
+        if not everything and self.poll():
+            self._reap()
+            if not _has_children():  # What it left would be: so it left nothing.
+                return []
+        deadline = time.monotonic() + seconds
         # The kernel's list of children may miss one while others end (proc_pid_task_children(5)).
         quiet_looks = 2 if everything else 1
         while True:
@@ -128,14 +168,19 @@ class RealRunning:
         self._close_output()
         if self._end is not None:
             os.close(self._end)
-        if not self.poll():
-            return None
-        _, status, usage = os.wait4(self.pid, 0)
-        return Ended(
-            exit_status=os.waitstatus_to_exitcode(status),
-            cpu_seconds=usage.ru_utime + usage.ru_stime,
-            memory_peak_bytes=_own_peak(usage),
-        )
+        if self.poll():
+            self._reap()
+        return self._ended
+
+    def _reap(self) -> None:
+        """Take note of how it ended, which it has. Its id may be another's from then on."""
+        if self._ended is None:
+            _, status, usage = os.wait4(self.pid, 0)
+            self._ended = Ended(
+                exit_status=os.waitstatus_to_exitcode(status),
+                cpu_seconds=usage.ru_utime + usage.ru_stime,
+                memory_peak_bytes=_own_peak(usage),
+            )
 
     def _left(self) -> list[int]:
         """What became our child of all that the command started."""
@@ -205,27 +250,18 @@ def _is_missing(path: str) -> bool:
     return False
 
 
-@contextlib.contextmanager
-def _directory(path: Path) -> Iterator[None]:
-    """Be in a directory, which a child then begins in."""
-    before = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.chdir(path)
-        try:
-            yield
-        finally:
-            os.fchdir(before)
-    finally:
-        os.close(before)
-
-
 def _children_before() -> frozenset[int]:
     """The children that we have. Who has none, be it dead, has started nothing that still runs: all would be ours."""
+    return frozenset(_live_children()) if _has_children() else frozenset()
+
+
+def _has_children() -> bool:
+    """Whether we have any, be they dead: one system call, where to list them takes a dozen."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
-        return frozenset()
-    return frozenset(_live_children())
+        return False
+    return True
 
 
 def _live_children(but: Set[int] = frozenset()) -> list[int]:
@@ -237,17 +273,6 @@ def _live_children(but: Set[int] = frozenset()) -> list[int]:
                 if os.waitpid(pid, os.WNOHANG)[0] == 0:
                     found.append(pid)
     return found
-
-
-@contextlib.contextmanager
-def _stdin(path: Path | None) -> Iterator[int]:
-    """What a command reads. A FIFO without a writer is at its end, and not waited for."""
-    descriptor = os.open(os.devnull if path is None else path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _why(start: Start, error: OSError | ValueError) -> str:

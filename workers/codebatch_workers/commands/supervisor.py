@@ -112,7 +112,7 @@ class Supervisor:
     def run(self) -> None:
         """Work until told to stop, or an attempt was interrupted. Raises CoordinatorGone."""
         root = self._batch.root
-        kept = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS))
+        kept = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.LOGS))
         with (
             contextlib.nullcontext() if self._launch.store_lock is not None else self._store.writing(),
             self._files.keeping_open(root, *kept, self._scratch.root),
@@ -175,7 +175,7 @@ class Supervisor:
 
     def _log(self, command: Command, unit: Unit, epoch: int, scratch: Path) -> AttemptLog:
         end = EVIDENCE_BYTES if command.result is None else RESULT_BYTES_MAX
-        path = self._logs / _log_of(unit, epoch)
+        path = f"{self._logs}/{_log_of(unit, epoch)}"
         return AttemptLog(self._files, path, scratch, command.log_mb_max << 20, end_bytes=end)
 
     def _questions_of(self, command: Command, unit: Unit, epoch: int, directory: Path) -> LiveQuestions:

@@ -11,7 +11,25 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.lint.given_names import around, is_given, is_of_who_runs_it, is_plainly_given
+from codebatch_workers.lint.given_names import (
+    around,
+    is_given,
+    is_of_turn_before,
+    is_of_who_runs_it,
+    is_plainly_given,
+)
+from codebatch_workers.lint.intentions import (
+    is_except_of_python_2,
+    is_field,
+    is_mapping,
+    is_other_logger,
+    is_read_between,
+    is_safe_loader,
+    is_set_by_class,
+    is_twice_negated,
+    is_unread,
+    sets_names_of_module,
+)
 from codebatch_workers.lint.statements import node_in_statement
 from codebatch_workers.syntax.source import SourceFile
 
@@ -28,6 +46,8 @@ _LINES_BYTES_MAX = 10_000
 # What says in its line to pylint, bandit, LGTM or PyCharm that this is meant so; ruff's own marks it heeds itself.
 _MARK = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b)")
 _COMMENTED_TYPE = re.compile(rb"#\s*type:(?!\s*ignore)([^\n]*)")
+_QUOTED_NAME = re.compile(rb"[\"'](\w+)[\"']")
+_MIGRATION = re.compile(rb"(?:^|/)migrations/\d{4}_\w*\.py$")
 _RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
 _READ = ("attribute", "identifier", "subscript")
 _BYTES = re.compile(rb"[rR]?[bB][rR]?[\"']")
@@ -41,6 +61,10 @@ _OF_IMPORTS = re.compile(
     rb"from[ \t]+[\w.]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n#;(\\]*(?:\\\r?\n[^\n#;(\\]*)*)",
     re.DOTALL,
 )
+# A default that is kept from call to call on purpose: what is named so, or looked up and filled.
+_KEPT = re.compile(rb"^_|cache|memo", re.IGNORECASE)
+_LOOKED_UP = rb"\bin\s+%s\b(?!\s*[.\[(])"
+_FILLED = rb"(?<![\w.])%s\[[^\]\n]{0,200}\]\s*=(?!=)"
 # What changes a list, dictionary or set that a name stands for.
 _CHANGED = (
     rb"\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse|setdefault|sort|update)\s*\(",
@@ -127,15 +151,19 @@ def _is_export(file: SourceFile, found: Diagnostic, text: bytes) -> bool:
 
 
 def _is_for_others(file: SourceFile) -> bool:
-    """Whether a file imports for others: as a package, a module of compatibility, one that only imports from others."""
+    """Whether a file imports for others: as a package, a module of compatibility, one that only imports from others.
+
+    So does a migration of Django's, which a program wrote.
+    """
     directory, _, name = file.path.rpartition(b"/")
     is_named_so = name == b"__init__.py" or b"compat" in name or b"/compat" in b"/" + directory
-    return is_named_so or file.derived(_only_imports)
+    return is_named_so or _MIGRATION.search(file.path) is not None or file.derived(_only_imports)
 
 
 def _names_in_types(file: SourceFile) -> frozenset[bytes]:
-    """The names in comments that are types."""
-    return frozenset(re.findall(rb"\w+", b" ".join(_COMMENTED_TYPE.findall(file.utf8))))
+    """The names in comments that are types; and those that stand alone in a text, where types are imported apart."""
+    quoted = _QUOTED_NAME.findall(file.utf8) if b"TYPE_CHECKING" in file.utf8 else []
+    return frozenset((*quoted, *re.findall(rb"\w+", b" ".join(_COMMENTED_TYPE.findall(file.utf8)))))
 
 
 def _only_imports(file: SourceFile) -> bool:
@@ -225,7 +253,7 @@ def _is_negotiated(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
 def _is_thrown_away(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     """A name for parts that nobody needs."""
     name = file.utf8[node.start_byte : node.end_byte]
-    return len(name) == 1 or name.strip(b"_").lower() in _NOT_NEEDED
+    return len(name) == 1 or name.strip(b"_").lower() in _NOT_NEEDED or is_unread(file, node)
 
 
 def _is_unpacked(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
@@ -267,8 +295,12 @@ def _is_exact(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
         return False
 
 
-def _is_never_changed(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """A default that the function only reads: that all calls share it shows nowhere."""
+def _is_of_turn_before(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    return is_of_turn_before(file, node)
+
+
+def _is_kept_or_read(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """A default that is there to be kept, or that the function only reads: that all calls share it shows nowhere."""
     name: bytes | None = None
     for each in around(node):
         if each.type in ("default_parameter", "typed_default_parameter") and name is None:
@@ -276,18 +308,25 @@ def _is_never_changed(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
             name = file.utf8[named.start_byte : named.end_byte] if named is not None else None
         body = each.child_by_field_name("body") if each.type in ("function_definition", "lambda") else None
         if body is not None and name is not None:
+            text = file.utf8[body.start_byte : body.end_byte]
+            looked_up = re.search(_LOOKED_UP % name, text)
+            if _KEPT.search(name) or (looked_up and re.search(_FILLED % name, text[looked_up.end() :])):
+                return True
             changes = rb"(?<![\w.])%s(?:%s)|\bdel\s+%s\s*\[" % (name, b"|".join(_CHANGED), name)
-            return not re.search(changes, file.utf8[body.start_byte : body.end_byte])
+            return not re.search(changes, text)
     return False
 
 
 _DOUBTS: Mapping[str, _Doubt] = {
-    "B006": _is_never_changed,
+    "B006": _is_kept_or_read,
     "B015": _is_tried,
     "B018": _is_tried,
     "F811": _is_of_except,
     "F821": _is_given_name,
+    "F823": _is_of_turn_before,
+    "PIE794": is_read_between,
     "PIE796": _is_made_anew,
+    "PLE0237": is_set_by_class,
     "PLE0302": _is_of_interface,
     "PLE0604": _is_unpacked,
     "PLW0128": _is_thrown_away,
@@ -298,9 +337,19 @@ _DOUBTS: Mapping[str, _Doubt] = {
 }
 
 _DOUBTS_BY_TEXT: Mapping[str, _DoubtByText] = {
+    "B002": is_twice_negated,
     "B018": _is_plainly_read,
+    "B025": is_except_of_python_2,
+    "B030": is_except_of_python_2,
     "F401": _is_export,
+    "F507": is_mapping,
     "F821": _is_plainly_given,
+    "F822": sets_names_of_module,
+    "G010": is_other_logger,
+    "PLE1205": is_other_logger,
+    "PLE1206": is_other_logger,
+    "RUF009": is_field,
+    "S506": is_safe_loader,
 }
 """What is told without the tree, which is no longer there when ruff has spoken: it would have to be made again."""
 

@@ -27,6 +27,8 @@ _TARGETS = re.compile(rb"^[ \t]+((?:\w+[ \t]*,[ \t]*)*\w+)[ \t]*=(?!=)", re.MULT
 _PYTHON_2 = frozenset(
     b"apply basestring buffer cmp execfile file intern long raw_input reduce reload unichr unicode xrange".split()
 )
+# What `gettext.install` puts among the builtins.
+_GETTEXT = b"_"
 _VERSION = re.compile(rb"version|PY_?[23]", re.IGNORECASE)
 
 
@@ -58,13 +60,15 @@ def is_given(file: SourceFile, node: Node) -> bool:
     return (
         _is_literal_text(file, node)
         or _is_of_python_2(file, node)
-        or _is_of_turn_before(file, node)
+        or is_of_turn_before(file, node)
         or is_of_who_runs_it(file, file.utf8[node.start_byte : node.end_byte])
     )
 
 
 def is_plainly_given(file: SourceFile, name: bytes) -> bool | None:
     """As `is_given` says, where a file's text tells; None where its tree has to."""
+    if name == _GETTEXT:
+        return True
     if file.derived(_may_run) or b"Literal" in file.utf8 or (name in _PYTHON_2 and file.derived(_may_choose)):
         return None
     if name in file.derived(_bound):
@@ -118,7 +122,7 @@ def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
     return any(is_one or each.type.startswith(_IMPORTS) for is_one, each in top), runs
 
 
-def _is_of_turn_before(file: SourceFile, node: Node) -> bool:
+def is_of_turn_before(file: SourceFile, node: Node) -> bool:
     """A name that the loop around binds further down, for its next turn."""
     loop = None
     for each in around(node):
@@ -144,6 +148,8 @@ def _is_of_python_2(file: SourceFile, node: Node) -> bool:
         return False
     for each in around(node, through_functions=True):
         condition = each.child_by_field_name("condition") if each.type == "if_statement" else None
+        if each.type == "conditional_expression" and each.named_child_count > 1:
+            condition = each.named_children[1]
         if condition is not None and _VERSION.search(file.utf8, condition.start_byte, condition.end_byte):
             return True
         if each.type == "try_statement":

@@ -16,8 +16,7 @@ Finding = tuple[int, int, str]
 class TextRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule: what it is called, how bad a finding is, whether it runs unless told otherwise, and what it does.
 
-    One that `is_once` tells a file once, where that is met first. A file in which `needle` is not has no finding, and
-    is not given to `find`: most have none, and that is soon known.
+    A file in which `needle` is not has no finding, and is not given to `find`: most have none, and that is soon known.
     """
 
     code: str
@@ -27,4 +26,3 @@ class TextRule(msgspec.Struct, frozen=True, kw_only=True):
     needle: bytes = b""
     is_on: bool = True
     is_style: bool = False
-    is_once: bool = False

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from codebatch.model.record import CLASSES_APART, SEVERITIES, FileClass, Severity
 
-_MEANT_FOR_TESTS = frozenset(("private-key", "syntax-error"))
-"""What tests and their data have on purpose."""
+_MEANT_SO: dict[str, tuple[frozenset[FileClass], Severity]] = {
+    "private-key": (frozenset(("test", "fixture", "example")), "hint"),
+    "syntax-error": (frozenset(("test", "fixture")), "info"),
+}
+"""What tests, their data and examples have on purpose, and how bad it is there at most."""
 
 
 def severity_in(file_class: FileClass, code: str, severity: Severity) -> Severity:
@@ -16,6 +19,7 @@ def severity_in(file_class: FileClass, code: str, severity: Severity) -> Severit
     if file_class not in CLASSES_APART:
         return severity
     rank = SEVERITIES.index(severity)
-    if code in _MEANT_FOR_TESTS and file_class in ("test", "fixture"):
-        return SEVERITIES[max(rank, SEVERITIES.index("info"))]
+    classes, gravest = _MEANT_SO.get(code, (frozenset(), severity))
+    if file_class in classes:
+        return SEVERITIES[max(rank, SEVERITIES.index(gravest))]
     return SEVERITIES[min(rank + 1, len(SEVERITIES) - 1)]

@@ -17,8 +17,6 @@ from codebatch_workers.syntax.languages import has_grammar
 from codebatch_workers.syntax.source import SourceFile
 
 HUGE_LINE_BYTES_MIN = 10_000
-# Findings of one rule in one file: nobody reads more of them one by one.
-FINDINGS_MAX = 1000
 
 _BIDI = re.compile(rb"\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
 # Of bytes at random every tenth is one; of text none.
@@ -30,6 +28,11 @@ _PRIVATE_KEY = re.compile(
     rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     rb"[ \t\"'+,;]{0,8}(?:\\r)?(?:\\n|\r?\n)[\s\"'+\\]{0,64}[A-Za-z0-9+/=]{4,}(?![\w.(\[])"
 )
+# Fewer characters, or fewer different ones, are a placeholder: the shortest key, of Ed25519, has 64.
+_KEY_CHARACTERS_MIN = 60
+_KEY_DIFFERENT_MIN = 10
+_KEY_BYTES_MAX = 32_768
+_KEY_PART = re.compile(rb"[A-Za-z0-9+/=]{16,}")
 _TRAILING = re.compile(rb"[ \t]+(?=\r?(?:\n|\Z))")
 _LINE_END = re.compile(rb"\r?\n")
 _INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
@@ -90,10 +93,18 @@ def _bidi_control(file: SourceFile) -> Iterator[Finding]:
 
 
 def _private_key(file: SourceFile) -> Iterator[Finding]:
-    first, *more = [*_PRIVATE_KEY.finditer(file.utf8), None]
+    first, *more = [*(match for match in _PRIVATE_KEY.finditer(file.utf8) if _is_key(file.utf8, match)), None]
     if first is not None:
         count = f"{len(more)} private keys in this file, the first" if len(more) > 1 else "private key in the tree"
         yield first.start(), first.start() + first[0].index(b"-----", 5) + 5, count
+
+
+def _is_key(utf8: bytes, head: re.Match[bytes]) -> bool:
+    """Whether as much follows as a key has: what explains how one is written has less."""
+    start = head.start() + head[0].index(b"-----", 5) + 5
+    end = utf8.find(b"-----END", start, start + _KEY_BYTES_MAX)
+    body = b"".join(_KEY_PART.findall(utf8, start, end))
+    return end >= 0 and len(body) >= _KEY_CHARACTERS_MIN and len(set(body)) >= _KEY_DIFFERENT_MIN
 
 
 def _mixed_line_endings(file: SourceFile) -> Iterator[Finding]:
@@ -167,13 +178,9 @@ def _off_by_default(
     severity: Severity,
     summary: str,
     find: Callable[[SourceFile], Iterator[Finding]],
-    *,
-    is_once: bool = False,
 ) -> TextRule:
     """A rule of style that only those want who ask for it."""
-    return TextRule(
-        code=code, severity=severity, summary=summary, find=find, is_on=False, is_style=True, is_once=is_once
-    )
+    return TextRule(code=code, severity=severity, summary=summary, find=find, is_on=False, is_style=True)
 
 
 TEXT_RULES: tuple[TextRule, ...] = (
@@ -190,7 +197,6 @@ TEXT_RULES: tuple[TextRule, ...] = (
         summary="a PEM or PGP private key, once per file",
         find=_private_key,
         needle=b"-----BEGIN ",
-        is_once=True,
     ),
     TextRule(
         code="bidi-control",
@@ -204,7 +210,6 @@ TEXT_RULES: tuple[TextRule, ...] = (
         severity="warning",
         summary="not valid in its encoding",
         find=_invalid_encoding,
-        is_once=True,
     ),
     TextRule(
         code="nul-character",
@@ -212,7 +217,6 @@ TEXT_RULES: tuple[TextRule, ...] = (
         summary="NUL after the first 8 KiB",
         find=_nul_character,
         needle=b"\0",
-        is_once=True,
     ),
     TextRule(
         code="mixed-line-endings",
@@ -221,7 +225,6 @@ TEXT_RULES: tuple[TextRule, ...] = (
         find=_mixed_line_endings,
         needle=b"\r",
         is_style=True,
-        is_once=True,
     ),
     TextRule(
         code="lone-carriage-return",
@@ -230,18 +233,15 @@ TEXT_RULES: tuple[TextRule, ...] = (
         find=_lone_carriage_return,
         needle=b"\r",
         is_style=True,
-        is_once=True,
     ),
-    _off_by_default("byte-order-mark", "hint", "a mark before UTF-8", _byte_order_mark, is_once=True),
+    _off_by_default("byte-order-mark", "hint", "a mark before UTF-8", _byte_order_mark),
     _off_by_default("huge-line", "hint", f"above {HUGE_LINE_BYTES_MIN} bytes", _huge_line),
-    _off_by_default("missing-final-newline", "hint", "the last line has no end", _missing_final_newline, is_once=True),
+    _off_by_default("missing-final-newline", "hint", "the last line has no end", _missing_final_newline),
     _off_by_default("mixed-indentation", "hint", "spaces before tabs", _mixed_indentation),
     _off_by_default("shadowed-name", "hint", "JavaScript, TypeScript: hides another name", shadowed_names),
     _off_by_default("unused-import", "warning", "JavaScript, TypeScript: nothing uses it", unused_imports),
     _off_by_default("unused-variable", "warning", "JavaScript, TypeScript: nothing uses it", unused_variables),
-    _off_by_default(
-        "shebang-not-executable", "info", "`#!/…` without the executable bit", _shebang_not_executable, is_once=True
-    ),
+    _off_by_default("shebang-not-executable", "info", "`#!/…` without the executable bit", _shebang_not_executable),
     _off_by_default("todo-comment", "hint", "TODO, FIXME, XXX, HACK in a comment", todo_finder(TodoPolicy())),
     _off_by_default("trailing-whitespace", "hint", "blanks at the end of a line", _trailing_whitespace),
 )

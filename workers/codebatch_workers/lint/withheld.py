@@ -101,8 +101,11 @@ class _Answers(dict[SourceFile, list[Diagnostic]]):
 
 def _why_not_by_ruff(file: SourceFile, wanted: Wanted, every: _Answers, told: _Answers, *, is_project: bool) -> Why:
     found = every.of(file, wanted)
+    is_broken = any(each.code == SYNTAX_ERROR for each in every.get(file, ()))
+    if is_broken and not (is_project and found):
+        return "broken"
     if not found:
-        return "broken" if any(each.code == SYNTAX_ERROR for each in every.get(file, ())) else ""
+        return ""
     if not told.of(file, wanted):
         return "silenced"
     if is_project:

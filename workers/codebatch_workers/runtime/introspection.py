@@ -23,7 +23,6 @@ from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.rule_examples import rule_example
 from codebatch_workers.lint.settings import QueryRule
-from codebatch_workers.lint.text_rules import TEXT_RULES
 from codebatch_workers.lint.withheld import Asked, Wanted, Why, why_withheld
 from codebatch_workers.runtime.finding import WIDE, find_in, finder, named_language
 from codebatch_workers.symbols.references import references
@@ -39,7 +38,6 @@ from codebatch_workers.syntax.suppression import without_unwanted
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import (
     NOT_WRITTEN_BY_HAND,
-    ONCE_A_NAME,
     apply_rule,
     rules_of,
 )
@@ -55,7 +53,6 @@ __all__ = [
     "references_in",
     "syntax_tree",
     "test_rules",
-    "told_once",
     "why_untold",
 ]
 
@@ -132,11 +129,6 @@ def why_untold(
         for path, content, contexts, wanted, is_marked in asked
     ]
     return list(why_withheld(config, rules, files))
-
-
-def told_once() -> tuple[frozenset[str], frozenset[str]]:
-    """The rules that tell a name of a file once, and those that tell a file once, where it is met first."""
-    return ONCE_A_NAME, frozenset(rule.code for rule in TEXT_RULES if rule.is_once)
 
 
 def summaries() -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""What a comparison asks of the code that workers run: whether a rule is off at a path, whether a note silences it.
+"""What a comparison asks of the code that workers run: whether a rule is off, silenced by a note, or told in part.
 
 `codebatch.system.worker_questions.load_question` loads these by name. A rule that is off is told of without any parser.
 """
@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 import msgspec
 
 from codebatch.model.task import Json
+from codebatch_workers.lint.bounds import FINDINGS_MAX, ONCE_A_FILE, ONCE_A_NAME
 from codebatch_workers.lint.holding import is_on, settings_at
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.settings import AllSettings
@@ -44,6 +45,11 @@ def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], boo
         return not is_on(code, settings_of(path), default=default)
 
     return is_off
+
+
+def told_of_a_file() -> tuple[frozenset[str], frozenset[str], int]:
+    """The rules that tell a name of a file once, those that tell a file once, and how often any other one tells it."""
+    return ONCE_A_NAME, ONCE_A_FILE, FINDINGS_MAX
 
 
 def _is_on_of_ours(code: str) -> bool | None:

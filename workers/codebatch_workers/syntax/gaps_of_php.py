@@ -14,9 +14,16 @@ _RESERVED = (
     rb"|private|protected|public|readonly|require|return|static|switch|throw|trait|try|unset|use|var|while|xor|yield"
 )
 
+
+def _in_brackets(offset: bytes) -> bytes:
+    return b"[" + offset[1:-1] + b"]"
+
+
 PHP_GAPS: tuple[Gap, ...] = (
     # A class that is named as a cast is, between round brackets: `f(Binary::A)`.
     gap(rb"\b(%s)(?=\s*::)" % _CASTS, plain_name, re.IGNORECASE, needs=(b"::",)),
     # A property that is named as a keyword is, in a text: `"$a->class"`.
     gap(rb"\$\w+\??->(%s)\b" % _RESERVED, plain_name, re.IGNORECASE, needs=(b"->",)),
+    # A character of a text, as it was written before PHP 8: `$a{0}`.
+    gap(rb"\$\w+(\{[^{}\s;]{1,100}\})", _in_brackets, needs=(b"{",)),
 )

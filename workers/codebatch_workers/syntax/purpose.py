@@ -13,15 +13,15 @@ from typing import Literal
 Purpose = Literal["fixture", "test", "example", "template"]
 
 _FIXTURES = re.compile(
-    rb"(?:^|/)(?:fixtures?|__fixtures__|__snapshots__|testdata|test[-_]?(?:data|files|cases|fixtures|resources)|testsuite)/",
+    rb"(?:^|/)(?:fixtures?|__fixtures__|__snapshots__|testdata|test[-_]?(?:data|files|cases|fixtures|resources|examples|inputs?|outputs?)|testsuite)/",
     re.IGNORECASE,
 )
 # Below tests these hold their data.
 _ABOVE_DATA = re.compile(rb"(?:^|/)(?:tests?|specs?)(?=/)", re.IGNORECASE)
 _DATA = re.compile(rb"/(?:data|cases|baselines|resources|assets|inputs?|expected|golden|snapshots?)/", re.IGNORECASE)
 _TESTS = re.compile(
-    rb"(?:^|/)(?:tests|specs?|__tests__|__mocks__|unittests?|e2e|cypress|selftests?|(?:unit|integration|functional)[-_]?tests?|testdir)/|"
-    rb"(?:^|/)[^/]+[-_.]tests?/",
+    rb"(?:^|/)(?:tests|specs?|__tests__|__mocks__|unittests?|e2e|cypress|selftests?|(?:unit|integration|functional)[-_]?tests?|testdir|benchmarks?|benches|microbenchmarks?)/|"
+    rb"(?:^|/)(?:[^/]+[-_.]tests?|tests[-_][^/]+|(?-i:tests[A-Z]\w*))/",
     re.IGNORECASE,
 )
 _TEST = re.compile(rb"(?:^|/)test/", re.IGNORECASE)

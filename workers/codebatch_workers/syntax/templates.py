@@ -13,6 +13,8 @@ _MARKS = re.compile(rb"\{%.*%\}|\{\{.*\}\}|\{#.*#\}|<%.*%>|(?<![\w\"'])%[A-Z_]{2
 # In other languages that is a name: `__proto__`.
 _MARKS_OF_DATA = re.compile(rb"(?<![\w\"'])__\w+__(?![\w\"'])")
 _DATA = frozenset(("json", "jsonc"))
+_KEY = re.compile(rb"\"[^\"\n]{0,200}\"\s*:")
+_KEY_OF_SCRIPT = re.compile(rb"[{,]\s*(?:[A-Za-z_$][\w$]{0,200}|'[^'\n]{0,200}')\s*:")
 _NAME = re.compile(rb"[^/]*\.(?:tpl|tmpl|template)\.[^/.]+")
 _LINE_BYTES_MAX = 1000
 
@@ -27,3 +29,10 @@ def is_template(file: SourceFile) -> bool:
     start = file.utf8.rfind(b"\n", 0, first) + 1
     line = file.utf8[start : start + _LINE_BYTES_MAX].partition(b"\n")[0]
     return _MARKS.search(line) is not None or (file.language in _DATA and _MARKS_OF_DATA.search(line) is not None)
+
+
+def is_of_script(file: SourceFile) -> bool:
+    """Whether JSON that has errors is written as scripts write objects: none of its keys is in double quotes."""
+    if file.language not in _DATA or not file.has_syntax_error:
+        return False
+    return _KEY_OF_SCRIPT.search(file.utf8) is not None and _KEY.search(file.utf8) is None

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from codebatch.model.patterns import parse_arguments
 from codebatch.model.record import Diagnostic, FileClass, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
+from codebatch_workers.lint.bounds import FINDINGS_MAX, ONCE_A_NAME
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.holding import is_below, is_on, severity_of
 from codebatch_workers.lint.query_rules import compile_rule
@@ -26,14 +27,12 @@ from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.settings import Settings
 from codebatch_workers.lint.severities import severity_in
-from codebatch_workers.lint.text_rules import FINDINGS_MAX, RULES_BY_CODE, TEXT_RULES, todo_finder
+from codebatch_workers.lint.text_rules import RULES_BY_CODE, TEXT_RULES, todo_finder
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import matches
 
-# Of these a message says which name is meant, and is told where that is met first: all others have the same cause.
 _UNDEFINED = "F821"
-ONCE_A_NAME = frozenset({"F405", _UNDEFINED})
 _UNDEFINED_NAMES_MAX = 5
 NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
 
@@ -95,6 +94,9 @@ class Lint:
         python = [index for index, file in enumerate(files) if is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
         for index, answer in zip(python, answers, strict=True):
+            if not self._is_project and any(each.code == SYNTAX_ERROR for each in answer):
+                # What follows from a text that cannot be read is no news.
+                continue
             chosen = list(self._chosen(answer, files[index]))
             final[index].extend(chosen if self._is_project else _without_fragments(chosen))
         return final

@@ -27,9 +27,10 @@ from codebatch_workers.lint.severities import severity_in
 from codebatch_workers.syntax.broken_trees import iter_broken
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.languages import APPROXIMATE_LANGUAGES
+from codebatch_workers.syntax.python_2 import is_python_2
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
-from codebatch_workers.syntax.templates import is_template
+from codebatch_workers.syntax.templates import is_of_script, is_template
 from codebatch_workers.tasks.parse_config import ParseConfig
 
 if TYPE_CHECKING:
@@ -92,14 +93,22 @@ class Parse:
             if errors:
                 record = final[index][0]
                 firsts = _first_of_each_place(files[index], [each.line for each in errors])
-                said = _unreadable(files[index])
-                said += [
-                    msgspec.structs.replace(errors[each], code=SYNTAX_CODE, severity=_severity(files[index]))
-                    for each in firsts
-                ]
+                said = _unreadable(files[index]) + _of_python(files[index], [errors[each] for each in firsts])
                 stored = [each for each in final[index] if isinstance(each, Ast)]
                 final[index] = [msgspec.structs.replace(record, parse="errors"), *_capped(said), *stored]
         return final
+
+
+def _of_python(file: SourceFile, errors: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """ruff's errors as ours; of Python 2 the first alone, for the others say the same."""
+    starts = (*file.line_starts, len(file.utf8))
+    line = next((each.line for each in errors if each.code == SYNTAX_ERROR), len(starts))
+    if line < len(starts) and is_python_2(file.utf8[starts[line - 1] : starts[line]]):
+        severity = severity_in(file.file_class, SYNTAX_CODE, "warning")
+        first = next(each for each in errors if each.line == line)
+        message = f"Python 2, which Python 3 does not read: {first.message}"
+        return [msgspec.structs.replace(first, code=SYNTAX_CODE, severity=severity, message=message)]
+    return [msgspec.structs.replace(each, code=SYNTAX_CODE, severity=_severity(file)) for each in errors]
 
 
 def _unreadable(file: SourceFile) -> list[Diagnostic]:
@@ -127,6 +136,8 @@ def _state(file: SourceFile) -> ParseState:
 
 def _broken(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
     """How a file is parsed whose tree has errors, and the outermost of them, one of each line."""
+    if is_of_script(file):
+        return "partial", []
     if file.is_hopeless:
         if file.language in APPROXIMATE_LANGUAGES:
             # It may be a part of a file: entries that another one includes.

@@ -1,0 +1,28 @@
+"""`status`: where a batch stands, whatever is done in it."""
+
+from __future__ import annotations
+
+import click
+
+from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.reading import explain_option
+from codebatch.store.batches import is_work
+
+
+@click.command()
+@batch_option
+@explain_option
+@answering
+def status(answering: Answering, batch_reference: str | None) -> None:
+    """Progress and state of a batch, and who is at work on it."""
+    store, batch = answering.batch(batch_reference, "any")
+    if is_work(batch):
+        from codebatch.cli.work_status import answer_status  # 25 ms that analyses do without
+        from codebatch.work.standing import look_at
+
+        answer_status(answering, look_at(store, batch))
+        return
+    from codebatch.cli.standing import answer_standing  # 20 ms that batches of commands do without
+
+    if answer_standing(answering, store, batch):
+        answering.note(f"continue with: codebatch run --batch {batch.id}")

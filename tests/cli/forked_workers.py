@@ -1,0 +1,97 @@
+"""Workers that are forked from who starts them, and has imported what they import: most of what a small run costs.
+
+Such a worker is a process as any: a session, an environment, a directory and descriptors of its own, killed and reaped
+as others. It has not an interpreter that is set up anew, and begins with what its coordinator has in memory. What
+depends on these is tested with workers as they are: of commands that are started and not waited for, of what has
+another hash seed or sets something of Python's, and of every command line of README and the help pages.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from codebatch.coordinator import workers
+from codebatch.system.processes import start_process
+
+
+def fork_workers() -> None:
+    """Whatever this process starts as a worker from here on is forked."""
+    vars(workers)["start_process"] = _start
+
+
+class _Forked(subprocess.Popen[bytes]):
+    """What `subprocess` knows of a child."""
+
+    def __init__(self, arguments: list[str], pid: int) -> None:
+        self.args, self.pid, self.returncode = arguments, pid, None
+        self.stdin = self.stdout = self.stderr = None
+        self._waitpid_lock = threading.Lock()
+        self._child_created = True
+
+
+def _start(
+    arguments: list[str], *, cwd: Path, environment: dict[str, str], inherited: Sequence[int], stderr: int
+) -> subprocess.Popen[bytes]:
+    if environment.get("PYTHONHASHSEED") != "0":
+        return start_process(arguments, cwd=cwd, environment=environment, inherited=inherited, stderr=stderr)
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _become(arguments, cwd, environment, inherited, stderr)
+    os.close(write)
+    with open(read, "rb") as begun:
+        begun.read()  # It ends when the child has a session of its own, and has let go of what is not its own.
+    return _Forked(arguments, pid)
+
+
+def _become(
+    arguments: list[str], cwd: Path, environment: dict[str, str], inherited: Sequence[int], stderr: int
+) -> NoReturn:
+    try:
+        gc.freeze()
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(stderr, 1)
+        os.dup2(stderr, 2)
+        _close_all_but({0, 1, 2, *inherited})
+        atexit._clear()
+        os.chdir(cwd)
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.path[0] = str(cwd)  # As `-m` has it.
+        sys.argv[:] = arguments[2:]
+
+        from codebatch_workers.__main__ import main
+
+        status = main(sys.argv[1:])
+        atexit._run_exitfuncs()
+        os._exit(status)
+    except SystemExit as end:
+        os._exit(end.code if isinstance(end.code, int) else 1)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def _close_all_but(kept: set[int]) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in kept:
+            with contextlib.suppress(OSError):  # The listing's own.
+                os.close(int(name))
