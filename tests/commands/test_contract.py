@@ -319,7 +319,7 @@ def test_one_attempt_leaves_alone_what_an_earlier_one_left(real: Stage) -> None:
 
 
 def test_whatever_it_starts_has_its_mark(real: Stage) -> None:
-    running = real.start("setsid sh -c 'echo on; sleep 1000' & sleep 1000")
+    running = real.start("setsid sh -c 'sleep 1000 & echo on; wait' & wait")
     real.wait_output(running, b"on\n")
     variable = ATTEMPT_VARIABLE.encode()
     (mark,) = [value for name, value in proc.environment(running.pid) if name == variable]

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -34,6 +35,14 @@ PATIENCE_SECONDS = 60.0
 pytestmark = pytest.mark.skipif(shutil.which("flock") is None, reason="flock(1) is not here")
 
 Victim = Literal["coordinator", "worker", "command", "all"]
+
+
+def _victims(chance: random.Random) -> Iterator[Victim]:
+    """Whom to kill, for ever: of each five two workers and one of each other kind, so that a few kills miss none."""
+    five: list[Victim] = ["coordinator", "worker", "worker", "command", "all"]
+    while True:
+        yield from chance.sample(five, 5)
+
 
 _WITNESS = """\
 exec flock -n "lock-$CODEBATCH_TASK" sh -c '
@@ -153,17 +162,17 @@ def _workers_of(coordinator: int) -> list[int]:
 
 
 def _conduct_under_fire(
-    codebatch: CommandLine, chance: random.Random, kills: Counter[str], wanted: int
+    codebatch: CommandLine, chance: random.Random, kills: Counter[str], victims: Iterator[Victim]
 ) -> WorkStanding:
     """A new batch, gone on with after every kill of its coordinator, until it is over."""
     process = codebatch.start("work", "run", "--store", "store", "-q")
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=chance.uniform(0.05, 0.6))
-        if process.poll() is None and kills.total() < wanted:
-            victim: Victim = chance.choice(("coordinator", "worker", "worker", "command", "all"))
+        if process.poll() is None and kills.total() < KILLS:
+            victim = next(victims)
             kills[victim] += _kill(victim, process.pid, codebatch.directory, chance)
-        if process.poll() is None and kills.total() < wanted:
+        if process.poll() is None and kills.total() < KILLS:
             continue
         process.communicate(timeout=PATIENCE_SECONDS)
         if not list((codebatch.directory / "store" / "batches").glob("batch-*/work.json")):
@@ -180,6 +189,7 @@ def _conduct_under_fire(
 def test_whatever_is_killed_no_command_runs_twice_at_once(tmp_path: Path) -> None:
     chance = random.Random(2)
     kills: Counter[str] = Counter()
+    victims = _victims(chance)
     batches = 0
     while kills.total() < KILLS:
         batches += 1
@@ -187,7 +197,7 @@ def test_whatever_is_killed_no_command_runs_twice_at_once(tmp_path: Path) -> Non
         directory.mkdir()
         _write(directory, chance, once=8)
         codebatch = CommandLine(directory)
-        _check(directory, _conduct_under_fire(codebatch, chance, kills, KILLS))
+        _check(directory, _conduct_under_fire(codebatch, chance, kills, victims))
     print(f"kill -9: {dict(kills)}, {batches} batches")
     assert len(kills) == 4
 
