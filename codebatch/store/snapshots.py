@@ -89,7 +89,7 @@ class Snapshot:
         self._entries: list[Entry] | None = None
         # Whoever asks for something in a frame asks soon for something else in it.
         self._items_of = lru_cache(_FRAMES_KEPT)(self._read_items)
-        self._lines_of = lru_cache(_FRAMES_KEPT)(self._read_lines)
+        self._lines_of = lru_cache(_FRAMES_KEPT)(lambda number: next(self._iter_contents([number]))[1])
 
     @property
     def entries(self) -> list[Entry]:
@@ -211,10 +211,6 @@ class Snapshot:
 
     def _read_items(self, number: int) -> list[Entry]:
         return [entry for entry in self._entries_of([number]) if entry.kind == "file"]
-
-    def _read_lines(self, number: int) -> bytes:
-        """The lines of a frame. Raises FileNotFoundError or FrameError."""
-        return next(self._iter_contents([number]))[1]
 
     def _iter_contents(self, numbers: Sequence[int]) -> Iterator[tuple[IndexFrame, bytes]]:
         """Some frames, in order, with their lines. Raises FileNotFoundError or FrameError."""
