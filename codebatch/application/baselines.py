@@ -74,7 +74,7 @@ def findings_held(batch: OpenedBatch) -> Answer[HeldFindings]:
         entry = records.snapshot.entry(path)
         if entry is None:
             raise StoreCorrupt(f"a record is of {display_path(path)}, which the snapshot has not")
-        texts, around = Texts(records.read_object(entry)), scopes.get(path, NO_SCOPES)
+        texts, around = Texts(records.read_object(entry).split(b"\n")), scopes.get(path, NO_SCOPES)
         diagnostics.sort(key=lambda each: (each.line, each.column))
         found += diagnostics
         told += ((path, texts.finding(each, around.at(each.line))) for each in diagnostics)

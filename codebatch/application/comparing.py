@@ -70,7 +70,8 @@ class Comparison:
     @cached_property
     def counts(self) -> Counts:
         """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
-        found = Counter([each.state for each in self._every if self._asks_all or self._is_asked(each)])
+        asked = self._every if self._asks_all else filter(self._is_asked, self._every)
+        found = Counter([each.state for each in asked])
         told: dict[str, list[Difference]] = defaultdict(list)
         for each in self._every:
             if not is_missing(each.new) and (self._asks_all or self._passes(self.trees.new, each.new)):

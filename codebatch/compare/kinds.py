@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -23,9 +22,6 @@ from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
 
 _Compare = Callable[[Trees, str], Iterator[Difference]]
-
-# So many files are kept split into lines, while it is looked where their symbols went.
-_SPLIT_FILES_MAX = 64
 
 
 def compare_kind(trees: Trees, kind: str, tasks: Iterable[str]) -> Iterator[Difference]:
@@ -88,10 +84,9 @@ def _metrics(trees: Trees, task: str) -> Iterator[Difference]:
 
 
 def _symbols(trees: Trees, task: str) -> Iterator[Difference]:
-    lines_of = lru_cache(_SPLIT_FILES_MAX)(lambda side, path: (trees.content(side, path) or b"").split(b"\n"))
-
     def written(side: Side, symbol: Symbol) -> bytes:
-        lines: Sequence[bytes] = lines_of(side, symbol.path_bytes)[max(symbol.line - 1, 0) : symbol.end_line]
+        file = trees.written(side, symbol.path_bytes)
+        lines = () if file is None else file.lines[max(symbol.line - 1, 0) : symbol.end_line]
         return b"".join(b"".join(lines).split())
 
     return compare_symbols(*records_unlike(trees.old, trees.new, task, Symbol), trees, written)

@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import compress, count, islice, pairwise, repeat
 from operator import ne, sub
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from codebatch.compare.runs import Gap, pair_runs
 
@@ -28,11 +28,22 @@ LINES_MAX = 200_000
 NOWHERE = -1
 
 
-def pair_lines(old: bytes, new: bytes) -> array[int]:
+class Written(NamedTuple):
+    """A text in lines, without their ends, and of how many bytes it is."""
+
+    lines: Sequence[bytes]
+    size: int
+
+
+def written_in(text: bytes) -> Written:
+    """The lines of a text: one more than it has ends of lines."""
+    return Written(text.split(b"\n"), len(text))
+
+
+def pair_lines(old: Written, new: Written) -> array[int]:
     """For each line of `old` the line of `new` that it is, both from 0; NOWHERE where it is none. Ascending."""
-    left, right = old.split(b"\n"), new.split(b"\n")
-    is_big = max(len(old), len(new)) > BYTES_MAX or max(len(left), len(right)) > LINES_MAX
-    return pair_sequences(left, right, is_whole=not is_big)
+    is_big = max(old.size, new.size) > BYTES_MAX or max(len(old.lines), len(new.lines)) > LINES_MAX
+    return pair_sequences(old.lines, new.lines, is_whole=not is_big)
 
 
 def pair_sequences(left: Sequence[bytes], right: Sequence[bytes], *, is_whole: bool = True) -> array[int]:

@@ -36,7 +36,7 @@ def places_there(trees: Trees, side: Side, path: bytes, its_other: bytes, lines:
     paired = trees.lines(side, path, its_other)
     if paired is None:
         return [_NOWHERE for _ in lines]
-    split: tuple[list[bytes], list[bytes]] | None = None
+    split: tuple[Sequence[bytes], Sequence[bytes]] | None = None
     edited: dict[int, Place] = {}
     found = []
     for line in lines:
@@ -46,8 +46,9 @@ def places_there(trees: Trees, side: Side, path: bytes, its_other: bytes, lines:
             found.append(Place(paired[line - 1] + 1, True))
         else:
             if split is None:
-                mine, other = trees.content(side, path), trees.content(other_side(side), its_other)
-                split = (mine or b"").split(b"\n"), (other or b"").split(b"\n")
+                written = trees.written(side, path), trees.written(other_side(side), its_other)
+                mine, other = (() if each is None else each.lines for each in written)
+                split = mine, other
             if line not in edited:
                 edited[line] = Place(_line_there(paired, *split, line), False)
             found.append(edited[line])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from codebatch.compare.findings import Finding
 from codebatch.model.record import Diagnostic
 
@@ -10,10 +12,10 @@ _BLANK_MAX = 100
 
 
 class Texts:
-    """The lines of a file; of one that is lost all are empty."""
+    """The lines of a file; of one that is lost there are none."""
 
-    def __init__(self, content: bytes | None) -> None:
-        self._lines = (content or b"").split(b"\n")
+    def __init__(self, lines: Sequence[bytes]) -> None:
+        self._lines = lines
         self._known: dict[int, bytes] = {}
 
     def finding(self, about: Diagnostic, scope: str) -> Finding:

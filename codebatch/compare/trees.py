@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from codebatch.compare.files import FilePair, counted_lines, pair_files
-from codebatch.compare.lines import BYTES_MAX, NOWHERE, pair_lines
+from codebatch.compare.lines import BYTES_MAX, NOWHERE, Written, pair_lines, written_in
 from codebatch.errors import ObjectMissing, StoreCorrupt
 from codebatch.model.entry import Entry, display_path
 from codebatch.query.records import BatchRecords
@@ -20,6 +20,8 @@ _ALL_LINES = range(1 << 31)
 
 # Of contents that may be asked for again.
 _KEPT_BYTES_MAX = 32 << 20
+# Of lines that may be looked at again.
+_KEPT_WRITTEN_MAX = 500_000
 # Of lines that are paired, so that they need not be again.
 _KEPT_LINES_MAX = 4_000_000
 
@@ -34,6 +36,8 @@ class Trees:
         # A file is read to pair its lines, and once more for what is not paired by them.
         self._contents: dict[tuple[Side, bytes], bytes] = {}
         self._kept_bytes = 0
+        self._written: dict[tuple[Side, bytes], Written] = {}
+        self._written_lines = 0
         # Who pairs what is on them asks for them, and once more who asks why something has no pair.
         self._paired: dict[tuple[str, str], Sequence[int]] = {}
         self._paired_lines = 0
@@ -117,6 +121,20 @@ class Trees:
             self._contents[side, path] = content
         return self._contents[side, path]
 
+    def written(self, side: Side, path: bytes) -> Written | None:
+        """The lines of a file, which the tree has; None where its content is lost. Raises StoreCorrupt."""
+        if (side, path) not in self._written:
+            content = self.content(side, path)
+            if content is None:
+                return None
+            written = written_in(content)
+            self._written_lines += len(written.lines)
+            if self._written_lines > _KEPT_WRITTEN_MAX:
+                self._written.clear()
+                self._written_lines = len(written.lines)
+            self._written[side, path] = written
+        return self._written[side, path]
+
     def lines(self, side: Side, path: bytes, its_other: bytes) -> Sequence[int] | None:
         """Which line of a file of one tree is which of one of the other, as `lines.pair_lines` has it.
 
@@ -135,15 +153,15 @@ class Trees:
         is_turned = theirs < ours
         key = (theirs, ours) if is_turned else (ours, theirs)
         if key not in self._paired:
-            content, its_content = self.content(side, path), self.content(other, its_other)
-            if content is None or its_content is None:
+            written, its_written = self.written(side, path), self.written(other, its_other)
+            if written is None or its_written is None:
                 return None
-            self._keep(key, pair_lines(its_content, content) if is_turned else pair_lines(content, its_content))
+            self._keep(key, pair_lines(its_written, written) if is_turned else pair_lines(written, its_written))
         paired = self._paired[key]
         if not is_turned:
             return paired
-        content = self.content(side, path)
-        return None if content is None else _inverted(paired, content.count(b"\n") + 1)
+        written = self.written(side, path)
+        return None if written is None else _inverted(paired, len(written.lines))
 
     def _keep(self, key: tuple[str, str], paired: Sequence[int]) -> None:
         self._paired_lines += len(paired)

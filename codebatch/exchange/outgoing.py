@@ -73,7 +73,7 @@ def with_fingerprints(
     for path, indexes in files.items():
         content = sources.content(path)
         if content is not None:
-            of_file = _known(every[path], Texts(content), scopes.get(path, NO_SCOPES))
+            of_file = _known(every[path], Texts(content.split(b"\n")), scopes.get(path, NO_SCOPES))
             for index in indexes:
                 if left := of_file.get(outgoing[index].found):
                     known[index] = outgoing[index]._replace(fingerprint=left.pop(0))

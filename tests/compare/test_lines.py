@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.compare import lines
-from codebatch.compare.lines import NOWHERE, pair_lines, pair_sequences
+from codebatch.compare.lines import NOWHERE, pair_lines, pair_sequences, written_in
 
 _TEXTS = st.lists(st.sampled_from([b"a", b"b", b"c", b"d", b"", b"}"]), max_size=40)
 
@@ -30,7 +30,7 @@ _TEXTS = st.lists(st.sampled_from([b"a", b"b", b"c", b"d", b"", b"}"]), max_size
     ],
 )
 def test_lines_are_paired(old: bytes, new: bytes, paired: list[int]) -> None:
-    assert list(pair_lines(old, new)) == paired
+    assert list(pair_lines(written_in(old), written_in(new))) == paired
 
 
 @given(old=_TEXTS, new=_TEXTS)
@@ -51,11 +51,11 @@ def test_what_is_put_in_costs_no_other_line(text: list[bytes], at: int, new: lis
 
 def test_of_a_text_that_is_too_big_only_the_ends_are_paired(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = b"a\nb\nc\nd\ne", b"a\nx\nc\ny\ne"
-    assert list(pair_lines(old, new)) == [0, NOWHERE, 2, NOWHERE, 4]
+    assert list(pair_lines(written_in(old), written_in(new))) == [0, NOWHERE, 2, NOWHERE, 4]
     for limit, value in (("BYTES_MAX", 8), ("LINES_MAX", 4)):
         with monkeypatch.context() as patch:
             patch.setattr(lines, limit, value)
-            assert list(pair_lines(old, new)) == [0, NOWHERE, NOWHERE, NOWHERE, 4]
+            assert list(pair_lines(written_in(old), written_in(new))) == [0, NOWHERE, NOWHERE, NOWHERE, 4]
 
 
 def test_no_text_takes_long() -> None:

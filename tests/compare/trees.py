@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from codebatch.compare.files import counted_lines, pair_files
-from codebatch.compare.lines import NOWHERE, pair_lines
+from codebatch.compare.lines import NOWHERE, pair_lines, written_in
 
 
 class TextTrees:
@@ -30,9 +30,9 @@ class TextTrees:
         assert side == "old"
         old, new = self._texts[0][path], self._texts[1][its_other]
         if old <= new:
-            return pair_lines(old, new)
+            return pair_lines(written_in(old), written_in(new))
         found = [NOWHERE] * (old.count(b"\n") + 1)
-        for line, other in enumerate(pair_lines(new, old)):
+        for line, other in enumerate(pair_lines(written_in(new), written_in(old))):
             if other != NOWHERE:
                 found[other] = line
         return found
