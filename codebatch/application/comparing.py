@@ -12,7 +12,7 @@ import msgspec
 
 from codebatch.application.asking import Answer, Question
 from codebatch.compare.batches import records_of, records_unlike
-from codebatch.compare.differences import Counts, Difference, Thing, kind_of, place_of
+from codebatch.compare.differences import Counts, Difference, Thing, place_of
 from codebatch.compare.kinds import COMPARED_KINDS, compare_kind, groups_of, is_missing
 from codebatch.compare.reasons import Reasons
 from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
@@ -26,6 +26,7 @@ from codebatch.query.completeness import check_kinds, completeness, tasks_that_g
 from codebatch.query.counting import count_records
 from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
+from codebatch.system.collector import collector_paused
 
 if TYPE_CHECKING:
     from codebatch.application.opened_batch import OpenedBatch
@@ -62,7 +63,8 @@ class Comparison:
 
         With `unchanged` the findings that are as they were too. Raises InvalidInput or StoreCorrupt.
         """
-        every = [each for each in self._every if unchanged or each.state != "unchanged"]
+        found = chain.from_iterable(self._by_kind.values())
+        every = [each for each in found if unchanged or each.state != "unchanged"]
         every += self._untold() if unchanged else ()
         every = sorted(every, key=place_of)
         return iter(every) if self._asks_all else filter(self._is_asked, every)
@@ -70,14 +72,12 @@ class Comparison:
     @cached_property
     def counts(self) -> Counts:
         """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
-        asked = self._every if self._asks_all else filter(self._is_asked, self._every)
-        found = Counter([each.state for each in asked])
-        told: dict[str, list[Difference]] = defaultdict(list)
-        for each in self._every:
-            if not is_missing(each.new) and (self._asks_all or self._passes(self.trees.new, each.new)):
-                told[kind_of(each)].append(each)
-        for kind in self.kinds:
-            found["unchanged"] += self._count_beside(kind, told[kind])
+        found: Counter[State] = Counter()
+        for kind, every in self._by_kind.items():
+            asked = every if self._asks_all else filter(self._is_asked, every)
+            found.update([each.state for each in asked])
+            told = [each for each in every if not is_missing(each.new) and self._passes(self.trees.new, each.new)]
+            found["unchanged"] += self._count_beside(kind, told)
         return {state: found[state] for state in STATES}
 
     def _count_beside(self, kind: str, told: Sequence[Difference]) -> int:
@@ -102,9 +102,10 @@ class Comparison:
         return None if old is None else self.trees.lines("new", path, old)
 
     @cached_property
-    def _every(self) -> list[Difference]:
+    def _by_kind(self) -> dict[str, list[Difference]]:
         """All that is of items of which the two do not say the same, be it asked for or not."""
-        return [*chain.from_iterable(map(self._of_kind, sorted(self.kinds)))]
+        with collector_paused():
+            return {kind: [*self._of_kind(kind)] for kind in sorted(self.kinds)}
 
     def _of_kind(self, kind: str) -> Iterator[Difference]:
         return self._paired_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)

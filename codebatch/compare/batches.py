@@ -116,13 +116,20 @@ def _by_path(blocks: Iterable[bytes], type_: type[R]) -> ByPath[R]:
     decoder = msgspec.json.Decoder(type_)
     found: ByPath[R] = defaultdict(list)
     for block in blocks:
-        every = decode_lines(decoder, b"\n".join([line for line in block.split(b"\n") if line.startswith(start)]))
+        every = decode_lines(decoder, _beginning(block, start))
         for (path, path_b64), records in groupby(every, key=attrgetter("path", "path_b64")):
             try:
                 found[path_from_fields(path, path_b64)] += records
             except ValueError as error:
                 raise StoreCorrupt(f"a record has no path: {error}") from error
     return found
+
+
+def _beginning(block: bytes, start: bytes) -> bytes:
+    """The lines of a block that begin so, which most often are all."""
+    if block.startswith(start) and block.count(b"\n" + start) == block.count(b"\n", 0, -1):
+        return block
+    return b"\n".join([line for line in block.split(b"\n") if line.startswith(start)])
 
 
 def _kind(type_: type[Located]) -> str:

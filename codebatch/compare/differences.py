@@ -38,11 +38,6 @@ class Difference(NamedTuple):
 Place = tuple[str, bytes, int, int, tuple[str, ...]]
 
 
-def kind_of(each: Difference) -> str:
-    """The kind of record that it is of."""
-    return str(_record(each).__struct_config__.tag)
-
-
 def place_of(each: Difference) -> Place:
     """Where it is told: by kind, path, line, column, and by what tells apart what stands at one place."""
     record = _record(each)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from codebatch.compare.lines import NOWHERE
@@ -36,8 +37,7 @@ def places_there(trees: Trees, side: Side, path: bytes, its_other: bytes, lines:
     paired = trees.lines(side, path, its_other)
     if paired is None:
         return [_NOWHERE for _ in lines]
-    split: tuple[Sequence[bytes], Sequence[bytes]] | None = None
-    edited: dict[int, Place] = {}
+    edited: _Edited | None = None
     found = []
     for line in lines:
         if not 0 < line <= len(paired):
@@ -45,13 +45,10 @@ def places_there(trees: Trees, side: Side, path: bytes, its_other: bytes, lines:
         elif paired[line - 1] != NOWHERE:
             found.append(Place(paired[line - 1] + 1, True))
         else:
-            if split is None:
+            if edited is None:
                 written = trees.written(side, path), trees.written(other_side(side), its_other)
-                mine, other = (() if each is None else each.lines for each in written)
-                split = mine, other
-            if line not in edited:
-                edited[line] = Place(_line_there(paired, *split, line), False)
-            found.append(edited[line])
+                edited = _Edited(paired, *(() if each is None else each.lines for each in written))
+            found.append(Place(edited.line_there(line), False))
     return found
 
 
@@ -76,14 +73,32 @@ def silenced(
     return are_silenced(its_other, content, contexts_of(its_other), asked)
 
 
-def _line_there(paired: Sequence[int], ours: Sequence[bytes], theirs: Sequence[bytes], line: int) -> int:
-    """The line that a line was edited to, from 1; 0 where there is none."""
-    before = next((paired[at] for at in range(line - 2, max(line - _LINES_MAX, -1), -1) if paired[at] != NOWHERE), -1)
-    behind = next((at for at in paired[line : line + _LINES_MAX] if at != NOWHERE), before + _LINES_MAX)
-    text = b"".join(ours[line - 1].split())
-    first = text[:1]
-    for at in range(before + 1, min(behind, before + _LINES_MAX, len(theirs))) if text else ():
-        # Most lines begin otherwise, which is seen in a tenth of the time.
-        if theirs[at].lstrip()[:1] == first and b"".join(theirs[at].split()).startswith(text):
-            return at + 1
-    return 0
+class _Edited:
+    """Lines of a file that the other one has not as they are. What is asked of one line soon is of the next."""
+
+    def __init__(self, paired: Sequence[int], ours: Sequence[bytes], theirs: Sequence[bytes]) -> None:
+        self._paired = paired
+        self._ours = ours
+        self._theirs = theirs
+        self._known: dict[int, int] = {}
+        self._written_from = lru_cache(1)(self._written)
+
+    def line_there(self, line: int) -> int:
+        """The line that a line was edited to, both from 1; 0 where there is none."""
+        if line not in self._known:
+            self._known[line] = self._look(line)
+        return self._known[line]
+
+    def _look(self, line: int) -> int:
+        text = b"".join(self._ours[line - 1].split())
+        if not text:
+            return 0
+        paired = self._paired
+        before = next((at for at in reversed(paired[max(line - _LINES_MAX + 1, 0) : line - 1]) if at != NOWHERE), -1)
+        behind = next((at for at in paired[line : line + _LINES_MAX] if at != NOWHERE), before + _LINES_MAX)
+        candidates = self._written_from(before + 1, min(behind, before + _LINES_MAX))
+        return next((at for at, written in candidates if written.startswith(text)), 0)
+
+    def _written(self, start: int, end: int) -> list[tuple[int, bytes]]:
+        """Lines [start, end) of the other file, from 0, without white space, each behind its number from 1."""
+        return [(at, b"".join(line.split())) for at, line in enumerate(self._theirs[start:end], start + 1)]

@@ -17,9 +17,11 @@ class Texts:
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines
         self._known: dict[int, bytes] = {}
+        self._around: dict[int, tuple[bytes, bytes]] = {}
 
     def finding(self, about: Diagnostic, scope: str) -> Finding:
         """What pairs a finding in this file."""
+        before, behind = self._beside(about.line)
         return Finding(
             tool=about.tool,
             code=about.code,
@@ -28,9 +30,15 @@ class Texts:
             message=about.message,
             scope=scope,
             text=self._at(about.line),
-            before=self._written(about.line, -1),
-            behind=self._written(about.line, 1),
+            before=before,
+            behind=behind,
         )
+
+    def _beside(self, line: int) -> tuple[bytes, bytes]:
+        """The nearest lines before and behind one where something is written."""
+        if line not in self._around:
+            self._around[line] = self._written(line, -1), self._written(line, 1)
+        return self._around[line]
 
     def _at(self, line: int) -> bytes:
         """A line without its white space, kept: many findings of one line have one text. Empty where there is none."""

@@ -168,21 +168,19 @@ def _refuse(lines: Sequence[EntryLine], paths: Sequence[bytes]) -> None:
         previous = path
 
 
-def find_item(data: bytes, path: bytes) -> int | None:
+def find_item(lines: Sequence[bytes], path: bytes) -> int | None:
     """The number of the item at a path among those of sound lines, by decoding a dozen of them.
 
     Items are the entries of kind `file`; a path where there is none is left out. Raises ValueError.
     """
-    lines = data.splitlines()
     index = _find_line(lines, path)
     if index is None or _IS_FILE not in lines[index]:
         return None
-    return sum(_IS_FILE in line for line in lines[:index])
+    return b"".join(lines[:index]).count(_IS_FILE)
 
 
-def find_entry(data: bytes, path: bytes) -> Entry | None:
+def find_entry(lines: Sequence[bytes], path: bytes) -> Entry | None:
     """The entry at a path, of lines as `find_item` takes them; None without any. Raises ValueError."""
-    lines = data.splitlines()
     index = _find_line(lines, path)
     return None if index is None else decode_entries(lines[index])[0]
 

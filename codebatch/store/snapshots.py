@@ -89,7 +89,7 @@ class Snapshot:
         self._entries: list[Entry] | None = None
         # Whoever asks for something in a frame asks soon for something else in it.
         self._items_of = lru_cache(_FRAMES_KEPT)(self._read_items)
-        self._lines_of = lru_cache(_FRAMES_KEPT)(lambda number: next(self._iter_contents([number]))[1])
+        self._lines_of = lru_cache(_FRAMES_KEPT)(lambda number: next(self._iter_contents([number]))[1].splitlines())
 
     @property
     def entries(self) -> list[Entry]:

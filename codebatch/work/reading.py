@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import msgspec
 from codebatch.errors import NothingToDo
 from codebatch.model.command import Command
 from codebatch.model.work import NO_POLICY, InferredEdge, LeftOut, Work, WorkEdge
+from codebatch.system.collector import collector_paused
 from codebatch.work.checking import TableChecker
 from codebatch.work.choosing import Choice, Former, names_shown
 from codebatch.work.defining import Definer, Task, programs_not_found
@@ -52,20 +51,8 @@ def read_work_files(
     InvalidConfiguration: InvalidWork has all that is wrong. NothingToDo where there is no file, or no task in any;
     InvalidInput for a task that is chosen and not there. `former` says where tasks stood before.
     """
-    with _without_collections():
+    with collector_paused():
         return _read(paths, overrides or WorkOptions(), here or Path.cwd(), environ, former)
-
-
-@contextlib.contextmanager
-def _without_collections() -> Iterator[None]:
-    """Of a large file a million objects are made, and stay: a sixth of the time would go into looking for others."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _read(

@@ -279,10 +279,10 @@ def test_an_item_is_found_in_the_index_without_decoding_it() -> None:
     names = [b'a"kind":"file"', b"b", b"b/c", b"link", b"sub", b"\xff.py", "z\u00fc".encode()]
     kinds: dict[bytes, EntryKind] = {b"link": "symlink", b"sub": "submodule"}
     entries = sorted(Entry(name, kinds.get(name, "file"), False, 1, Digest("1" * 64)) for name in names)
-    index = encode_entries(entries)
+    index = encode_entries(entries).splitlines()
     items = [entry.path for entry in entries if entry.kind == "file"]
     assert [find_item(index, path) for path in items] == list(range(len(items)))
     assert [find_item(index, path) for path in (b"", b"aa", b"link", b"sub", b"zzz")] == [None] * 5
-    assert find_item(b"", b"a") is None
+    assert find_item([], b"a") is None
     assert [find_entry(index, entry.path) for entry in entries] == entries
     assert [find_entry(index, path) for path in (b"", b"aa", b"zzz")] == [None] * 3

@@ -36,6 +36,7 @@ def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], boo
     def is_on_by_default(code: str) -> bool | None:
         return known[code] if code in known else _is_on_of_ours(code)
 
+    @lru_cache  # and many of these by one rule
     def is_off(path: bytes, tool: str, code: str) -> bool | None:
         default = is_on_by_default(code)
         if default is None:
