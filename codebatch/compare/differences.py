@@ -44,7 +44,7 @@ def place_of(each: Difference) -> Place:
     names: tuple[str, ...]
     match record:
         case Diagnostic():
-            names = record.code, record.message
+            return "diagnostic", record.path_bytes, record.line, record.column, (record.code, record.message)
         case Metric():
             names = record.symbol, record.metric
         case Symbol():

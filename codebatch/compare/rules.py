@@ -15,7 +15,8 @@ from codebatch.system.worker_questions import load_question
 
 # How notes of ours begin, and what is in those that ruff and other linters heed.
 _NOTE = b"codebatch: ignore"
-_NOTES = re.compile(rb"(?i:noqa)|\b(?:ruff|pylint|nosec|lgtm|noinspection)\b")
+_WORDS = (b"ruff", b"pylint", b"nosec", b"lgtm", b"noinspection")
+_ANY_WORD = re.compile(rb"\b(?:%b)\b" % b"|".join(_WORDS))
 # The task whose rules can be turned off, and whose doubts are known.
 LINT = "lint"
 
@@ -60,7 +61,9 @@ def has_notes(content: bytes) -> bool:
 
 def has_notes_of_others(content: bytes) -> bool:
     """Whether a file may have a note that ruff or another linter heeds."""
-    return _NOTES.search(content) is not None
+    if b"noqa" in content.lower():
+        return True
+    return any(word in content for word in _WORDS) and _ANY_WORD.search(content) is not None
 
 
 def are_silenced(

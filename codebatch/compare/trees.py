@@ -201,8 +201,8 @@ def other_side(side: Side) -> Side:
 
 def _inverted(paired: Sequence[int], lines: int) -> Sequence[int]:
     """The other way round: of each of so many lines of the second text the one of the first that it is."""
-    found = [NOWHERE] * lines
+    found = [NOWHERE] * (lines + 1)
     for line, its_other in enumerate(paired):
-        if its_other != NOWHERE:
-            found[its_other] = line
+        found[its_other] = line  # What is nowhere goes behind the end.
+    found.pop()
     return found

@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.doubts import is_doubtful, is_doubtful_by_file, is_marked
 from codebatch_workers.lint.ruff import SYNTAX_ERROR, Ruff, is_for_ruff
 from codebatch_workers.lint.ruff_project import ProjectRuff
 from codebatch_workers.lint.rule import TextRule
+from codebatch_workers.lint.settings import AllSettings
 from codebatch_workers.syntax.source import SourceFile
 
 _NUMBER = re.compile(r"\d+")
@@ -62,7 +62,7 @@ class Asked(NamedTuple):
         return any(each.tool == "ruff" and (self.is_marked or each.code in doubted) for each in self.wanted)
 
 
-def why_withheld(config: LintConfig, rules: Mapping[str, TextRule], asked: Sequence[Asked]) -> Iterator[list[Why]]:
+def why_withheld(config: AllSettings, rules: Mapping[str, TextRule], asked: Sequence[Asked]) -> Iterator[list[Why]]:
     """Of each file why it has none of the findings that are asked for. Raises RuffError or OSError."""
     is_project = config.ruff.config == "project"
     for_ruff = [one for one in asked if one.needs_ruff(frozenset() if is_project else _DOUBTED)]

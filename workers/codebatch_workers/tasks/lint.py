@@ -25,7 +25,7 @@ from codebatch_workers.lint.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_
 from codebatch_workers.lint.ruff_project import ProjectRuff, project_severity
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
-from codebatch_workers.lint.settings import Settings
+from codebatch_workers.lint.settings import AllSettings, Settings
 from codebatch_workers.lint.severities import severity_in
 from codebatch_workers.lint.text_rules import RULES_BY_CODE, TEXT_RULES, todo_finder
 from codebatch_workers.syntax.findings import diagnostic
@@ -46,7 +46,7 @@ def create(environment: TaskEnvironment[LintConfig]) -> Lint:
     return Lint(config, shared_ruff(environment))
 
 
-def rules_of(config: LintConfig) -> list[TextRule]:
+def rules_of(config: AllSettings) -> list[TextRule]:
     """Every rule that is not ruff's, whether it is on or not."""
     todo = todo_finder(config.todo)
     own = [replace(rule, find=todo) if rule.code == "todo-comment" else rule for rule in TEXT_RULES]
