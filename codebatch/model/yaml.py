@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import yaml
 
 _DEPTH_MAX = 100
+# Since 6.0.4 it has a bound of its own.
+_TOO_DEEP_FOR_PYYAML = "exceeded maximum nesting depth"
 _WORDS_SHOWN_MAX = 40
 
 
@@ -46,9 +48,10 @@ def parse_yaml(text: str, *, length_max: int, line: int = 1, texts: Collection[s
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise YamlError(
-            error.problem or error.context or "it cannot be read", line + (mark.line if mark else 0)
-        ) from error
+        told = error.problem or error.context or "it cannot be read"
+        if told == _TOO_DEEP_FOR_PYYAML:
+            told = "it is nested too deep"
+        raise YamlError(told, line + (mark.line if mark else 0)) from error
     except yaml.YAMLError as error:  # A character that no YAML may have.
         raise YamlError(str(error).split("\n", 1)[0], line) from error
     except RecursionError as error:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import signal
+import re
 import sys
 from pathlib import Path
 
@@ -83,12 +84,16 @@ def test_what_is_asked_wrongly_is_told_in_one_line(ran: Ran, statement: str, tol
     assert (error["hint"] or "").startswith(hint or "")
 
 
-def test_a_time_with_a_zone_is_to_be_asked_for_as_a_text(
+def test_a_time_with_a_zone_is_answered_or_to_be_asked_for_as_a_text(
     ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "pytz", None)
-    assert run_to_exit_status(cli, ["sql", "select now()", "--store", str(ran.store)]) == 2
-    assert "hint: ask for it as a text" in capsys.readouterr().err
+    status = run_to_exit_status(cli, ["sql", "select now()", "--store", str(ran.store)])
+    told = capsys.readouterr()
+    if status == 2:  # Before DuckDB 2.0.1, which needs no pytz.
+        assert "hint: ask for it as a text" in told.err
+    else:
+        assert (status, re.search(r"\b20\d\d-\d\d-\d\d[ T]\d\d:", told.out) is not None) == (0, True)
 
 
 @pytest.mark.parametrize(
