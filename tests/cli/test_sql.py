@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import signal
 import re
+import signal
 import sys
 from pathlib import Path
 
