@@ -85,8 +85,7 @@ def _metrics(trees: Trees, task: str) -> Iterator[Difference]:
 
 def _symbols(trees: Trees, task: str) -> Iterator[Difference]:
     def written(side: Side, symbol: Symbol) -> bytes:
-        file = trees.written(side, symbol.path_bytes)
-        lines = () if file is None else file.lines[max(symbol.line - 1, 0) : symbol.end_line]
+        lines = trees.lines_of(side, symbol.path_bytes)[max(symbol.line - 1, 0) : symbol.end_line]
         return b"".join(b"".join(lines).split())
 
     return compare_symbols(*records_unlike(trees.old, trees.new, task, Symbol), trees, written)

@@ -46,8 +46,8 @@ def places_there(trees: Trees, side: Side, path: bytes, its_other: bytes, lines:
             found.append(Place(paired[line - 1] + 1, True))
         else:
             if edited is None:
-                written = trees.written(side, path), trees.written(other_side(side), its_other)
-                edited = _Edited(paired, *(() if each is None else each.lines for each in written))
+                ours, theirs = trees.lines_of(side, path), trees.lines_of(other_side(side), its_other)
+                edited = _Edited(paired, ours, theirs)
             found.append(Place(edited.line_there(line), False))
     return found
 
@@ -90,7 +90,8 @@ class _Edited:
         return self._known[line]
 
     def _look(self, line: int) -> int:
-        text = b"".join(self._ours[line - 1].split())
+        # They were there when they were paired, and may be lost since.
+        text = b"".join(self._ours[line - 1].split()) if line <= len(self._ours) else b""
         if not text:
             return 0
         paired = self._paired

@@ -202,8 +202,7 @@ class _Pairing:
         told = [each for each in self._left[side][path] if each.code in codes]
         unknown = [each for each in told if each not in self._found]
         if unknown:
-            written = self._trees.written(side, path)
-            texts = Texts(() if written is None else written.lines)
+            texts = Texts(self._trees.lines_of(side, path))
             scopes = self._scopes[side].get(path, NO_SCOPES)
             self._found.update((each, texts.finding(each.about, scopes.at(each.about.line))) for each in unknown)
         return _Findings(told, [self._found[each] for each in told])

@@ -20,8 +20,9 @@ _ALL_LINES = range(1 << 31)
 
 # Of contents that may be asked for again.
 _KEPT_BYTES_MAX = 32 << 20
-# Of lines that may be looked at again.
-_KEPT_WRITTEN_MAX = 500_000
+# Of texts in lines that may be looked at again; what holds a line is counted besides.
+_KEPT_WRITTEN_BYTES_MAX = 64 << 20
+_LINE_BYTES = 48
 # Of lines that are paired, so that they need not be again.
 _KEPT_LINES_MAX = 4_000_000
 
@@ -37,7 +38,7 @@ class Trees:
         self._contents: dict[tuple[Side, bytes], bytes] = {}
         self._kept_bytes = 0
         self._written: dict[tuple[Side, bytes], Written] = {}
-        self._written_lines = 0
+        self._written_bytes = 0
         # Who pairs what is on them asks for them, and once more who asks why something has no pair.
         self._paired: dict[tuple[str, str], Sequence[int]] = {}
         self._paired_lines = 0
@@ -128,12 +129,18 @@ class Trees:
             if content is None:
                 return None
             written = written_in(content)
-            self._written_lines += len(written.lines)
-            if self._written_lines > _KEPT_WRITTEN_MAX:
+            held = written.size + _LINE_BYTES * len(written.lines)
+            self._written_bytes += held
+            if self._written_bytes > _KEPT_WRITTEN_BYTES_MAX:
                 self._written.clear()
-                self._written_lines = len(written.lines)
+                self._written_bytes = held
             self._written[side, path] = written
         return self._written[side, path]
+
+    def lines_of(self, side: Side, path: bytes) -> Sequence[bytes]:
+        """The lines of a file, which the tree has; none where its content is lost. Raises StoreCorrupt."""
+        written = self.written(side, path)
+        return () if written is None else written.lines
 
     def lines(self, side: Side, path: bytes, its_other: bytes) -> Sequence[int] | None:
         """Which line of a file of one tree is which of one of the other, as `lines.pair_lines` has it.

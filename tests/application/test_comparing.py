@@ -14,11 +14,14 @@ import codebatch
 from codebatch.application.comparing import STATES, Comparison, compare
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
+from codebatch.compare import trees
 from codebatch.compare.differences import Difference
+from codebatch.compare.lines import Written, written_in
 from codebatch.compare.trees import Trees
-from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo
+from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, ObjectMissing
 from codebatch.model.record import Diagnostic
 from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
 
 from .histories import History
 from .inline import inline, run
@@ -249,6 +252,39 @@ def test_without_contents_findings_are_compared_by_what_they_say(tmp_path: Path)
         ]
         assert comparison.counts["not_comparable"] == 8
         assert not comparison.is_complete
+
+
+def test_few_texts_are_kept_whatever_their_lines(store: OpenedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = store.batch("latest~1"), store.batch("latest")
+    told = [_row(each) for each in compare(old, new).differences()]
+    bound = 300
+    monkeypatch.setattr(trees, "_KEPT_WRITTEN_BYTES_MAX", bound)
+    held: list[int] = []
+
+    def noted(text: bytes) -> Written:
+        held.append(sum(each.size for each in comparison.trees._written.values()))
+        return written_in(text)
+
+    monkeypatch.setattr(trees, "written_in", noted)
+    comparison = compare(old, new)
+    assert [_row(each) for each in comparison.differences()] == told
+    assert len(held) > 2
+    assert 0 < max(held) <= bound
+
+
+def test_what_is_lost_behind_the_pairing_of_lines_is_said(store: OpenedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = compare(store.batch("latest~1"), store.batch("latest"))
+    assert comparison.lines(b"edited.py") is not None
+    for kept in (comparison.trees._contents, comparison.trees._written):
+        kept.clear()
+
+    def gone(*_: object) -> bytes:
+        raise ObjectMissing("it is gone")
+
+    monkeypatch.setattr(BatchRecords, "read_object", gone)
+    found = list(comparison.differences())
+    assert found
+    assert not comparison.is_complete
 
 
 def test_what_is_not_whole_is_compared_where_a_part_is_wanted(tmp_path: Path) -> None:

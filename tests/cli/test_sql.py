@@ -10,9 +10,10 @@ import signal
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from codebatch.application.sql import _SETTINGS
+from codebatch.application.sql import _SETTINGS, _refused
 from codebatch.cli import cli
 from codebatch.cli.ending import run_to_exit_status
 
@@ -84,16 +85,24 @@ def test_what_is_asked_wrongly_is_told_in_one_line(ran: Ran, statement: str, tol
     assert (error["hint"] or "").startswith(hint or "")
 
 
+@pytest.mark.parametrize("form", ["table", "json", "csv", "jsonl"])
 def test_a_time_with_a_zone_is_answered_or_to_be_asked_for_as_a_text(
-    ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "pytz", None)
-    status = run_to_exit_status(cli, ["sql", "select now()", "--store", str(ran.store)])
+    status = run_to_exit_status(cli, ["sql", "select now()", "--store", str(ran.store), "-o", form])
     told = capsys.readouterr()
     if status == 2:  # Before DuckDB 2.0.1, which needs no pytz.
-        assert "hint: ask for it as a text" in told.err
+        assert "ask for it as a text" in told.err
     else:
         assert (status, re.search(r"\b20\d\d-\d\d-\d\d[ T]\d\d:", told.out) is not None) == (0, True)
+
+
+def test_what_needs_pytz_is_to_be_asked_for_as_a_text() -> None:
+    refused = _refused(duckdb.InvalidInputException("Invalid Input Error: Required module 'pytz' failed to import"))
+    assert (str(refused), refused.hint) == (
+        "a time with a zone cannot be answered", "ask for it as a text: now()::varchar"
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
