@@ -104,8 +104,7 @@ class Comparison:
     @cached_property
     def _by_kind(self) -> dict[str, list[Difference]]:
         """All that is of items of which the two do not say the same, be it asked for or not."""
-        with collector_paused():
-            return {kind: [*self._of_kind(kind)] for kind in sorted(self.kinds)}
+        return {kind: [*self._of_kind(kind)] for kind in sorted(self.kinds)}
 
     def _of_kind(self, kind: str) -> Iterator[Difference]:
         return self._paired_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)
@@ -119,7 +118,8 @@ class Comparison:
         return self._asked.matches(msgspec.to_builtins(record), records.languages_for(self._asked))
 
     def _paired_diagnostics(self) -> Iterator[Difference]:
-        paired = pair_told(self.trees, *self._told)
+        with collector_paused():
+            paired = pair_told(self.trees, *self._told)
         for old, new, by in paired.pairs:
             yield Difference(state_of_pair(old.about, new.about, by), old.about, new.about, by)
         for told, reason in Reasons(self.trees, "old", paired.old, self._told[1]).found():
