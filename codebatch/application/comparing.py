@@ -35,6 +35,7 @@ KINDS = ("diagnostic", *COMPARED_KINDS)
 """What can be compared."""
 
 STATES: tuple[State, ...] = get_args(State)
+CHANGED = tuple(state for state in STATES if state != "unchanged")
 
 _ALL = RecordFilter()
 
@@ -58,16 +59,16 @@ class Comparison:
         """Whether both batches say all that is compared, and what was read of the files for it was there."""
         return self.old.is_complete and self.new.is_complete and not self.trees.lost
 
-    def differences(self, *, unchanged: bool = False) -> Iterator[Difference]:
-        """What is not as it was, by kind, path and place; of what is gone these are those it had.
+    def differences(self, states: Collection[State] = CHANGED) -> Iterator[Difference]:
+        """What became one of some states, by kind, path and place; of what is gone these are those it had.
 
-        With `unchanged` the findings that are as they were too. Raises InvalidInput or StoreCorrupt.
+        Where `unchanged` is one of them, the findings that are as they were are among it. Raises InvalidInput or
+        StoreCorrupt.
         """
-        found = chain.from_iterable(self._by_kind.values())
-        every = [each for each in found if unchanged or each.state != "unchanged"]
-        every += self._untold() if unchanged else ()
-        every = sorted(every, key=place_of)
-        return iter(every) if self._asks_all else filter(self._is_asked, every)
+        found = [each for each in chain.from_iterable(self._by_kind.values()) if each.state in states]
+        found += self._untold() if "unchanged" in states else ()
+        found.sort(key=place_of)
+        return iter(found) if self._asks_all else filter(self._is_asked, found)
 
     @cached_property
     def counts(self) -> Counts:
@@ -120,8 +121,9 @@ class Comparison:
     def _paired_diagnostics(self) -> Iterator[Difference]:
         with collector_paused():
             paired = pair_told(self.trees, *self._told)
-        for old, new, by in paired.pairs:
-            yield Difference(state_of_pair(old.about, new.about, by), old.about, new.about, by)
+        for pair in paired.pairs:
+            old, new = pair.old.about, pair.new.about
+            yield Difference(state_of_pair(old, new, pair.by), old, new, pair.by)
         for told, reason in Reasons(self.trees, "old", paired.old, self._told[1]).found():
             is_gone = self.trees.new_path(told.path) is None
             yield Difference(state_of_old(reason, is_file_gone=is_gone), told.about, None, reason=reason)

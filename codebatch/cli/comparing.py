@@ -10,7 +10,7 @@ from typing import TypedDict, TypeVar
 import click
 import msgspec
 
-from codebatch.application.comparing import KINDS, STATES, Comparison, of_files_alone
+from codebatch.application.comparing import CHANGED, KINDS, Comparison, of_files_alone
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.stores import StorePlace
@@ -44,7 +44,6 @@ from codebatch.query.wanted import OutputFilters
 F = TypeVar("F", bound=Callable[..., object])
 
 LINES_SHOWN = 50
-_TOLD = tuple(state for state in STATES if state != "unchanged")
 _OLD, _NEW = "latest~1", "latest"
 
 
@@ -100,7 +99,7 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
 @click.command()
 @answering
 @click.option(
-    "--state", "states", multiple=True, type=click.Choice(_TOLD), help="Only what became this; may be repeated."
+    "--state", "states", multiple=True, type=click.Choice(CHANGED), help="Only what became this; may be repeated."
 )
 @comparing
 def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int:
@@ -109,7 +108,8 @@ def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int
     For people what moved, is silenced, or cannot be compared is counted, unless --state asks for it.
     """
     comparison = _compare(answering, wanted)
-    found = [each for each in comparison.differences() if each.state in (states or STATES)]
+    for_programs = answering.as_json or wanted.form == "json"
+    found = [*comparison.differences(states or (CHANGED if for_programs else SHOWN))]
     document = partial(_diff_answer, comparison)
     first = counts_line(comparison, (*SHOWN, *COUNTED))
     return _answer(answering, wanted, comparison, found, states or SHOWN, document, first=first)
@@ -121,7 +121,7 @@ def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int
 def regressions(answering: Answering, wanted: Wanted) -> int:
     """What is new in B, or worse than in A: batches, @NAMEs, snapshots or commits. Default: latest~1 latest."""
     comparison = _compare(answering, wanted)
-    found = [each for each in comparison.differences() if each.state in REGRESSIONS]
+    found = [*comparison.differences(REGRESSIONS)]
     document = partial(_regressions_answer, comparison)
     return _answer(answering, wanted, comparison, found, ("worsened", "new"), document)
 
@@ -132,7 +132,7 @@ def regressions(answering: Answering, wanted: Wanted) -> int:
 def improvements(answering: Answering, wanted: Wanted) -> int:
     """What is mended in B, or better than in A: batches, @NAMEs, snapshots or commits. Default: latest~1 latest."""
     comparison = _compare(answering, wanted)
-    found = [each for each in comparison.differences() if each.state in IMPROVEMENTS]
+    found = [*comparison.differences(IMPROVEMENTS)]
     document = partial(_improvements_answer, comparison)
     return _answer(answering, wanted, comparison, found, ("fixed", "improved"), document)
 

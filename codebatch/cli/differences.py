@@ -140,8 +140,8 @@ def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
     """How many there are of each state, and why some cannot be compared."""
     counts = comparison.counts
     told = [f"{counts[state]:,} {WORDS.get(state, state)}" for state in states if counts[state]]
-    apart = comparison.differences() if counts["not_comparable"] else ()
-    reasons = Counter(each.reason for each in apart if each.state == "not_comparable")
+    apart = comparison.differences({"not_comparable"}) if counts["not_comparable"] else ()
+    reasons = Counter(each.reason for each in apart)
     why = "; ".join(f"{_REASONS.get(str(reason), reason)} ({number:,})" for reason, number in reasons.most_common())
     return ", ".join(told or ["nothing to compare"]) + (f": {why}" if why else "")
 

@@ -17,8 +17,8 @@ from codebatch.model.record import Diagnostic
 
 def regressions(comparison: Comparison) -> Iterator[Outgoing]:
     """The findings that are new or worse. Raises StoreCorrupt."""
-    for each in comparison.differences():
-        if each.state in REGRESSIONS and isinstance(each.new, Diagnostic):
+    for each in comparison.differences(REGRESSIONS):
+        if isinstance(each.new, Diagnostic):
             path = each.new.path_bytes
             yield Outgoing(each.new, path, each.state, is_changed=_is_changed(comparison.lines(path), each.new.line))
 
@@ -29,8 +29,8 @@ def suppressed(comparison: Comparison) -> Iterator[Outgoing]:
     Where that line has been edited, as it is by a note, they are of their file alone: their line is 0. Raises
     StoreCorrupt.
     """
-    for each in comparison.differences():
-        if each.state != "suppressed" or not isinstance(each.old, Diagnostic):
+    for each in comparison.differences({"suppressed"}):
+        if not isinstance(each.old, Diagnostic):
             continue
         old_path = each.old.path_bytes
         path = comparison.trees.new_path(old_path)
@@ -41,7 +41,7 @@ def suppressed(comparison: Comparison) -> Iterator[Outgoing]:
 
 def not_comparable(comparison: Comparison) -> Iterator[str]:
     """How many findings are left out since nobody knows whether they are new, in words. Raises StoreCorrupt."""
-    count = sum(each.state == "not_comparable" and each.new is not None for each in comparison.differences())
+    count = sum(each.new is not None for each in comparison.differences({"not_comparable"}))
     if count:
         old, new = comparison.old.question.batch.id, comparison.new.question.batch.id
         told = f"{count_of(count, 'finding')} that cannot be compared with the older batch"

@@ -26,7 +26,7 @@ class Compared:
 
     def __init__(self, batch: OpenedBatch, older: OpenedBatch) -> None:
         self.findings = batch.compare(older, kind="diagnostic", severity=SHOWN)
-        self.found = sorted(filter(_is_told, self.findings.differences()), key=_weight)
+        self.found = sorted(self.findings.differences(_TOLD), key=_weight)
         self.steps: list[Grown] = []
         if "analyze" in batch.tasks and "analyze" in older.tasks:
             metrics = batch.compare(older, kind="metric", metric="cognitive")
@@ -57,10 +57,6 @@ def utc(ns: int) -> str:
     return f"{datetime.datetime.fromtimestamp(ns // 10**9, datetime.timezone.utc):%Y-%m-%d %H:%M} UTC"
 
 
-def _is_told(each: Difference) -> bool:
-    return each.state in _TOLD
-
-
 def _weight(each: Difference) -> tuple[int, int, bytes, int]:
     record = each.new or each.old
     assert isinstance(record, Diagnostic), "it was asked for"
@@ -81,9 +77,9 @@ def _became(each: Difference, text: int) -> Became:
 
 
 def _steps(comparison: Comparison) -> Iterator[Grown]:
-    for each in comparison.differences():
+    for each in comparison.differences({"worsened", "improved", "added"}):
         record = each.new or each.old
-        if isinstance(record, Metric) and record.symbol and each.state in ("worsened", "improved", "added"):
+        if isinstance(record, Metric) and record.symbol:
             before, after = (int(of.value) if isinstance(of, Metric) else 0 for of in (each.old, each.new))
             yield Grown(
                 name=record.symbol, path=display_path(record.path_bytes), line=record.line, before=before, after=after

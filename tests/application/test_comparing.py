@@ -332,14 +332,14 @@ def _are_strangers(old: OpenedBatch, new: OpenedBatch) -> bool:
 
 def _check(old: OpenedBatch, new: OpenedBatch) -> None:
     comparison, mirrored = compare(old, new), compare(new, old)
-    every = [*comparison.differences(unchanged=True)]
+    every = [*comparison.differences(STATES)]
     sides = ((old, [each.old for each in every]), (new, [each.new for each in every]))
     for batch, told in sides:
         rows = [msgspec.json.encode(record) for record in told if record is not None]
         assert sorted(rows) == sorted(msgspec.json.encode(each) for each in batch.diagnostics())
     assert sum(comparison.counts.values()) == len(every)
     assert {state: sum(each.state == state for each in every) for state in STATES} == comparison.counts
-    assert _pairs(every) == {(theirs, ours) for ours, theirs in _pairs(mirrored.differences(unchanged=True))}
+    assert _pairs(every) == {(theirs, ours) for ours, theirs in _pairs(mirrored.differences(STATES))}
     for each in every:
         if each.old is None or each.new is None:
             path = (each.old or each.new).path_bytes  # type: ignore[union-attr]  # one of them is there
@@ -357,4 +357,4 @@ def _pairs(every: Iterable[Difference]) -> set[tuple[bytes, bytes]]:
 
 
 def _rows_of(comparison: Comparison) -> list[tuple[object, ...]]:
-    return [tuple(each) for each in comparison.differences(unchanged=True)]
+    return [tuple(each) for each in comparison.differences(STATES)]
