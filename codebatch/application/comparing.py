@@ -77,7 +77,9 @@ class Comparison:
         for kind, every in self._by_kind.items():
             asked = every if self._asks_all else filter(self._is_asked, every)
             found.update([each.state for each in asked])
-            told = [each for each in every if not is_missing(each.new) and self._passes(self.trees.new, each.new)]
+            told = [each for each in every if not is_missing(each.new)]
+            if not self._asks_all:
+                told = [each for each in told if self._passes(self.trees.new, each.new)]
             found["unchanged"] += self._count_beside(kind, told)
         return {state: found[state] for state in STATES}
 

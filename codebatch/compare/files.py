@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Literal, NamedTuple
 
 How = Literal["path", "content", "lines"]
@@ -131,17 +131,20 @@ def _candidates(
     gone: Mapping[bytes, str], come: Mapping[bytes, str], contents: Mapping[str, Lines]
 ) -> Iterator[tuple[bytes, bytes]]:
     """Pairs of one extension, or of one name but for it, that have the most telling lines in common."""
-    files_with: dict[tuple[bytes, bytes], list[bytes]] = defaultdict(list)
+    files_with: dict[bytes, dict[bytes, list[bytes]]] = defaultdict(lambda: defaultdict(list))
     for path, digest in come.items():
         for part in _name_and_extension(path):
+            postings = files_with[part]
             for line in contents[digest]:
-                files_with[part, line].append(path)
+                postings[line].append(path)
     for one, digest in gone.items():
         met: Counter[bytes] = Counter()
-        parts = _name_and_extension(one)
-        for line in contents[digest]:
-            found = {part: files_with.get((part, line), ()) for part in parts}
-            met.update({other for others in found.values() if len(others) <= _FILES_OF_A_LINE for other in others})
+        lines = contents[digest].keys()
+        of_parts = [files_with[part] for part in _name_and_extension(one) if part in files_with]
+        for line in {*chain.from_iterable(lines & postings.keys() for postings in of_parts)}:
+            found = (postings[line] for postings in of_parts if line in postings)
+            for other in {*chain.from_iterable(each for each in found if len(each) <= _FILES_OF_A_LINE)}:
+                met[other] += 1
         yield from (
             (one, other) for other, _ in nsmallest(_COMPARED, met.items(), key=lambda item: (-item[1], item[0]))
         )
