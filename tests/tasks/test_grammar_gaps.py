@@ -12,7 +12,7 @@ from tree_sitter import Parser, Tree
 from codebatch.model.record import Diagnostic, Edge, Symbol
 from codebatch_workers.syntax.grammar_gaps import GAPS as GAPS_OF_LANGUAGES
 from codebatch_workers.syntax.grammar_gaps import with_stand_ins, without_gaps
-from codebatch_workers.syntax.languages import grammar
+from codebatch_workers.syntax.languages import LANGUAGES_WITH_GAPS, grammar
 from tests.tasks.support import created, source
 
 GAPS = [
@@ -163,6 +163,10 @@ def test_what_is_wrong_beside_it_is_told(path: str, content: str) -> None:
 def test_what_looks_like_a_gap_is_left_alone(language: str, content: str) -> None:
     stand_ins = [each for kind in GAPS_OF_LANGUAGES[language] for each in kind(content.encode())]
     assert with_stand_ins(content.encode(), stand_ins) == content.encode()
+
+
+def test_each_language_that_is_asked_for_gaps_has_some() -> None:
+    assert GAPS_OF_LANGUAGES.keys() == LANGUAGES_WITH_GAPS
 
 
 def test_a_file_without_errors_is_parsed_once_and_one_with_errors_a_bounded_number_of_times() -> None:

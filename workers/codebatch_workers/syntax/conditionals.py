@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from codebatch_workers.syntax.stand_ins import blank
+
 # A comment behind it may reach over several lines.
 _DIRECTIVE = re.compile(
     rb"#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b"
@@ -37,6 +39,7 @@ _REST = re.compile(rb"(?:\s|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*\n)*(?:else\b|[
 _GUARD = re.compile(rb"#[ \t]*ifndef[ \t]+(\w+)\s*#[ \t]*define[ \t]+\1\b")
 _BODY = re.compile(rb"\s*\{")
 _NEVER = re.compile(rb"\s*\(?\s*0\s*\)?\s*\Z")
+_LF = ord(b"\n")
 # How far is looked around.
 _AROUND_BYTES_MAX = 1024
 _NO_BRACKETS = bytes(set(range(256)) - set(b"(){}"))
@@ -89,7 +92,7 @@ def _blank(match: re.Match[bytes]) -> bytes:
     comment = match[1]
     if comment and (comment.startswith(b"//") or (comment.endswith(b"*/") and len(comment) >= _COMMENT_BYTES_MIN)):
         return comment
-    return re.sub(rb"[^\n]", b" ", match[0])
+    return blank(match[0])
 
 
 def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
@@ -97,9 +100,10 @@ def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
     stack: list[_Conditional] = []
     before = 0
     for match in _DIRECTIVE.finditer(utf8):
-        directive = _Directive(match.start(), match.end(), match[1], match[2])
-        if utf8[utf8.rfind(b"\n", 0, directive.start) + 1 : directive.start].strip():
+        start = match.start()
+        if start and utf8[start - 1] != _LF and utf8[utf8.rfind(b"\n", 0, start) + 1 : start].strip():
             continue
+        directive = _Directive(start, match.end(), *match.groups())
         if stack and not stack[-1].is_guard:
             _add(stack[-1].arms[-1], utf8[before : directive.start])
         before = directive.end
@@ -142,7 +146,10 @@ def _is_inside(utf8: bytes, conditional: _Conditional) -> bool:
     """Whether a conditional stands between round brackets, or where a value must."""
     start = conditional.directives[0].start
     floor = max(0, start - _AROUND_BYTES_MAX)
-    code = utf8[max(floor, *(utf8.rfind(end, floor, start) + 1 for end in (b";", b"{", b"}"))) : start].rstrip()
+    code = utf8[floor:start].rstrip()
+    if code.endswith((b";", b"{", b"}")):
+        return False
+    code = code[max(code.rfind(b";"), code.rfind(b"{"), code.rfind(b"}")) + 1 :]
     if code.count(b"(") <= code.count(b")") and not code.endswith((b"=", b"[", b"/")):
         return False
     code = _NO_CODE.sub(b"", code).rstrip()

@@ -46,9 +46,7 @@ _BYTES_AROUND = 256
 
 
 def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> Tree:
-    """The tree of a text, or the one with stand-ins that has the fewest errors."""
-    if language not in GAPS:
-        return tree
+    """The tree of a text in one of LANGUAGES_WITH_GAPS, or the one with stand-ins that has the fewest errors."""
     errors = _errors(tree, language)
     tries = max(1, _TRIED_BYTES_MAX // max(1, len(utf8)))
     for _ in range(_ROUNDS_MAX):

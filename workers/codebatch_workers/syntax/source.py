@@ -29,6 +29,7 @@ from codebatch_workers.syntax.findings import diagnostic_at
 from codebatch_workers.syntax.gaps_of_python import with_calls_of_type
 from codebatch_workers.syntax.languages import (
     LANGUAGES_OF_PROSE,
+    LANGUAGES_WITH_GAPS,
     LANGUAGES_WITH_MACROS,
     detect,
     grammar,
@@ -298,7 +299,7 @@ class SourceFile:
         if self.language == "python":
             other = with_calls_of_type(utf8, tree)
             return tree if other == utf8 else reparse(parser, tree, utf8, other)
-        if tree.root_node.has_error:
+        if self.language in LANGUAGES_WITH_GAPS and tree.root_node.has_error:
             # Its patterns take longer to compile than most files to parse, and most trees hold no error.
             from codebatch_workers.syntax.grammar_gaps import without_gaps
 

@@ -94,6 +94,8 @@ class Lint:
         python = [index for index, file in enumerate(files) if is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
         for index, answer in zip(python, answers, strict=True):
+            if not answer:
+                continue
             if not self._is_project and any(each.code == SYNTAX_ERROR for each in answer):
                 # What follows from a text that cannot be read is no news.
                 continue
