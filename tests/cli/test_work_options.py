@@ -86,9 +86,9 @@ def test_what_a_check_refuses_has_failed_and_behind_it_nothing_runs(line: Comman
 def test_what_takes_long_says_where_it_stands(line: CommandLine) -> None:
     make_list(line, {"a": 'run = "sleep 5.5"'})
     line("work", "run")
-    (progress,) = [
+    progress = next(  # On a busy machine there are several.
         event for event in map(json.loads, line("events", "--json").lines) if event["event"] == "BATCH_PROGRESS"
-    ]
+    )
     assert progress["counts"] == {"RUNNING": 1}
     assert [each["task"] for each in progress["running"]] == ["a"]
     assert status(line)["status"] == "COMPLETED"
