@@ -70,9 +70,7 @@ def _check_rows(plan: Plan, outputs: Outputs, findings: Findings) -> None:
             with findings.damage_told(location):
                 rows = outputs.trailer(task, index).items
                 if (name, items) != (task.shards[index].shard, rows):
-                    findings.fail(
-                        "it is not of the files of its shard", location=location, expected=items, actual=rows
-                    )
+                    findings.fail("it is not of the files of its shard", location=location, expected=items, actual=rows)
 
 
 def check_order(subject: Subject, findings: Findings) -> None:
