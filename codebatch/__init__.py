@@ -10,7 +10,9 @@ against is in `codebatch_workers.api`.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+
+# As typing has it, which takes as long as all that is imported before Ctrl-C is heard by us (__main__.py).
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from codebatch.application.asking import Answer

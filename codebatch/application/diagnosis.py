@@ -19,12 +19,15 @@ from codebatch.errors import ObjectMissing, StoreError, UnknownId
 from codebatch.index.build import build
 from codebatch.index.generations import index_hint, indexes_of
 from codebatch.index.read import open_index
+from codebatch.model.command import CommandId
 from codebatch.model.digest import Digest
 from codebatch.model.quantities import count_of
 from codebatch.store import layout
+from codebatch.store.attempts import Attempts, unreadable_last
 from codebatch.store.batches import Batch, BatchId, batch_ids, is_work, open_batch, snapshot_of
 from codebatch.store.collection import objects_of_records
 from codebatch.store.object_survey import may_lack_objects, survey_objects
+from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import current_outputs
 from codebatch.store.requests import Requests
 from codebatch.store.shard_files import DAMAGE_HINT
@@ -197,9 +200,17 @@ class _Look:
                 Requests(self._store.files, root).read()
             if is_work(batch):
                 with self._noting(root):
-                    commands_of(self._store, batch, read_work(batch))
+                    commands = commands_of(self._store, batch, read_work(batch))
+                    self._look_at_attempts(batch, commands)
             names += shard_names(batch)
         return names
+
+    def _look_at_attempts(self, batch: Batch, commands: Sequence[CommandId]) -> None:
+        """Nothing but its register says how an attempt ended."""
+        for item in unreadable_last(Attempts(batch.plan(), Outcomes(batch.files, batch.root)).read()):
+            problem = f"how the last attempt of {commands[item]} ended cannot be read; it counts as interrupted"
+            hint = f"see what follows with: codebatch status --batch {batch.id}"
+            self._unreadable.append(Damage(problem=problem, names=(self._shown(batch.root),), hint=hint))
 
     @contextlib.contextmanager
     def _noting(self, path: Path) -> Iterator[None]:

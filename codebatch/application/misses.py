@@ -29,6 +29,7 @@ from codebatch.model.outcome import HolderId, Outcome
 from codebatch.model.plan import PlannedTask, contexts_seen
 from codebatch.model.result_key import Items, result_key, same_items
 from codebatch.model.shard import ProjectWork, Shard
+from codebatch.query.completeness import Completeness, completeness
 from codebatch.query.records import BatchRecords
 from codebatch.store.bases import Base, open_base
 from codebatch.store.batches import Batch
@@ -64,9 +65,14 @@ class TaskMisses(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MissesAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`explain-miss --json`. `bases` are the older batches that results may have been taken over from."""
+    """`explain-miss --json`. `bases` are the older batches that results may have been taken over from.
+
+    `complete`: the tasks have come to all their ends; else to `percent` of them.
+    """
 
     batch_id: str
+    complete: bool
+    percent: float
     bases: tuple[str, ...]
     tasks: tuple[TaskMisses, ...]
 
@@ -79,8 +85,8 @@ def explain_misses(
     path: str | None = None,
     task: str | None = None,
     note: Note,
-) -> MissesAnswer:
-    """Hold the plan and entries of a batch against those of its bases, as they are now.
+) -> tuple[MissesAnswer, Completeness]:
+    """Hold the plan and entries of a batch against those of its bases, as they are now; and how far its tasks are.
 
     Of all its files or of one, of all its tasks or of one. Raises InvalidInput or StoreCorrupt.
     """
@@ -99,7 +105,15 @@ def explain_misses(
         if planned.name in chosen:
             of = asked.of_project(planned) if planned.scope == "project" else asked.of_files(planned, item)
             found.append(of)
-    return MissesAnswer(batch_id=batch.id, bases=batch.about.bases, tasks=tuple(found))
+    whole = completeness(records, chosen, tells_failures=True)
+    answer = MissesAnswer(
+        batch_id=batch.id,
+        complete=whole.is_complete,
+        percent=whole.percent,
+        bases=batch.about.bases,
+        tasks=tuple(found),
+    )
+    return answer, whole
 
 
 class _Old:

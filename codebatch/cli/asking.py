@@ -84,7 +84,7 @@ def answer_rows(
     if answering.as_json and if_none and not rows:
         answering.note(if_none)
     _tell_changes(answering, question)
-    return _status(whole)
+    return status_of(whole)
 
 
 def answer_written(
@@ -101,7 +101,7 @@ def answer_written(
     if if_none:
         answering.note(_so_far(if_none, answer.whole))
     _tell_changes(answering, answer.question)
-    return _status(answer.whole)
+    return status_of(answer.whole)
 
 
 def answer_document(
@@ -120,7 +120,7 @@ def answer_document(
         document = {**document, **truth, "paths": shown_paths(question.batch)}
     answering.print(document, lines, name=name)
     _tell_changes(answering, question)
-    return _status(whole)
+    return status_of(whole)
 
 
 def answer_compared(answering: Answering, comparison: Comparison, write: Callable[[], None]) -> None:
@@ -177,10 +177,20 @@ def rerun(store: Store, batch: Batch, changes: Changes | None = None, *, of_all:
     return shlex.join(words)
 
 
+def tell_lacking(answering: Answering, store: Store, batch: Batch, whole: Completeness) -> None:
+    """Say what an answer lacks of the whole one."""
+    for line in _reasons(store, batch, whole):
+        answering.tell(f"incomplete: {line}")
+
+
+def status_of(whole: Completeness) -> int:
+    """The exit status of an answer."""
+    return 0 if whole.is_complete else BatchIncomplete.exit_status
+
+
 def _tell(answering: Answering, question: Question, whole: Completeness) -> None:
     batch = question.batch
-    for line in _reasons(question.store, batch, whole):
-        answering.tell(f"incomplete: {line}")
+    tell_lacking(answering, question.store, batch, whole)
     if not question.is_named and not _is_near(batch):
         of = ", ".join(map(display_path, batch.about.sources))
         answering.note(f"of {of}, where the current directory is not")
@@ -209,10 +219,6 @@ def _tell_changes(answering: Answering, question: Question) -> None:
 
 def _so_far(if_none: str, whole: Completeness) -> str:
     return f"{if_none} so far ({whole.percent} %)" if if_none and whole.done < whole.planned else if_none
-
-
-def _status(whole: Completeness) -> int:
-    return 0 if whole.is_complete else BatchIncomplete.exit_status
 
 
 def _is_near(batch: Batch) -> bool:

@@ -14,7 +14,7 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution
 from codebatch.application.misses import MissesAnswer, Reason, explain_misses
 from codebatch.application.verification import verify as verify_batch
-from codebatch.cli.asking import rerun
+from codebatch.cli.asking import rerun, status_of, tell_lacking
 from codebatch.cli.completing import complete_batch
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.reading import explain_option
@@ -81,7 +81,7 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--task", "task", metavar="NAME", help="Only this task. Default: all.")
 @explain_option
 @answering
-def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None) -> None:
+def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None) -> int:
     """Why results of a batch (default: latest) were executed, and not taken over from older ones.
 
     Of every task or of one, for all files in sum or for one: what differs from the nearest of the batches that were
@@ -93,8 +93,10 @@ def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None)
     reference, path = (*words, None)[:2] if is_batch else (None, *words, None)[:2]
     store, batch = answering.batch(reference)
     catalogue = load_configuration(Path.cwd()).catalogue
-    answer = explain_misses(store, batch, catalogue, path=path, task=task, note=answering.note)
+    answer, whole = explain_misses(store, batch, catalogue, path=path, task=task, note=answering.note)
+    tell_lacking(answering, store, batch, whole)
     answering.print(answer, _lines(answer))
+    return status_of(whole)
 
 
 @click.command("verify")

@@ -216,7 +216,7 @@ def files(
     if snapshot_reference is not None:
         snapshot = resolve_snapshot(answering.place.open(), snapshot_reference, answering.note)
         rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
-        answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]))
+        answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]), if_none="no files")
         return 0
     answer = ask(answering, batch_reference).entries(limit, parse=parse or None, file_class=file_class or None)
     found = [_file_row(entry, record or {}) for entry, record in answer.found]
@@ -224,7 +224,7 @@ def files(
         f"{entry.text}  {told.get('lang', '?')}  {told.get('lines', '?')} lines"
         for entry, told in ((entry, record or {}) for entry, record in answer.found)
     )
-    return answer_rows(answering, answer, found, lines, if_none="no such file" if parse or file_class else "")
+    return answer_rows(answering, answer, found, lines, if_none="no such file" if parse or file_class else "no files")
 
 
 def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:

@@ -27,7 +27,7 @@ tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=T
 
 
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt of a task. `ended`: `result`, `failed`, `blocked`, `cancelled`; `interrupted` or `running`.
+    """An attempt of a task. `ended`: result, failed, blocked, cancelled, interrupted, running or unreadable.
 
     `number` says which try it was. What only journals tell is null where those are gone. `says`, `cost` and `session`
     are what its `result` says.

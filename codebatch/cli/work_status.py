@@ -105,6 +105,8 @@ def answer_work(answering: Answering, found: WorkBatch, lines: Iterable[str], na
 def answer_status(answering: Answering, found: WorkBatch) -> None:
     """What `status` says of a batch of commands."""
     answer_work(answering, found, status_lines(found), name="work-status")
+    for each in found.standing.unreadable:
+        answering.tell(f"damaged: how the last attempt of {each} ended cannot be read; it counts as interrupted")
     if found.standing.is_stalled:
         answering.note(f"continue with: codebatch resume --batch {found.batch.id}")
 

@@ -11,6 +11,7 @@ from codebatch.model.counts import add_counts
 from codebatch.model.items import result_digest, task_digest
 from codebatch.model.plan import Plan
 from codebatch.model.quantities import count_of
+from codebatch.model.shard import ProjectWork
 from codebatch.query.records import BatchRecords
 from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
 
@@ -54,14 +55,22 @@ def _check_rows(plan: Plan, outputs: Outputs, findings: Findings) -> None:
     for task in outputs.manifest.tasks:
         if task.scope != "file":
             continue
-        for index, (planned, shard) in enumerate(zip(plan.shards, task.shards, strict=True)):
+        # Where there is no file there is one piece of nothing (`Ledger.pieces`).
+        planned = [(shard.id, shard.items) for shard in plan.shards] or [(ProjectWork(task.task).id, 0)]
+        if len(task.shards) != len(planned):
+            findings.fail(
+                "there is not one file for each shard",
+                location=task.task,
+                expected=len(planned),
+                actual=len(task.shards),
+            )
+            continue
+        for index, (name, items) in enumerate(planned):
             location = str(outputs.path_of(task, index))
             with findings.damage_told(location):
                 rows = outputs.trailer(task, index).items
-                if (planned.id, planned.items) != (shard.shard, rows):
-                    findings.fail(
-                        "it is not of the files of its shard", location=location, expected=planned.items, actual=rows
-                    )
+                if (name, items) != (task.shards[index].shard, rows):
+                    findings.fail("it is not of the files of its shard", location=location, expected=items, actual=rows)
 
 
 def check_order(subject: Subject, findings: Findings) -> None:

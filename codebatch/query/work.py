@@ -18,7 +18,7 @@ from codebatch.model.question import Question
 from codebatch.model.record import CommandReason
 from codebatch.model.work import Work
 from codebatch.store import layout
-from codebatch.store.attempts import Attempts, CommandPlaces, read_leases
+from codebatch.store.attempts import Attempts, CommandPlaces, read_leases, unreadable_last
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.outcomes import Outcomes
@@ -63,7 +63,8 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
 
     `coordinator` is who conducts it now, `workers` are those at work, be it that nobody conducts them any more.
     `capacity` is how large pools are now, `asked` what commands ever asked, by digest. `cost` is what all attempts say
-    that they cost, together; None where none says it.
+    that they cost, together; None where none says it. How the last attempt of those that are `unreadable` ended is on
+    disk, and damaged: they count as interrupted.
     """
 
     state: BatchState
@@ -75,6 +76,7 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
     capacity: dict[str, int] = msgspec.field(default_factory=dict)
     asked: dict[str, Question] = msgspec.field(default_factory=dict)
     cost: float | None = None
+    unreadable: tuple[CommandId, ...] = ()
 
     @property
     def max_parallel(self) -> int:
@@ -146,6 +148,7 @@ def _standing(store: Store, batch: Batch, plan: Plan, attempts: Attempts) -> Wor
         capacity=dict(conductor.capacity),
         asked={question.digest: question for _, _, question in asked},
         cost=round(math.fsum(costs), 6) if costs else None,
+        unreadable=tuple(commands[item] for item in unreadable_last(concluded)),
     )
 
 

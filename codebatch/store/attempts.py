@@ -99,6 +99,14 @@ class Attempts:
         return None if item is None or register.task != WORK_TASK else (item, register.round)
 
 
+def unreadable_last(concluded: Concluded) -> list[int]:
+    """The items of whose rounds the highest that has a register has one that cannot be read; ascending."""
+    readable: dict[int, int] = {}
+    for one in concluded.conclusions:
+        readable[one.item] = max(one.round, readable.get(one.item, 0))
+    return sorted({item for item, round_ in concluded.unreadable if round_ > readable.get(item, 0)})
+
+
 class Leased(msgspec.Struct, frozen=True):
     """The highest lease of every command that ever began, by item."""
 

@@ -4,14 +4,17 @@ A repository's own configuration may name programs (`core.fsmonitor`, hooks, tra
 ignore files. The first must not run, the second must not make one tree two snapshots: both are overridden, and every
 `GIT_*` of the environment is dropped. What git answers comes from an index that anyone may have written: a path that
 can be in no tree makes the answer void. And git may never answer: it waits for a fifo that is called `.gitignore`, and
-takes exponential time over some patterns. So nothing waits for it for long.
+takes exponential time over some patterns. So nothing waits for it for long. Nor has it all memory for what never ends:
+a device in place of its attributes, a tree of ten trees of ten trees.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
+import resource
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -19,7 +22,11 @@ from typing import NamedTuple
 
 from codebatch.model.entry import display_path
 
+GIT_MEMORY_BYTES_MAX = 4 << 30
+"""Of its own, beside the files that it maps: it reads a file of patterns or a tree whole, however long it is."""
+
 _SETTINGS = (
+    "core.attributesFile=",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.excludesFile=",
@@ -28,6 +35,7 @@ _SETTINGS = (
     "submodule.recurse=false",
 )
 _ENVIRONMENT = {
+    "GIT_ATTR_NOSYSTEM": "1",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
     # A partial clone would fetch what is missing, through whatever transport its configuration names.
@@ -154,7 +162,7 @@ def start_git(
     # `core.worktree` nor who owns the directory matters.
     where = ["--git-dir=.git", "--work-tree=."] if is_top else []
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [git, "--literal-pathspecs", "--no-pager", *where, *settings, *arguments],
             cwd=directory,
             env=environment,
@@ -164,6 +172,9 @@ def start_git(
         )
     except OSError as error:
         raise GitError(f"git does not start: {error.strerror}") from error
+    with contextlib.suppress(OSError, ValueError):  # It has ended, or may have less.
+        resource.prlimit(process.pid, resource.RLIMIT_DATA, (GIT_MEMORY_BYTES_MAX, GIT_MEMORY_BYTES_MAX))
+    return process
 
 
 def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:

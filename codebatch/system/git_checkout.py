@@ -24,6 +24,9 @@ from codebatch.system.git import (
 from codebatch.system.git_history import begins_in, find_head
 
 _ASKED_SECONDS = 60.0
+# git waits for a fifo that is called `.gitattributes`. It may have to read all files again.
+_PATIENCE_SECONDS = 10.0
+_FILES_A_SECOND = 1000
 _STATUS = ("status", "--porcelain=v1", "-z", "-uno", "--ignore-submodules=all", "--no-renames", "--", ".")
 # Of submodules in submodules.
 _DEPTH_MAX = 16
@@ -43,11 +46,13 @@ class AskedCheckout:
         """Whether the newest commit has all of these paths below the directory, and nothing has changed. Raises
         GitError.
         """
-        if finish_git(self._process, _ASKED_SECONDS)[0]:
+        wanted = {*paths}
+        patience = min(_PATIENCE_SECONDS + len(wanted) / _FILES_A_SECOND, _ASKED_SECONDS)
+        if finish_git(self._process, patience)[0]:
             return False
         index = read_index(self._git, self._directory, _ASKED_SECONDS, is_top=self._is_top)
         below: dict[bytes, list[bytes]] = {submodule: [] for submodule in index.submodules}
-        for path in {*paths} - index.paths:
+        for path in wanted - index.paths:
             submodule = _ancestor_among(below, path)
             if submodule is None:
                 return False

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from codebatch.engine.command_events import Conclusion
 from codebatch.model.command import CommandId
 from codebatch.model.outcome import Said
 from codebatch.store import layout
@@ -20,8 +21,8 @@ from codebatch.work.standing import WorkBatch
 class AttemptMade(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt: a round, under the epoch of a lease. `number` says which try it was.
 
-    `ended` is the type of its outcome; `interrupted` or `running` where it has none. `said` is what it says of itself.
-    What only journals tell is None where those are gone.
+    `ended` is the type of its outcome; `interrupted` or `running` where it has none, `unreadable` where one is damaged.
+    `said` is what it says of itself. What only journals tell is None where those are gone.
     """
 
     task: CommandId
@@ -55,7 +56,11 @@ def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptMade
                 began[item, event.round, event.epoch] = line.at_ns
             elif item is not None and isinstance(event, Ran):
                 ran[item, event.round, event.epoch] = event
-    ended = {(one.item, one.round, one.epoch): one for one in attempts.read().conclusions if one.reason != "unbegun"}
+    concluded = attempts.read()
+    ended = {(one.item, one.round, one.epoch): one for one in concluded.conclusions if one.reason != "unbegun"}
+    # A damaged outcome does not say any more of which epoch it is: of the last one of its round.
+    last = {place[:2]: place for place in sorted({*began, *ran})}
+    damaged = {last[each] for each in concluded.unreadable if each in last}
     of_item: dict[int, list[tuple[int, int, int]]] = {}
     for place in sorted({*began, *ran, *ended}):
         of_item.setdefault(place[0], []).append(place)
@@ -72,7 +77,7 @@ def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptMade
                     number=None if told is None else told.tried + 1,
                     began_ns=began.get(place),
                     seconds=None if told is None else told.seconds,
-                    ended="running" if runs else "interrupted" if one is None else one.type,
+                    ended=_ended(one, runs=runs, is_damaged=place in damaged),
                     reason=None if one is None else one.reason,
                     exit_status=None if one is None else one.exit_status,
                     memory_peak_bytes=(told.memory_peak_bytes or None) if told is not None else None,
@@ -81,3 +86,11 @@ def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptMade
                 )
             )
     return made
+
+
+def _ended(conclusion: Conclusion | None, *, runs: bool, is_damaged: bool) -> str:
+    if runs:
+        return "running"
+    if conclusion is not None:
+        return conclusion.type
+    return "unreadable" if is_damaged else "interrupted"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 import codebatch
 from codebatch.store.batches import BatchFile
-from codebatch.system.git import find_git
+from codebatch.system.git import GitError, GitSilent, find_git
 from codebatch.system.git_checkout import AskedCheckout
 
 from .git_repositories import NOW, git, make_repository
@@ -101,6 +103,34 @@ def test_tree_is_clean_where_its_commit_has_all_of_it(tree: Path, state: str) ->
     change(tree)
     assert _is_clean(tree) is is_clean
     assert not (tree / "ran").exists()
+
+
+def _name_fifo(tree: Path) -> None:
+    os.mkfifo(tree.parent / "fifo")
+    git(tree, "config", "core.attributesFile", str(tree.parent / "fifo"))
+
+
+def test_no_file_that_a_setting_names_for_attributes_is_read(tree: Path) -> None:
+    _name_fifo(tree)
+    assert _is_clean(tree)
+
+
+def test_a_fifo_in_place_of_attributes_is_not_waited_for_long(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tree / "sub" / ".gitattributes")
+    monkeypatch.setattr("codebatch.system.git_checkout._PATIENCE_SECONDS", 0.5)
+    began = time.monotonic()
+    with pytest.raises(GitSilent):
+        _is_clean(tree)
+    assert time.monotonic() - began < 30, "it is not for the sake of more files that git is waited for"
+
+
+def test_git_has_not_all_memory_for_attributes_without_an_end(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tree / ".git" / "info").mkdir(exist_ok=True)
+    (tree / ".git" / "info" / "attributes").symlink_to("/dev/zero")
+    monkeypatch.setattr("codebatch.system.git.GIT_MEMORY_BYTES_MAX", 64 << 20)
+    monkeypatch.setattr("codebatch.system.git_checkout._PATIENCE_SECONDS", 60.0)
+    with pytest.raises(GitError, match=r"(?i)memory"):
+        _is_clean(tree)
 
 
 def _is_clean(tree: Path) -> bool:

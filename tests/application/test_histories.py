@@ -186,7 +186,7 @@ def _check_executed(ran: Ran, missing: list[tuple[bytes, str]], tasks: tuple[str
     Of some tasks alone where the others are not done, or were done before.
     """
     scopes = {task.name: task.scope for task in ran.batch.plan().tasks}
-    asked = explain_misses(ran.store, ran.batch, TaskCatalogue(), note=lambda _: None)
+    asked, _ = explain_misses(ran.store, ran.batch, TaskCatalogue(), note=lambda _: None)
     of_files = [task for task in asked.tasks if scopes[task.task] == "file"]
     assert sum(task.served for task in of_files) == ran.executed.served, told
     assert sum(task.executed for task in of_files) == ran.executed.executed, told

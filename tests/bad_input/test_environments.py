@@ -130,6 +130,13 @@ def test_ctrl_c_while_the_program_is_imported_is_no_traceback(here: CommandLine,
     assert ended.error["code"] == "interrupted"
 
 
+def test_nothing_that_takes_long_is_imported_before_ctrl_c_is_heard() -> None:
+    """`typing` alone takes as long as all the rest does."""
+    code = "import codebatch.__main__, sys; print(*sys.modules)"
+    told = subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, encoding="utf-8").stdout
+    assert {"typing", "click", "msgspec"}.isdisjoint(told.split())
+
+
 def test_tools_that_tasks_start_hear_ctrl_c(here: CommandLine) -> None:
     code = (
         "import json, subprocess, sys\n"

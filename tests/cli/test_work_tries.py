@@ -281,3 +281,24 @@ def test_a_standard_input_that_is_closed_has_nothing_to_read(line: CommandLine) 
         "the answer to asks is empty" in line.shell(f"codebatch work answer asks - --batch {batch} <&-", status=2).notes
     )
     assert "there is no task in -" in line.shell("codebatch work run -f - <&-", status=5).notes
+
+
+def test_an_end_that_cannot_be_read_is_not_told_as_an_interruption_alone(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "true"', "b": 'run = "true"'})
+    line("work", "run", "-q")
+    batch_id = latest(line)
+    batch = line.directory / ".codebatch" / "batches" / batch_id
+    (register,) = (batch / "outcomes").glob("*.1.run.r1")
+    data = register.read_bytes()
+    register.write_bytes(data[:60] + b"\xff" + data[61:])
+    told = "how the last attempt of b ended cannot be read; it counts as interrupted"
+    assert f"damaged: {told}\n" in line("status").notes
+    assert f"damaged: {told}\n" in line("status", "--quiet").notes
+    ended = [row["ended"] for row in line("work", "attempts", "--json").json]
+    assert ended == ["result", "unreadable"]
+    (damage,) = line("diagnose", "--json", status=4, has_answer=True).json["damaged"]
+    assert (damage["problem"], damage["names"]) == (told, [f"batches/{batch_id}"])
+    line("resume", "-q")
+    assert states(line) == {"a": "DONE", "b": "DONE"}
+    assert "damaged" not in line("status").notes
+    assert line("diagnose", "--json").json["damaged"] == []

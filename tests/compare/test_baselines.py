@@ -42,6 +42,11 @@ def test_which_finding_is_which_lines(case: str) -> None:
     assert [pair.by for pair in pair_kept(_of(*lines), _of(*found))] == passes
 
 
+def test_of_findings_that_are_alike_the_first_are_the_known_ones() -> None:
+    assert [pair.found for pair in pair_kept(_of(_A), _of(_A, _A, _A))] == [0]
+    assert [(pair.line, pair.found) for pair in pair_kept(_of(_A, _A), _of(_A, _A, _A))] == [(0, 0), (1, 1)]
+
+
 def test_another_rule_is_another_finding() -> None:
     (one,) = _of(_A)
     assert pair_kept([one], [one._replace(code="D")]) == pair_kept([one], [one._replace(tool="u")]) == []

@@ -21,8 +21,11 @@ from codebatch.index.terms import Terms, encode_terms
 from codebatch.model.digest import Digest
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
-from codebatch.store.store import Store
+from codebatch.store.store import Store, create_store, open_store
+from codebatch.system.files import RealFiles
+from codebatch.testing.disk import Disk
 from tests.proof.plans import make_batch
+from tests.store.support import make_merged
 
 from .batches import BASE, Said, calls, diagnostic, make_saying, make_store, opened, spoilt, symbol
 
@@ -318,3 +321,17 @@ def test_diagnose_sees_what_a_snapshot_lacks_by_its_length(store: Store, batch: 
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert diagnose(store, is_full=False).damaged == ()
     assert diagnose(store, is_full=True).damaged != ()
+
+
+def test_an_index_that_was_made_is_there_after_power_was_lost() -> None:
+    disk, place = Disk(), Path("/a/b/store")
+    store = create_store(RealFiles(disk.calls()), place)[0]
+    batch = make_merged(store, [b"a", b"bb"])
+    disk.sync()
+    build_index(store, batch)
+    disk.lose_power()
+    left = open_store(RealFiles(disk.calls()), place)
+    index = open_index(left, batch.id)
+    assert index is not None
+    index.check()
+    assert verify_index(left, batch).postings
