@@ -21,10 +21,12 @@ _ABOVE_DATA = re.compile(rb"(?:^|/)(?:tests?|specs?)(?=/)", re.IGNORECASE)
 _DATA = re.compile(rb"/(?:data|cases|baselines|resources|assets|inputs?|expected|golden|snapshots?)/", re.IGNORECASE)
 _TESTS = re.compile(
     rb"(?:^|/)(?:tests|specs?|__tests__|__mocks__|unittests?|e2e|cypress|selftests?|(?:unit|integration|functional)[-_]?tests?|testdir|benchmarks?|benches|microbenchmarks?)/|"
-    rb"(?:^|/)(?:[^/]+[-_.]tests?|tests[-_][^/]+|(?-i:tests[A-Z]\w*))/",
+    rb"(?:^|/)(?:[^/]+[-_.]tests?|tests[-_][^/]+|(?-i:tests[A-Z]\w*)|test[-_]?(?:env|helpers?|lib|scripts|servers?|support|utils?))/",
     re.IGNORECASE,
 )
 _TEST = re.compile(rb"(?:^|/)test/", re.IGNORECASE)
+# What Go calls packages that help tests, as `httptest`, and the keys that lie there.
+_OF_GO = re.compile(rb"(?:^|/)(?!latest/)[a-z0-9]+test/(?:.*/)?[^/]+\.(?:go|key|pem)")
 _EXAMPLES = re.compile(rb"(?:^|/)examples?/|^(?:demos?|samples?)/", re.IGNORECASE)
 _TEMPLATED = re.compile(rb"\{\{|\{%")
 
@@ -45,7 +47,12 @@ def purpose_of(path: bytes) -> Purpose | None:
     found = _purpose_of_directory(directory)
     if found == "fixture":
         return found
-    if found == "test" or _TEST_NAMES.fullmatch(name) is not None or _is_in_test(directory, name):
+    if (
+        found == "test"
+        or _TEST_NAMES.fullmatch(name) is not None
+        or _is_in_test(directory, name)
+        or _OF_GO.search(path)
+    ):
         return "test"
     return found
 
