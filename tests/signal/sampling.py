@@ -21,8 +21,9 @@ FINDINGS_OF_A_RULE_MAX = 30
 # The rules that find most, in the trees of the first turn or in all together.
 FREQUENT = 40
 # Of a rule of which there are fewer, the trees of the next turn are asked for as many as to have the second number;
-# those of the last one for as many as any may have, if the rule is frequent.
-ENOUGH = ((JUDGED_MIN, FINDINGS_OF_A_RULE_MAX), (5, 5), (5, 5))
+# those from the fourth on for as many as any may have, if the rule is frequent.
+ENOUGH = ((JUDGED_MIN, FINDINGS_OF_A_RULE_MAX), (5, 5), (5, 5), (5, 5))
+FREQUENT_FROM_TURN = 4
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,11 +73,10 @@ def sample(findings: Iterable[Finding], *later: Iterable[Finding]) -> dict[str, 
     ranked = _ranked(turns)
     frequent = frozenset((*_ranked(turns[:1])[:FREQUENT], *ranked[:FREQUENT]))
     drawn = {code: _sample_of_rule(each) for code, each in turns[0].items()}
-    for number, ((enough, most), more) in enumerate(zip(ENOUGH, turns[1:], strict=False), 1):
-        is_last = number == len(ENOUGH)
+    for number, ((enough, most), more) in enumerate(zip(ENOUGH, turns[1:], strict=False), 2):
         for code, each in more.items():
             before = drawn.get(code, [])
-            if is_last and code in frequent:
+            if number >= FREQUENT_FROM_TURN and code in frequent:
                 drawn[code] = [*before, *_sample_of_rule(each)][:FINDINGS_OF_A_RULE_MAX]
             elif len(before) < enough:
                 drawn[code] = [*before, *_sample_of_rule(each)][:most]
