@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Diagnostic
@@ -22,12 +23,13 @@ _FIELD = re.compile(rb"[\w.]*\.field\s*\(")
 _LOADER = re.compile(r"loader `(?:\w+\.)*(\w+)`")
 _UNSAFE_LOADER = re.compile(r"C?(?:Full|Unsafe)?Loader")
 _FIRST_LINE = re.compile(r"from line (\d+)")
-_EITHER = re.compile(rb"\bif\b.*\belse\b", re.DOTALL)
+_ELSE = re.compile(rb"\belse\b")
+_QUOTED = re.compile(rb"['\"](\w+)['\"]")
 # How a parameter is named or annotated that holds an exception.
 _EXCEPTION = re.compile(rb"(?<![\w.])(?:e|ex|exc\w*|err|error|exception)\b|\b\w*(?:Exception|Error)\b")
 _MARK_OF_TYPES = re.compile(
-    rb"#[^\n]*?(?:\bty:\s*ignore\[[^\]\n]*unresolved-reference|\btype:\s*ignore\[[^\]\n]*name-defined|"
-    rb"\bpyright:\s*ignore\[[^\]\n]*reportUndefinedVariable)"
+    rb"\b(?:ty:\s*ignore\[[^\]\n]{0,200}unresolved-reference|type:\s*ignore\[[^\]\n]{0,200}name-defined|"
+    rb"pyright:\s*ignore\[[^\]\n]{0,200}reportUndefinedVariable)"
 )
 _OTHER_LOGGERS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(?:eliot|logbook|loguru|structlog|twisted)\b", re.MULTILINE)
 
@@ -60,7 +62,7 @@ def is_except_of_python_2(file: SourceFile, found: Diagnostic, _text: bytes) -> 
 
 def is_of_except_by_condition(file: SourceFile, found: Diagnostic, text: bytes) -> bool | None:
     """What `except` takes is chosen by a condition; or it is how Python 2 names an exception."""
-    return True if _EITHER.search(text) else is_except_of_python_2(file, found, text)
+    return True if _ELSE.search(text) else is_except_of_python_2(file, found, text)
 
 
 def is_replaced_by_itself(_file: SourceFile, found: Diagnostic, _text: bytes) -> bool | None:
@@ -91,8 +93,11 @@ def is_width_given(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool |
 
 def is_named_again(file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
     """A name of `__all__` in a module that sets names by text, or has this one as a text once more: as an alias."""
-    name = text.strip(b"'\"")
-    return len(re.findall(rb"(['\"])%s\1" % re.escape(name), file.utf8)) > 1 or file.derived(_sets_names)
+    return file.derived(_sets_names) or file.derived(_quoted)[text.strip(b"'\"")] > 1
+
+
+def _quoted(file: SourceFile) -> Counter[bytes]:
+    return Counter(_QUOTED.findall(file.utf8))
 
 
 def is_told_to_type_checker(file: SourceFile, found: Diagnostic) -> bool:
@@ -102,7 +107,7 @@ def is_told_to_type_checker(file: SourceFile, found: Diagnostic) -> bool:
     return _MARK_OF_TYPES.search(file.utf8, start, end if end >= 0 else len(file.utf8)) is not None
 
 
-def is_export_or_one_of_several(_file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+def is_export_or_one_of_several(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     """A name that a module or class has from elsewhere and gives to others; or one of several that others change."""
     assignment = next((each for each in around(node) if each.type == "assignment"), None)
     if assignment is None:
@@ -111,7 +116,8 @@ def is_export_or_one_of_several(_file: SourceFile, _found: Diagnostic, node: Nod
     if targets is None or values is None or values.type == "assignment":
         return False
     if values.type in ("expression_list", "tuple"):
-        return [each.text for each in targets.named_children] != [each.text for each in values.named_children]
+        left, right = (file.utf8[each.start_byte : each.end_byte] for each in (targets, values))
+        return re.sub(rb"[\s()]", b"", left) != re.sub(rb"[\s()]", b"", right)
     *_, scope = around(node)
     return scope.type not in ("function_definition", "lambda")
 

@@ -25,8 +25,8 @@ _TESTS = re.compile(
     re.IGNORECASE,
 )
 _TEST = re.compile(rb"(?:^|/)test/", re.IGNORECASE)
-# What Go calls packages that help tests, as `httptest`, and the keys that lie there.
-_OF_GO = re.compile(rb"(?:^|/)(?!latest/)[a-z0-9]+test/(?:.*/)?[^/]+\.(?:go|key|pem)")
+# What Go calls packages that help tests, as `httptest`, where the keys lie, too.
+_OF_GO = re.compile(rb"(?:^|/)(?!latest/)[a-z0-9]+test/")
 _EXAMPLES = re.compile(rb"(?:^|/)examples?/|^(?:demos?|samples?)/", re.IGNORECASE)
 _TEMPLATED = re.compile(rb"\{\{|\{%")
 
@@ -47,12 +47,9 @@ def purpose_of(path: bytes) -> Purpose | None:
     found = _purpose_of_directory(directory)
     if found == "fixture":
         return found
-    if (
-        found == "test"
-        or _TEST_NAMES.fullmatch(name) is not None
-        or _is_in_test(directory, name)
-        or _OF_GO.search(path)
-    ):
+    if found == "test" or _TEST_NAMES.fullmatch(name) is not None or _is_in_test(directory, name):
+        return "test"
+    if name.endswith((b".go", b".key", b".pem")) and _OF_GO.search(directory + b"/"):
         return "test"
     return found
 
