@@ -110,7 +110,7 @@ from shop.cart import Cart
 def test_total():
     cart = Cart()
     cart.add("tea", 2)
-    assert cart.total("fr") == 8, print("not 8")
+    print(cart.total("fr") is 8)
 """,
     "web/basket.js": """\
 import { format } from "./format.js";

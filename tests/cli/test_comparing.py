@@ -63,7 +63,7 @@ def test_people_are_told_what_became_of_findings(capfd: pytest.CaptureFixture[st
     assert [line.partition("Pointless")[0] for line in told.splitlines()] == [
         "2 new, 1 fixed, 1 moved",
         "new, 2",
-        "  a.py:3:1: hint B015 ",
+        "  a.py:3:1: warning B015 ",
         "  a.py:3:1: error F821 Undefined name `x` [ruff]",
         "fixed, 1",
         "  a.py:1:12: warning F401 `re` imported but unused [ruff]",

@@ -35,11 +35,11 @@ def main(stores: Path, wanted: Sequence[str]) -> None:
 
 
 def _findings(batches: Mapping[str, OpenedBatch], turn: int) -> Iterator[Finding]:
-    """What is asked of the trees of a turn: from the third on, of no rule whose findings are hints."""
+    """What is asked of the trees of a turn: of the third, of no rule whose findings are hints."""
     for tree in trees():
         if tree.turn == turn:
             for found in findings_of(batches[tree.tree], tree.tree, tree.version):
-                if turn < TOLD_TURN or SEVERITIES.get(found.code) != "hint":
+                if turn != TOLD_TURN or SEVERITIES.get(found.code) != "hint":
                     yield found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,8 +18,12 @@ JUDGED_MIN = 2
 # What this is of is a state of the file, and says nothing of the code.
 NO_RULES = frozenset({"partial-parse"})
 FINDINGS_OF_A_RULE_MAX = 30
-# Of a rule of which there are fewer, the trees of the next turn are asked for as many as to have the second number.
-ENOUGH = ((JUDGED_MIN, FINDINGS_OF_A_RULE_MAX), (5, 5))
+# The rules that find most, in the trees of the first turn or in all together.
+FREQUENT = 40
+# Of a rule of which there are fewer, the trees of the next turn are asked for as many as to have the second number;
+# those from the fourth on for as many as any may have, if the rule is frequent.
+ENOUGH = ((JUDGED_MIN, FINDINGS_OF_A_RULE_MAX), (5, 5), (5, 5), (5, 5))
+FREQUENT_FROM_TURN = 4
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,14 +69,26 @@ def sample(findings: Iterable[Finding], *later: Iterable[Finding]) -> dict[str, 
     Trees take turns, so that none decides alone; of one file a second finding comes when others have had their first.
     Those that come `later` are for rules of which there are too few by then.
     """
-    by_code = _by_code(findings)
-    drawn = {code: _sample_of_rule(each) for code, each in by_code.items()}
-    for (enough, most), more in zip(ENOUGH, later, strict=False):
-        for code, each in _by_code(more).items():
+    turns = [_by_code(each) for each in (findings, *later)]
+    ranked = _ranked(turns)
+    frequent = frozenset((*_ranked(turns[:1])[:FREQUENT], *ranked[:FREQUENT]))
+    drawn = {code: _sample_of_rule(each) for code, each in turns[0].items()}
+    for number, ((enough, most), more) in enumerate(zip(ENOUGH, turns[1:], strict=False), 2):
+        for code, each in more.items():
             before = drawn.get(code, [])
-            if len(before) < enough:
+            if number >= FREQUENT_FROM_TURN and code in frequent:
+                drawn[code] = [*before, *_sample_of_rule(each)][:FINDINGS_OF_A_RULE_MAX]
+            elif len(before) < enough:
                 drawn[code] = [*before, *_sample_of_rule(each)][:most]
-    return dict(sorted(drawn.items(), key=lambda item: (-len(by_code.get(item[0], ())), item[0])))
+    return {code: drawn[code] for code in ranked if code in drawn}
+
+
+def _ranked(turns: Sequence[Mapping[str, Sequence[Finding]]]) -> list[str]:
+    """The rules, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for turn in turns:
+        counts.update({code: len(each) for code, each in turn.items()})
+    return sorted(counts, key=lambda code: (-counts[code], code))
 
 
 def _by_code(findings: Iterable[Finding]) -> dict[str, list[Finding]]:

@@ -9,7 +9,7 @@ import pytest
 from codebatch.model.record import SEVERITIES as FROM_GRAVEST
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.text_rules import TEXT_RULES
-from tests.signal.sampling import FINDINGS_OF_A_RULE_MAX, JUDGED_MIN, NO_RULES, Finding, sample
+from tests.signal.sampling import FINDINGS_OF_A_RULE_MAX, FREQUENT, JUDGED_MIN, NO_RULES, Finding, sample
 from tests.signal.table import HERE, SHIPPED, Verdict, counted, gravest, judged, rounds, shipped, trees
 
 SEVERITY_OF = {**SEVERITIES, **{rule.code: rule.severity for rule in TEXT_RULES if rule.is_on}}
@@ -87,6 +87,19 @@ def test_sample_is_the_same_whatever_the_order_and_trees_take_turns() -> None:
         "A": FINDINGS_OF_A_RULE_MAX,
         "B": 3,
     }
+
+
+def test_the_frequent_rules_are_judged_by_as_many_as_any_from_the_fourth_turn_on() -> None:
+    few = [found(f"F{number:02}", "first", "a.py", line) for number in range(FREQUENT) for line in range(1, 4)]
+    rare = [found("R", "first", "a.py", 1)]
+    more = [found(code, "other", "a.py", line) for code in ("F00", "R") for line in range(1, 41)]
+    assert Counter(code for code, each in sample([*few, *rare], [], [], more).items() for _ in each) == {
+        **{f"F{number:02}": 3 for number in range(1, FREQUENT)},
+        "F00": FINDINGS_OF_A_RULE_MAX,
+        "R": FINDINGS_OF_A_RULE_MAX,
+    }
+    # Which rules are frequent all turns say together, and the first one alone.
+    assert len(sample([*few, *rare], [], [], more[:41])["R"]) == 2
 
 
 @pytest.mark.parametrize(

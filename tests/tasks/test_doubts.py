@@ -28,6 +28,7 @@ TOLD = [
     ("try:\n    xrange\nexcept NameError:\n    xrange = range\n", []),
     ("try:\n    pass\nexcept NameError:\n    [1]\n", ["4:5 B018"]),
     ("import os\nimport re\nos\nos, re.X\n[os]\n", ["5:1 B018"]),
+    ("import os\n[os.name, os.environ['a']]\n[os.name, os]\n", ["3:1 B018"]),
     ("import os\nos.environ\nos.environ['é']\n1 / 0\n", []),
     ("with open('a') as f:\n    f == 1\n    [f]\n", ["2:5 B015", "3:5 B018"]),
     ("# Data.\n{'a': [1]}\n", []),
@@ -137,6 +138,32 @@ TOLD = [
     # What is marked for another linter.
     ("import os  # pylint: disable=unused-import\nimport re  # pylint\n", ["2:8 F401"]),
     ("import ssl\nassert (\n    1, ssl)  # nosec\n", []),
+    ("import os  # ruff: ignore[unused-import]\nimport re  # ruff\n", ["2:8 F401"]),
+    ("print(a)  # ty: ignore[unresolved-reference]\nprint(b)  # type: ignore[name-defined]\n", []),
+    ("print(a)  # type: ignore[attr-defined]\nprint(b)  # ty: ignore\n", ["1:7 F821", "2:7 F821"]),
+    # F811: what pytest takes by its name, and what puts another in its place.
+    ("from a import b, d\n\ndef test_c(b):\n    assert b\n", ["1:18 F401"]),
+    ("import pytest\nfrom a import b\n@pytest.fixture\ndef c(b): ...\ndef test_a(): ...\n", []),
+    ("from a import b\n\ndef c(b):\n    assert b\n", ["1:15 F401", "3:7 F811"]),
+    ("def f():\n    global f\n    f = g\n    return f()\ndef g(): ...\n", []),
+    # F821: what is deleted at the end, filled in, SQLAlchemy's.
+    ("import os, re\nx: os.PathLike = 1\ny: re.A = z\ndel os, re\n", ["3:11 F821"]),
+    ("print(__SITE_PREFIX__, __site__)\n", ["1:24 F821"]),
+    ("from a import Mapped, L\nclass A:\n    b: Mapped[list['B']]\n    c: L['C']\n", ["4:11 F821"]),
+    # F822: a name that is an alias by text.
+    ("__all__ = ['A', 'B', 'C']\nclass A:\n    alias = ('B',)\n", ["1:22 F822"]),
+    # PLE1307: a width that is a value.
+    ("print('%-*s %5.1f%%' % (1 + 2, 'a', 1.5), '%.*f' % (2, 0.5), '%d' % 'a')\n", ["1:62 PLE1307"]),
+    # B030: chosen by a condition.
+    ("a = None\ntry:\n    x = 1\nexcept OSError if a is None else (a.E, OSError):\n    x = 2\n", []),
+    # PLW0127: given to others; one of several.
+    ("from a import b, c\nb = b\nclass D:\n    c = c\n", []),
+    ("def f(a, b):\n    a, b = a, 1\n    a, b = a, b\n    a = a\n", ["3:5 PLW0127", "3:8 PLW0127", "4:5 PLW0127"]),
+    ("def f(a):\n    b = b = a()\n    return b\n", ["2:5 PLW0127"]),
+    # LOG014: a function that handles an exception.
+    ("import logging\ndef f(a, exc):\n    logging.error('a', exc_info=True)\n", []),
+    ("import logging\ndef f(a: OSError):\n    logging.error('a', exc_info=True)\n", []),
+    ("import logging\ndef f(a):\n    logging.error('a', exc_info=True)\n", ["3:24 LOG014"]),
     # PLW0128, S503.
     ("a, _, dummy, dummy, x, x = range(6)\nbb, cc, cc = range(3)\nprint(cc)\n", ["2:9 PLW0128"]),
     ("def f(a):\n    nil, bb, nil, nil = a\n    return bb\n", []),

@@ -20,15 +20,23 @@ from codebatch_workers.lint.given_names import (
 )
 from codebatch_workers.lint.intentions import (
     is_except_of_python_2,
+    is_export_or_one_of_several,
     is_field,
+    is_fixture,
+    is_handler,
     is_mapping,
+    is_named_again,
+    is_of_except_by_condition,
     is_other_logger,
     is_read_between,
+    is_replaced_by_itself,
     is_safe_loader,
     is_set_by_class,
+    is_taken_by_pytest,
+    is_told_to_type_checker,
     is_twice_negated,
     is_unread,
-    sets_names_of_module,
+    is_width_given,
 )
 from codebatch_workers.lint.statements import node_in_statement
 from codebatch_workers.syntax.source import SourceFile
@@ -43,13 +51,14 @@ _DoubtByText = Callable[[SourceFile, Diagnostic, bytes], "bool | None"]
 
 # Whoever writes longer lines is a program, and the longest would be looked at for each of its findings.
 _LINES_BYTES_MAX = 10_000
-# What says in its line to pylint, bandit, LGTM or PyCharm that this is meant so; ruff's own marks it heeds itself.
-_MARK = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b)")
+# What says in its line to pylint, bandit, LGTM or PyCharm that this is meant so, or to ruffs newer than the one that is
+# pinned; other marks for ruff it heeds itself.
+_MARK = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b|ruff:\s*ignore\[)")
 _COMMENTED_TYPE = re.compile(rb"#\s*type:(?!\s*ignore)([^\n]*)")
 _QUOTED_NAME = re.compile(rb"[\"'](\w+)[\"']")
 _MIGRATION = re.compile(rb"(?:^|/)migrations/\d{4}_\w*\.py$")
 _RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
-_READ = ("attribute", "identifier", "subscript")
+_READ = ("identifier", "attribute", "subscript")
 _BYTES = re.compile(rb"[rR]?[bB][rR]?[\"']")
 _NOT_NEEDED = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none", b"unused"})
 # Names and attributes, one or several.
@@ -143,11 +152,11 @@ def _offset(file: SourceFile, line: int, column: int) -> int:
 
 
 def _is_export(file: SourceFile, found: Diagnostic, text: bytes) -> bool:
-    """An import that is there for others, or to see whether it can be; or that is used in a comment that is a type."""
+    """An import that is for others, or to see whether it can be; that a comment has as a type, or that pytest takes."""
     if "find_spec" in found.message or _is_for_others(file):
         return True
     names = [each for each in re.findall(rb"\w+", text) if each != b"as"]
-    return bool(names) and names[-1] in file.derived(_names_in_types)
+    return any(each in file.derived(_names_in_types) or is_taken_by_pytest(file, each) for each in names[-1:])
 
 
 def _is_for_others(file: SourceFile) -> bool:
@@ -182,8 +191,8 @@ def _is_plainly_read(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool
     return True if _NAMES.fullmatch(text) else None
 
 
-def _is_plainly_given(file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
-    return is_plainly_given(file, text)
+def _is_plainly_given(file: SourceFile, found: Diagnostic, text: bytes) -> bool | None:
+    return is_told_to_type_checker(file, found) or is_plainly_given(file, text)
 
 
 def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
@@ -211,7 +220,9 @@ def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
 
 
 def _is_read(expression: Node) -> bool:
-    """A name, an attribute or an element, or several of them."""
+    """A name, an attribute or an element, or several of them; in a list no names, of which nothing is read."""
+    if expression.type == "list":
+        return all(each.type in _READ[1:] for each in expression.named_children)
     is_several = expression.type in ("expression_list", "tuple")
     return all(each.type in _READ for each in (expression.named_children if is_several else [expression]))
 
@@ -267,9 +278,9 @@ def _is_bytes(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     return bool(_BYTES.match(file.utf8, node.start_byte))
 
 
-def _is_of_except(_file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """The name of an exception, which each `except` binds anew."""
-    return any(each.type == "as_pattern_target" for each in around(node))
+def _is_bound_on_purpose(file: SourceFile, found: Diagnostic, node: Node) -> bool:
+    """The name of an exception, which each `except` binds anew; or a fixture."""
+    return any(each.type == "as_pattern_target" for each in around(node)) or is_fixture(file, found, node)
 
 
 def _is_made_anew(_file: SourceFile, _found: Diagnostic, node: Node) -> bool:
@@ -321,14 +332,16 @@ _DOUBTS: Mapping[str, _Doubt] = {
     "B006": _is_kept_or_read,
     "B015": _is_tried,
     "B018": _is_tried,
-    "F811": _is_of_except,
+    "F811": _is_bound_on_purpose,
     "F821": _is_given_name,
     "F823": _is_of_turn_before,
+    "LOG014": is_handler,
     "PIE794": is_read_between,
     "PIE796": _is_made_anew,
     "PLE0237": is_set_by_class,
     "PLE0302": _is_of_interface,
     "PLE0604": _is_unpacked,
+    "PLW0127": is_export_or_one_of_several,
     "PLW0128": _is_thrown_away,
     "RUF032": _is_exact,
     "RUF040": _is_bytes,
@@ -340,14 +353,16 @@ _DOUBTS_BY_TEXT: Mapping[str, _DoubtByText] = {
     "B002": is_twice_negated,
     "B018": _is_plainly_read,
     "B025": is_except_of_python_2,
-    "B030": is_except_of_python_2,
+    "B030": is_of_except_by_condition,
     "F401": _is_export,
     "F507": is_mapping,
+    "F811": is_replaced_by_itself,
     "F821": _is_plainly_given,
-    "F822": sets_names_of_module,
+    "F822": is_named_again,
     "G010": is_other_logger,
     "PLE1205": is_other_logger,
     "PLE1206": is_other_logger,
+    "PLE1307": is_width_given,
     "RUF009": is_field,
     "S506": is_safe_loader,
 }

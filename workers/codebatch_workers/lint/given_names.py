@@ -1,7 +1,7 @@
 """Names of Python that a file does not define and that are no mistake: who runs the file gives them.
 
 Configuration is run by `exec` with names in it, code for two versions of Python names builtins of the other one, and a
-text in `Literal[…]` is no name where a project takes `Literal` from a module of its own.
+text in `Literal[…]` is no name where a project takes `Literal` from a module of its own, nor one in `Mapped[…]`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ _TARGETS = re.compile(rb"^[ \t]+((?:\w+[ \t]*,[ \t]*)*\w+)[ \t]*=(?!=)", re.MULT
 _PYTHON_2 = frozenset(
     b"apply basestring buffer cmp execfile file intern long raw_input reduce reload unichr unicode xrange".split()
 )
-# What `gettext.install` puts among the builtins.
-_GETTEXT = b"_"
+# What `gettext.install` and IPython put among the builtins.
+_BUILTIN = frozenset({b"_", b"get_ipython"})
+# What a program puts in, as `__LIB_FOLDERS__`: Python's own names are no such ones.
+_PLACEHOLDER = re.compile(rb"__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__")
+_DELETED = re.compile(rb"^del[ \t]+(.+)", re.MULTILINE)
 _VERSION = re.compile(rb"version|PY_?[23]", re.IGNORECASE)
 
 
@@ -42,15 +45,18 @@ def around(node: Node, *, through_functions: bool = False) -> Iterator[Node]:
         at = at.parent
 
 
-def _is_literal_text(file: SourceFile, node: Node) -> bool:
-    """A text in `Literal[…]`: a value, where a project takes `Literal` from a module of its own."""
+def _is_text_of_others(file: SourceFile, node: Node) -> bool:
+    """A text in `Literal[…]`: a value, where a project takes `Literal` from a module of its own; or in `Mapped[…]`.
+
+    The latter is SQLAlchemy's, which looks for the class among those of all modules.
+    """
     if not any(each.type == "string" for each in around(node)):
         return False
     for each in around(node):
         named = each.child_by_field_name("value") if each.type == "subscript" else None
         if each.type == "generic_type":
             named = next(iter(each.children), None)
-        if named is not None and file.utf8[named.start_byte : named.end_byte].endswith(b"Literal"):
+        if named is not None and file.utf8[named.start_byte : named.end_byte].endswith((b"Literal", b"Mapped")):
             return True
     return False
 
@@ -58,7 +64,7 @@ def _is_literal_text(file: SourceFile, node: Node) -> bool:
 def is_given(file: SourceFile, node: Node) -> bool:
     """Whether a name that a file does not define is given by somebody else, or is none."""
     return (
-        _is_literal_text(file, node)
+        _is_text_of_others(file, node)
         or _is_of_python_2(file, node)
         or is_of_turn_before(file, node)
         or is_of_who_runs_it(file, file.utf8[node.start_byte : node.end_byte])
@@ -67,13 +73,23 @@ def is_given(file: SourceFile, node: Node) -> bool:
 
 def is_plainly_given(file: SourceFile, name: bytes) -> bool | None:
     """As `is_given` says, where a file's text tells; None where its tree has to."""
-    if name == _GETTEXT:
+    if name in _BUILTIN or _PLACEHOLDER.fullmatch(name) or name in file.derived(_deleted):
         return True
-    if file.derived(_may_run) or b"Literal" in file.utf8 or (name in _PYTHON_2 and file.derived(_may_choose)):
+    if file.derived(_may_run) or file.derived(_has_texts_in_types) or (name in _PYTHON_2 and file.derived(_may_choose)):
         return None
     if name in file.derived(_bound):
         return None
     return _sets_or_fills(file, name)
+
+
+def _deleted(file: SourceFile) -> frozenset[bytes]:
+    """The names that a module has and takes away at its top: ruff does not find them where an annotation uses them."""
+    return frozenset(name.strip(b" \t()") for said in _DELETED.findall(file.utf8) for name in said.split(b","))
+
+
+def _has_texts_in_types(file: SourceFile) -> bool:
+    """Whether a text in a type may be no name of this module."""
+    return b"Literal" in file.utf8 or b"Mapped" in file.utf8
 
 
 def _may_run(file: SourceFile) -> bool:

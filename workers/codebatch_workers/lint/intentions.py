@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Diagnostic
@@ -14,13 +15,27 @@ if TYPE_CHECKING:
 
 # What looks like another language's: two signs and what could be counted up or down.
 _COUNTED = re.compile(rb"(?:--|\+\+)[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?")
+_WIDTH_GIVEN = re.compile(rb"%[-+ #0]*(?:\*|\d+\.\*)")
 _MAPPING = re.compile(rb"%\s*\(?\s*(?:locals|globals|vars)\s*\(")
 _SETS_NAMES = re.compile(rb"\bglobals\(\)|\bsys\.modules\b|^def __getattr__\(|^(?:vars|locals)\(\)", re.MULTILINE)
 _EXCEPT_OF_PYTHON_2 = re.compile(rb"[ \t]*except\b[^:#\n]+,[ \t]*[a-z_]\w*[ \t]*:")
 _FIELD = re.compile(rb"[\w.]*\.field\s*\(")
 _LOADER = re.compile(r"loader `(?:\w+\.)*(\w+)`")
 _UNSAFE_LOADER = re.compile(r"C?(?:Full|Unsafe)?Loader")
+_FIRST_LINE = re.compile(r"from line (\d+)")
+_ELSE = re.compile(rb"\belse\b")
+_QUOTED = re.compile(rb"['\"](\w+)['\"]")
+# How a parameter is named or annotated that holds an exception.
+_EXCEPTION = re.compile(rb"(?<![\w.])(?:e|ex|exc\w*|err|error|exception)\b|\b\w*(?:Exception|Error)\b")
+_MARK_OF_TYPES = re.compile(
+    rb"\b(?:ty:\s*ignore\[[^\]\n]{0,200}unresolved-reference|type:\s*ignore\[[^\]\n]{0,200}name-defined|"
+    rb"pyright:\s*ignore\[[^\]\n]{0,200}reportUndefinedVariable)"
+)
 _OTHER_LOGGERS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(?:eliot|logbook|loguru|structlog|twisted)\b", re.MULTILINE)
+
+_PARAMETERS_OF_TEST = re.compile(
+    rb"(?:\bdef[ \t]+test\w*[ \t]*|@[\w.]*fixture\b[^\n]*\n[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*)\(([^)]{0,2000})\)"
+)
 
 # A longer scope is not looked through for each finding in it.
 _SCOPE_BYTES_MAX = 262_144
@@ -36,11 +51,6 @@ def is_mapping(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | Non
     return _MAPPING.search(text) is not None
 
 
-def sets_names_of_module(file: SourceFile, _found: Diagnostic, _text: bytes) -> bool | None:
-    """A module that sets its names by text, or makes them when they are asked for."""
-    return file.derived(_sets_names)
-
-
 def _sets_names(file: SourceFile) -> bool:
     return _SETS_NAMES.search(file.utf8) is not None
 
@@ -48,6 +58,77 @@ def _sets_names(file: SourceFile) -> bool:
 def is_except_of_python_2(file: SourceFile, found: Diagnostic, _text: bytes) -> bool | None:
     """`except A, e:`, which Python 3.14 reads, as two exceptions."""
     return _EXCEPT_OF_PYTHON_2.match(file.utf8, file.line_starts[found.line - 1]) is not None
+
+
+def is_of_except_by_condition(file: SourceFile, found: Diagnostic, text: bytes) -> bool | None:
+    """What `except` takes is chosen by a condition; or it is how Python 2 names an exception."""
+    return True if _ELSE.search(text) else is_except_of_python_2(file, found, text)
+
+
+def is_replaced_by_itself(_file: SourceFile, found: Diagnostic, _text: bytes) -> bool | None:
+    """A function that puts another one in its place when it is called: the `first` of that name stands below."""
+    first = _FIRST_LINE.search(found.message)
+    return True if first is not None and int(first[1]) > found.line else None
+
+
+def is_fixture(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """A parameter in a file whose tests take a fixture by that name."""
+    is_parameter = any(each.type == "parameters" for each in around(node))
+    return is_parameter and is_taken_by_pytest(file, file.utf8[node.start_byte : node.end_byte])
+
+
+def is_taken_by_pytest(file: SourceFile, name: bytes) -> bool:
+    """Whether a name is that of a parameter of a test or a fixture."""
+    return name in file.derived(_taken_by_pytest)
+
+
+def _taken_by_pytest(file: SourceFile) -> frozenset[bytes]:
+    return frozenset(re.findall(rb"\w+", b" ".join(_PARAMETERS_OF_TEST.findall(file.utf8))))
+
+
+def is_width_given(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
+    """A width that is a value, too: ruff counts one too few."""
+    return _WIDTH_GIVEN.search(text) is not None
+
+
+def is_named_again(file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
+    """A name of `__all__` in a module that sets names by text, or has this one as a text once more: as an alias."""
+    return file.derived(_sets_names) or file.derived(_quoted)[text.strip(b"'\"")] > 1
+
+
+def _quoted(file: SourceFile) -> Counter[bytes]:
+    return Counter(_QUOTED.findall(file.utf8))
+
+
+def is_told_to_type_checker(file: SourceFile, found: Diagnostic) -> bool:
+    """A name that a checker of types was told not to look for."""
+    start = file.line_starts[found.line - 1]
+    end = file.utf8.find(b"\n", start)
+    return _MARK_OF_TYPES.search(file.utf8, start, end if end >= 0 else len(file.utf8)) is not None
+
+
+def is_export_or_one_of_several(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """A name that a module or class has from elsewhere and gives to others; or one of several that others change."""
+    assignment = next((each for each in around(node) if each.type == "assignment"), None)
+    if assignment is None:
+        return False
+    targets, values = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
+    if targets is None or values is None or values.type == "assignment":
+        return False
+    if values.type in ("expression_list", "tuple"):
+        left, right = (file.utf8[each.start_byte : each.end_byte] for each in (targets, values))
+        return re.sub(rb"[\s()]", b"", left) != re.sub(rb"[\s()]", b"", right)
+    *_, scope = around(node)
+    return scope.type not in ("function_definition", "lambda")
+
+
+def is_handler(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """A function that is given an exception, and is called while that is handled."""
+    *_, function = around(node)
+    parameters = function.child_by_field_name("parameters")
+    return (
+        parameters is not None and _EXCEPTION.search(file.utf8, parameters.start_byte, parameters.end_byte) is not None
+    )
 
 
 def is_field(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:

@@ -52,6 +52,7 @@ _COOKIE_ENCODINGS: Mapping[str, str] = {
 # As CPython's parser has them, with what Emacs puts behind.
 _COOKIES_OF_UTF8 = re.compile(r"utf-8(?:-.*)?\Z")
 _COOKIES_OF_LATIN_1 = re.compile(r"(?:latin-1|iso-8859-1|iso-latin-1)(?:-.*)?\Z")
+_PDF = b"%PDF-"
 # Codecs that decode no source, or take quadratic time to.
 _NO_SOURCE = frozenset({"idna", "punycode"})
 
@@ -65,7 +66,9 @@ class Decoded(NamedTuple):
 
 
 def is_binary(content: bytes) -> bool:
-    """A NUL early in a file that does not begin with a mark of UTF-16 or UTF-32."""
+    """A NUL early in a file that does not begin with a mark of UTF-16 or UTF-32; or a PDF, which may have none."""
+    if content.startswith(_PDF):
+        return True
     return content.find(b"\0", 0, _BINARY_BYTES_LOOKED_AT) >= 0 and not content.startswith(WIDE_MARKS)
 
 

@@ -21,10 +21,12 @@ _ABOVE_DATA = re.compile(rb"(?:^|/)(?:tests?|specs?)(?=/)", re.IGNORECASE)
 _DATA = re.compile(rb"/(?:data|cases|baselines|resources|assets|inputs?|expected|golden|snapshots?)/", re.IGNORECASE)
 _TESTS = re.compile(
     rb"(?:^|/)(?:tests|specs?|__tests__|__mocks__|unittests?|e2e|cypress|selftests?|(?:unit|integration|functional)[-_]?tests?|testdir|benchmarks?|benches|microbenchmarks?)/|"
-    rb"(?:^|/)(?:[^/]+[-_.]tests?|tests[-_][^/]+|(?-i:tests[A-Z]\w*))/",
+    rb"(?:^|/)(?:[^/]+[-_.]tests?|tests[-_][^/]+|(?-i:tests[A-Z]\w*)|test[-_]?(?:env|helpers?|lib|scripts|servers?|support|utils?))/",
     re.IGNORECASE,
 )
 _TEST = re.compile(rb"(?:^|/)test/", re.IGNORECASE)
+# What Go calls packages that help tests, as `httptest`, where the keys lie, too.
+_OF_GO = re.compile(rb"(?:^|/)(?!latest/)[a-z0-9]+test/")
 _EXAMPLES = re.compile(rb"(?:^|/)examples?/|^(?:demos?|samples?)/", re.IGNORECASE)
 _TEMPLATED = re.compile(rb"\{\{|\{%")
 
@@ -46,6 +48,8 @@ def purpose_of(path: bytes) -> Purpose | None:
     if found == "fixture":
         return found
     if found == "test" or _TEST_NAMES.fullmatch(name) is not None or _is_in_test(directory, name):
+        return "test"
+    if name.endswith((b".go", b".key", b".pem")) and _OF_GO.search(directory + b"/"):
         return "test"
     return found
 
