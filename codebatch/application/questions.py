@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, get_args
+
+import msgspec
 
 from codebatch.application.asking import Answer, Question, find_item
 from codebatch.errors import InvalidInput, StoreCorrupt
@@ -40,7 +42,7 @@ METRIC = "metric:"
 """Before the name of a metric, to rank by it."""
 
 
-class Inspected(NamedTuple):
+class Inspected(msgspec.Struct, frozen=True):
     """What a batch says of one file: the records, of which tasks, and where the file stands in the batch."""
 
     path: bytes
@@ -49,7 +51,7 @@ class Inspected(NamedTuple):
     tasks: tuple[str, ...]
 
 
-class Content(NamedTuple):
+class Content(msgspec.Struct, frozen=True):
     """What is in a file of a batch, and what is known of it besides (SPEC.md "Context")."""
 
     path: bytes

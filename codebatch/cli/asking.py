@@ -7,7 +7,6 @@ since, put the same into JSON, and give the exit status.
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -151,6 +150,8 @@ def rerun(store: Store, batch: Batch, changes: Changes | None = None, *, of_all:
     They are those of `changes`, of which whoever did not look at the tree has none.
     """
     # Only those who are told a command pay for it.
+    import shlex
+
     from codebatch.application.configuration import Settings, load_configuration
     from codebatch.snapshotting.staleness import rules_of
 

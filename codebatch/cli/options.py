@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -120,6 +119,10 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
     def suggest(self, hint: str) -> str:
         """A hint whose commands work as they stand: they name the store that was named here, and trust it so."""
+        if not (self.store_path or self.is_trusted):
+            return hint
+        import shlex
+
         store = f" --store {shlex.quote(self.store_path)}" if self.store_path else ""
 
         def complete(match: re.Match[str]) -> str:
@@ -129,7 +132,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
             is_complete = command.startswith(_WITHOUT_STORE) or "--store" in command or command.endswith("--help")
             return command if is_complete else command + store
 
-        return _COMMAND.sub(complete, hint) if store or self.is_trusted else hint
+        return _COMMAND.sub(complete, hint)
 
     def print(self, document: object, lines: Iterable[str], *, if_none: str = "", name: str | None = None) -> None:
         """The answer: the document as JSON, or the lines. That nothing is there is a note, `if_none`, and no data.

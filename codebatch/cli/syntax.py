@@ -54,7 +54,8 @@ def ast(answering: Answering, path: Path, batch_reference: str | None, language:
     if batch_reference is None:
         name, content = os.fsencode(path), _read(path)
     else:
-        name, content, contexts = ask(answering, batch_reference).content(str(path))
+        found = ask(answering, batch_reference).content(str(path))
+        name, content, contexts = found.path, found.data, found.context
     if language is not None:
         contexts["attributes"] = b"language=" + language.encode()
     tree = cast("bytes", load_question("syntax_tree")(name, content, contexts))

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from codebatch.query.apart import Apart, FilesApart
 from codebatch.query.numbers import iter_functions
 from codebatch.query.records import BatchRecords
@@ -25,7 +27,7 @@ class Candidate(NamedTuple):
     value: int
 
 
-class FilesKnown(NamedTuple):
+class FilesKnown(msgspec.Struct, frozen=True):
     """What is known of files: changes and dependents, each None where it is not, and which of them stand apart."""
 
     changes: Mapping[bytes, int] | None

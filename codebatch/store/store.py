@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shlex
 import stat
 import uuid
 from collections.abc import Iterator
@@ -249,6 +248,8 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> Store:
             raise StoreForeign(
                 f"{root} is not a codebatch store", hint="it has no store.json; check --store"
             ) from error
+        import shlex  # for the hint alone
+
         raise StoreNotFound(
             f"there is no store at {root}", hint=f"make one with: codebatch init {shlex.quote(str(root))}"
         ) from error
