@@ -14,9 +14,7 @@ from codebatch.application.copies import BLOCKS_SHOWN, CopiedBlock, CopiedPlace,
 from codebatch.application.inspecting import SourceLine
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.asking import answer_document, answer_written, ask
-from codebatch.cli.filtering import path_option
-from codebatch.cli.formats import Form, write_rows
-from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option
 from codebatch.cli.terminal import printable
 from codebatch.cli.widths import terminal_width
 from codebatch.errors import InvalidInput
@@ -84,6 +82,8 @@ def duplicates(
         return answer_document(msgspec.structs.replace(answering, as_json=True), answer, document, ())
     if_none = "" if found.blocks else "no copied blocks"
     if form is not None:
+        from codebatch.cli.formats import write_rows
+
         rows = [row for block in found.blocks for row in _rows(block)]
         write = partial(write_rows, form, rows, _COLUMNS, _value)
         return answer_written(answering, answer, write, if_none=if_none)

@@ -9,7 +9,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from codebatch.cli.formats import Form
+from codebatch.cli.options import Form, path_option
 from codebatch.errors import InvalidInput
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
 from codebatch.query.wanted import OutputFilters
@@ -23,14 +23,6 @@ def _refuse_empty(ctx: click.Context, param: click.Parameter, value: str) -> str
         raise click.BadParameter("it is empty", ctx, param)  # An unset variable, which asks for nothing.
     return value
 
-
-path_option = click.option(
-    "--path",
-    "path",
-    metavar="TEXT",
-    default="",
-    help="Only paths that contain this, case ignored; with * ? or [, a pattern as in .gitignore.",
-)
 
 _OPTIONS: dict[str, Option[Callable[..., object]]] = {
     "--kind": click.option(

@@ -13,8 +13,7 @@ from codebatch.application.findings import Findings, RuleFindings
 from codebatch.application.source_text import SourceText, source_texts
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
 from codebatch.cli.filtering import filter_options
-from codebatch.cli.formats import Form, columns_of, write_rows
-from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.cli.options import Answering, Form, answering, asked_batch_option
 from codebatch.cli.terminal import printable
 from codebatch.cli.widths import fitted, terminal_width
 from codebatch.errors import InvalidInput
@@ -83,6 +82,8 @@ def findings(
         answering = msgspec.structs.replace(answering, as_json=True)
         return answer_document(answering, answer, {"batch_id": batch.id, **msgspec.structs.asdict(found)}, ())
     if form not in (None, "plain"):
+        from codebatch.cli.formats import columns_of, write_rows
+
         rows = [record for rule in cut(answer.found, limit).rules for record in rule.findings]
         write = partial(write_rows, form, rows, columns_of(form, ("diagnostic",)), _value)
         return answer_written(answering, answer, write, if_none="" if rows else _NONE)

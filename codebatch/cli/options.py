@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 import msgspec
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from codebatch.application.asking import Question
 
 F = TypeVar("F", bound=Callable[..., object])
+
+Form = Literal["table", "json", "jsonl", "csv", "md", "plain"]
+"""In which records can be had (formats.py)."""
 
 # In a hint: a whole command line, after a colon or between backquotes.
 _COMMAND = LatePattern(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
@@ -232,6 +235,15 @@ whole_batch_option = _batch_option("the latest of the whole project")
 def asked_batch_option(function: F) -> F:
     """What questions (`ask`) have: `--batch` and `--explain`."""
     return whole_batch_option(explain_option(function))
+
+
+path_option = click.option(
+    "--path",
+    "path",
+    metavar="TEXT",
+    default="",
+    help="Only paths that contain this, case ignored; with * ? or [, a pattern as in .gitignore.",
+)
 
 
 def _titled(document: object, name: str) -> object:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache, partial
 from itertools import chain
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import click
 import msgspec
 
 from codebatch.application.asking import Question
-from codebatch.application.opened_batch import METRIC, Inspected, OpenedBatch, Ranking
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.ranking import METRIC, Ranking
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
 from codebatch.cli.completing import complete_file
 from codebatch.cli.filtering import Asked, NounCommand, filtering
-from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, write_painted, write_rows
+from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, columns_of, write_painted, write_rows
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.none_found import none_found
-from codebatch.cli.options import Answering, answering, asked_batch_option, table
+from codebatch.cli.options import Answering, Form, answering, asked_batch_option, table
 from codebatch.cli.show import record_line, summary_lines
 from codebatch.cli.terminal import printable
 from codebatch.errors import InvalidInput
@@ -26,6 +27,9 @@ from codebatch.model.entry import display_path, path_row
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
+
+if TYPE_CHECKING:
+    from codebatch import Inspected
 
 ERRORS_SHOWN = 50
 TOP_SHOWN = 10
