@@ -21,13 +21,13 @@ from codebatch.cli.options import Answering
 from codebatch.errors import BatchIncomplete, InvalidConfiguration
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
-from codebatch.query.completeness import Completeness
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 
 if TYPE_CHECKING:
     from codebatch.application.comparing import Comparison
-    from codebatch.snapshotting.staleness import Changes
+    from codebatch.query.completeness import Completeness
+    from codebatch.snapshotting.changes import Changes
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +55,8 @@ def ask(answering: Answering, reference: str | None) -> OpenedBatch:
     batch = OpenedStore(answering.place.open(), answering.note).batch(reference, partial=True)
     answering.questions.append(batch.question)
     answering.batches.append(batch.question.batch)
+    if answering.files is None and (answering.as_json or not answering.quiet):  # What is counted is read here.
+        batch.question.look_ahead()
     return batch
 
 

@@ -29,17 +29,6 @@ _TITLES = {
 """What people read over the columns."""
 
 
-class HotspotsAnswer(Hotspots, frozen=True, kw_only=True):
-    """`hotspots`: of which batch, and by what they are ranked; how true it is as in `summary`."""
-
-    batch_id: str
-    by: HotspotBy
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
-
-
 @click.command()
 @asked_batch_option
 @click.option("--files", "of_files", is_flag=True, help="Files, with all their numbers.")

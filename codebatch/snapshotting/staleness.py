@@ -23,6 +23,7 @@ import msgspec
 from codebatch.errors import SourceUnreadable, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, SnapshotId, display_path
 from codebatch.model.nearest import innermost, parent_of
+from codebatch.snapshotting.changes import Changes
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.stat_cache import (
     FLAG_SUBMODULE,
@@ -57,26 +58,6 @@ CHANGES_MAX = 10
 
 class _TooMuch(Exception):
     """A bound was met before the answer was found."""
-
-
-class Changes(msgspec.Struct, frozen=True):
-    """How a tree differs from what was frozen.
-
-    `paths` are the first that differ; `is_cut`: there may be others, for a bound was met. `frozen_since` is another
-    snapshot that was taken of it since, from which nothing was found to differ. `include` and `exclude` are the
-    patterns that chose its files.
-    """
-
-    paths: tuple[bytes, ...]
-    is_cut: bool
-    frozen_since: SnapshotId | None
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-
-    @property
-    def is_stale(self) -> bool | None:
-        """Whether the tree is another one; None where that is not known."""
-        return True if self.paths else None if self.is_cut else self.frozen_since is not None
 
 
 class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
