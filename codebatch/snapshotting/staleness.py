@@ -38,12 +38,12 @@ from codebatch.snapshotting.stat_cache import (
     stat_at,
 )
 from codebatch.store import layout
-from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.system.files import Files
 
 if TYPE_CHECKING:
     from codebatch.snapshotting.selection import Rules, SourceRules
     from codebatch.snapshotting.walk import GitIgnore
+    from codebatch.store.snapshots import Snapshot
 
 PATHS_MAX = 20_000
 """A tree of more paths is not looked at. One of 6,890 in 3,247 directories takes 47 ms of CPU."""
@@ -107,6 +107,8 @@ def changes_since(
                 is_cut = True
             is_cut = is_cut or len(found) == CHANGES_MAX
             if since is not None and found:
+                from codebatch.store.snapshots import load_snapshot  # 3 ms that hardly anybody pays
+
                 then, later = (load_snapshot(files, store_root, each) for each in (snapshot_id, since))
                 found, since = look.changes_from(then, later, found, is_cut=is_cut), None
     except _TooMuch:

@@ -7,6 +7,7 @@ answer is wanted. It is for what only reads: a fork whose answer nobody wants en
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -80,5 +81,6 @@ def _read(pid: int, pipe: int) -> bytes:
             told += part
     finally:
         os.close(pipe)
-    os.waitpid(pid, 0)
+    with contextlib.suppress(ChildProcessError):  # Whoever ignores SIGCHLD is told of no child.
+        os.waitpid(pid, 0)
     return told
