@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import msgspec
 
@@ -48,7 +48,7 @@ class Inspected(msgspec.Struct, frozen=True):
     tasks: tuple[str, ...]
 
 
-class Content(msgspec.Struct, frozen=True):
+class Content(NamedTuple):
     """What is in a file of a batch, and what is known of it besides (SPEC.md "Context")."""
 
     path: bytes

@@ -54,8 +54,7 @@ def ast(answering: Answering, path: Path, batch_reference: str | None, language:
     if batch_reference is None:
         name, content = os.fsencode(path), _read(path)
     else:
-        found = ask(answering, batch_reference).content(str(path))
-        name, content, contexts = found.path, found.data, found.context
+        name, content, contexts = ask(answering, batch_reference).content(str(path))
     if language is not None:
         contexts["attributes"] = b"language=" + language.encode()
     tree = cast("bytes", load_question("syntax_tree")(name, content, contexts))

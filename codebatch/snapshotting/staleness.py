@@ -3,7 +3,8 @@
 Looked at is every path of the cache, and every directory that has changed since for what was added to it. A file that
 was touched and holds the same bytes is no change; nor is what the rules leave out. What costs too much is not looked
 at: then it is not known. Not noticed are a file in a directory in which nothing was taken before, what only git's
-index says, and a changed .gitignore that ignores itself or lies above the tree.
+index says, and a changed .gitignore that ignores itself or lies above the tree. The command line has another process
+look while it makes its answer (`look_ahead` in application/asking.py): most of the time are 10,000 system calls.
 """
 
 from __future__ import annotations
