@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found", covariant=True)
 
-AHEAD_BYTES = 1 << 18
-"""Of a stat cache: so many tell of 3,000 paths, to look at which takes as long as to have a process do so."""
+AHEAD_BYTES = range(1 << 18, 1 << 22)
+"""Of a stat cache. Fewer tell of paths at which one looks in the time of making a process, more of so many that nobody
+looks at them.
+"""
 NEAR_SHOWN_MAX = 5
 """Of the paths that may be meant where there is none of that name."""
 
@@ -103,7 +105,7 @@ class Question:
             found = self.store.files.stat(self.store.root / layout.CACHE / name)
         except StoreError:  # As without one.
             return
-        if found is not None and found.st_size >= AHEAD_BYTES:
+        if found is not None and found.st_size in AHEAD_BYTES:
             from codebatch.system.ahead import Ahead, has_other_processor
 
             self._ahead = Ahead(self._find_changes) if has_other_processor() else None

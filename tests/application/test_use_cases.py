@@ -197,7 +197,7 @@ def test_what_another_process_looked_at_is_answered_the_same(
     """Goal: trees of many files are looked at beside the answer. Method: three paths are many; who looks is seen."""
     if changed:
         (tree / changed).write_text("x = 22\n")
-    monkeypatch.setattr(asking, "AHEAD_BYTES", 1)
+    monkeypatch.setattr(asking, "AHEAD_BYTES", range(1, 1 << 22))
     monkeypatch.setattr(ahead, "has_other_processor", lambda: True)
     beside, here = ask(question.store), ask(question.store)
     beside.look_ahead()
@@ -212,7 +212,7 @@ def test_what_stands_beside_is_no_change_of_a_tree_that_was_looked_at(
     question: Question, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tree / "a.py").write_text("x = 22\n")
-    monkeypatch.setattr(asking, "AHEAD_BYTES", 1)
+    monkeypatch.setattr(asking, "AHEAD_BYTES", range(1, 1 << 22))
     monkeypatch.setattr(ahead, "has_other_processor", lambda: True)
     asked = ask(question.store)
     asked.look_ahead()
