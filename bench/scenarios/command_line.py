@@ -46,6 +46,9 @@ def _questions(corpus: Corpus, store: Path) -> list[tuple[str, list[str]]]:
         ("def main", ["def", "main", *where]),
         ("impact FILE", ["impact", name, *where]),
         ("inspect FILE", ["inspect", name, *where]),
+        ("hotspots", ["hotspots", *where]),
+        ("findings", ["findings", *where]),
+        ("duplicates", ["duplicates", *where]),
         ("status", ["status", *where]),
         ("summary", ["summary", *where]),
     ]

@@ -12,26 +12,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from codebatch.application import Note, ignore_note
-from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
 from codebatch.model.entry import display_path
 from codebatch.model.likeness import closest
 from codebatch.model.shown_paths import paths_shown_as
 from codebatch.query.arguments import path_of
-from codebatch.query.completeness import Completeness
-from codebatch.query.records import BatchRecords
+from codebatch.store import layout
 from codebatch.store.batches import Batch, iter_batches, resolve_batch
 from codebatch.store.ids import latest_offset
 from codebatch.store.store import Store
 
 if TYPE_CHECKING:
     from codebatch.query.apart import Apart, FilesApart
+    from codebatch.query.completeness import Completeness
     from codebatch.query.file_numbers import FileNumbers
-    from codebatch.snapshotting.staleness import Changes
+    from codebatch.query.records import BatchRecords
+    from codebatch.snapshotting.changes import Changes
+    from codebatch.system.ahead import Ahead
     from codebatch.system.git_history import Head
     from codebatch.system.task_catalogue import TaskCatalogue
 
 Found = TypeVar("Found", covariant=True)
 
+AHEAD_BYTES = range(1 << 18, 1 << 22)
+"""Of a stat cache. Fewer tell of paths at which one looks in the time of making a process, more of so many that nobody
+looks at them.
+"""
 NEAR_SHOWN_MAX = 5
 """Of the paths that may be meant where there is none of that name."""
 
@@ -48,12 +54,15 @@ class Question:
         self.is_named = is_named
         self.note = note
         self.beside: tuple[bytes, ...] = ()
+        self._ahead: Ahead[Changes | None] | None = None
         self._apart: FilesApart | None = None
         self._numbers: FileNumbers | None = None
 
     @cached_property
     def records(self) -> BatchRecords:
         """Its records."""
+        from codebatch.query.records import BatchRecords
+
         return BatchRecords(self.store, self.batch, self.note)
 
     @property
@@ -87,9 +96,30 @@ class Question:
 
         return TaskCatalogue(imports=self.batch.about.imports)
 
+    def look_ahead(self) -> None:
+        """Begin to look for `changes` beside what is done here, in a tree of many files: who asks will be told."""
+        name = self.batch.about.stat_cache
+        if not layout.STAT_CACHE_PATTERN.match(name):
+            return
+        try:
+            found = self.store.files.stat(self.store.root / layout.CACHE / name)
+        except StoreError:  # As without one.
+            return
+        if found is not None and found.st_size in AHEAD_BYTES:
+            from codebatch.system.ahead import Ahead, has_other_processor
+
+            self._ahead = Ahead(self._find_changes) if has_other_processor() else None
+
     @cached_property
     def changes(self) -> Changes | None:
         """How the tree has changed since; None where that is not known, or the batch is knowingly an old one."""
+        if self._ahead is None or self.beside:
+            return self._find_changes()
+        from codebatch.snapshotting.changes import Changes
+
+        return self._ahead.wait(Changes | None)  # type: ignore[arg-type]
+
+    def _find_changes(self) -> Changes | None:
         from codebatch.snapshotting.staleness import changes_since  # 5 ms that `-q` can do without
 
         about = self.batch.about

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from codebatch.application.asking import Question
 from codebatch.model.quantities import count_of
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from codebatch.system.git_history import Head
 
 
-class Churn(NamedTuple):
+class Churn(msgspec.Struct, frozen=True):
     """How often files were changed in the year before the newest commit, those not named not at all.
 
     `changes` is None where there is no history; `told` says why, or how much of the year it lacks, and is empty where

@@ -19,7 +19,6 @@ from codebatch.query.filters import RecordFilter
 from codebatch.query.paths import PathFilter
 from codebatch.query.records import BatchRecords
 
-BLOCKS_SHOWN = 10
 PLACES_WITH_SOURCE_MAX = 2
 SOURCE_LINES_SHOWN_MAX = 200
 
@@ -92,7 +91,7 @@ def find_copies(
     *,
     least: int = 1,
     first: int = 1,
-    limit: int | None = BLOCKS_SHOWN,
+    limit: int | None = None,
     path: str = "",
     everything: bool = False,
 ) -> Answer[Copies]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from codebatch.application import questions
 from codebatch.application.asking import Answer, Question
@@ -13,7 +13,7 @@ from codebatch.query.fields import NO_LANGUAGES, JsonRecord, chosen, path_key
 from codebatch.query.filters import RecordFilter, last_name
 
 
-class Caller(NamedTuple):
+class Caller(msgspec.Struct, frozen=True):
     """A scope that calls a name: the first call in it, and how many there are. The scope of a file is empty."""
 
     call: JsonRecord
@@ -58,7 +58,7 @@ def outline(question: Question, path: str) -> Answer[Inspected]:
     """What a file defines, in its order; imports are no definitions. Raises InvalidInput or StoreCorrupt."""
     answer = questions.inspect(question, path, kinds=("symbol",))
     defined = [record for record in answer.found.records if record["symbol_type"] != "import"]
-    return Answer(question=question, found=answer.found._replace(records=defined), whole=answer.whole)
+    return Answer(question=question, found=msgspec.structs.replace(answer.found, records=defined), whole=answer.whole)
 
 
 def _last(name: str) -> str:

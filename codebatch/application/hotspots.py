@@ -14,26 +14,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from codebatch.application.asking import Answer, Question
-from codebatch.application.churn import churn
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import path_fields
 from codebatch.model.task import Json
 from codebatch.query.apart import Apart
 from codebatch.query.arguments import refuse_below_one, refuse_unknown
-from codebatch.query.completeness import completeness
-from codebatch.query.doubt import Doubt
-from codebatch.query.file_numbers import FileNumbers
-from codebatch.query.filters import path_bytes
 from codebatch.query.hotspot_ranking import Candidate, FilesKnown, HotspotBy, Ranking, rank_functions
-from codebatch.query.numbers import numbers_of_files, task_of
-from codebatch.query.paths import PathFilter
-from codebatch.query.records import BatchRecords
+
+if TYPE_CHECKING:  # Who asks is told of a stale tree by another process, which is begun before these are imported.
+    from codebatch.query.doubt import Doubt
+    from codebatch.query.file_numbers import FileNumbers
+    from codebatch.query.records import BatchRecords
 
 __all__ = ["HOTSPOTS_MAX", "HOTSPOTS_SHOWN", "OF_FUNCTIONS", "Hotspot", "HotspotBy", "Hotspots", "hotspots"]
 
@@ -99,6 +96,11 @@ def hotspots(
     `least` is of the number by which they are ranked, of hotspots of the cognitive complexity. With `everything`
     nothing is left out. Raises InvalidInput or StoreCorrupt.
     """
+    from codebatch.application.churn import churn
+    from codebatch.query.completeness import completeness
+    from codebatch.query.doubt import Doubt
+    from codebatch.query.numbers import task_of
+
     refuse_unknown("ranking", (by,), get_args(HotspotBy))
     refuse_below_one(limit=limit, least=least)
     if limit > HOTSPOTS_MAX:
@@ -137,6 +139,9 @@ def _dependents(records: BatchRecords, kept: FileNumbers | None) -> Mapping[byte
         return kept.of(_DEPENDENTS)
     if "dependencies" not in records.task_names:
         return None
+    from codebatch.query.completeness import completeness
+    from codebatch.query.numbers import numbers_of_files
+
     if not completeness(records, records.plan.needed_for("dependencies")).is_complete:
         return None
     return numbers_of_files(records, (_DEPENDENTS,))[_DEPENDENTS]
@@ -172,6 +177,8 @@ def _functions(rank: Callable[[int], Ranking], limit: int, doubt: Doubt | None) 
 def _files(
     records: BatchRecords, ranking: Ranking, metric: str, least: int, is_wanted: Callable[[bytes], bool]
 ) -> tuple[tuple[Hotspot, ...], _LeftOut]:
+    from codebatch.query.numbers import numbers_of_files
+
     by_metric = numbers_of_files(records, (*_OF_FILES, metric))
     of_rank = by_metric[metric]
     if ranking.by == "churn":
@@ -206,6 +213,8 @@ def _hotspot(
 
 def _wanted(records: BatchRecords, path: str, languages: Collection[str]) -> Callable[[bytes], bool]:
     """Which files are asked for. Raises InvalidInput."""
+    from codebatch.query.paths import PathFilter
+
     paths = PathFilter(path)
     if not languages:
         return paths.matches if path else lambda _: True
@@ -215,4 +224,6 @@ def _wanted(records: BatchRecords, path: str, languages: Collection[str]) -> Cal
 
 
 def _path_of(path: Json, path_b64: Json) -> bytes:
+    from codebatch.query.filters import path_bytes
+
     return path_bytes({"path": path} if path_b64 is None else {"path_b64": path_b64})

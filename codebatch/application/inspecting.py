@@ -80,7 +80,7 @@ def inspect_line(question: Question, path: str, line: int, *, kinds: tuple[str, 
     except ObjectMissing as error:
         question.note(f"the source of {display_path(every.path)} is not shown: {error.message}")
         whole = msgspec.structs.replace(whole, lost=1)
-    found = every._replace(records=list(_at(every.records, line, kinds)))
+    found = msgspec.structs.replace(every, records=list(_at(every.records, line, kinds)))
     return Answer(question=question, found=InspectedLine(found, line, source), whole=whole)
 
 

@@ -6,46 +6,34 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-import msgspec
-
-from codebatch.application import questions
 from codebatch.application.asking import Answer, Question
 from codebatch.errors import StoreCorrupt
-from codebatch.model.record import (
-    TAGS,
-    Diagnostic,
-    Duplicate,
-    Edge,
-    Failure,
-    File,
-    Metric,
-    Record,
-    Severity,
-    Symbol,
-    SymbolType,
-)
-from codebatch.query.fields import JsonRecord, chosen
-from codebatch.query.filters import RecordFilter, path_bytes
-from codebatch.query.shaping import Groups
-from codebatch.query.wanted import (
-    KINDS_FOR_PEOPLE,
-    OutputFilters,
-    OutputsWanted,
-    Several,
-    Wanted,
-    filter_of,
-    shape_of,
-)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # What checks types brings it along, and nothing else needs it.
 
-R = TypeVar("R", bound=Record, covariant=True)
+    from codebatch.model.record import (
+        Diagnostic,
+        Duplicate,
+        Edge,
+        Failure,
+        File,
+        Metric,
+        Record,
+        Severity,
+        Symbol,
+        SymbolType,
+    )
+    from codebatch.query.fields import JsonRecord
+    from codebatch.query.filters import RecordFilter
+    from codebatch.query.shaping import Groups
+    from codebatch.query.wanted import OutputFilters, OutputsWanted, Several, Wanted
+
+R = TypeVar("R", bound="Record", covariant=True)
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer[object])
-_TYPES = {tag: type_ for type_, tag in TAGS.items()}
 
 
-class Records(Answer[Iterable[JsonRecord]], Generic[R]):
+class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
     """The records that were asked for, by path, task and place; read shard by shard while they are gone through.
 
     As often as one likes: the records themselves, with their types, or `found`, which are the same as JSON has them,
@@ -69,16 +57,22 @@ class Records(Answer[Iterable[JsonRecord]], Generic[R]):
         return cast("Iterator[R]", self._typed())
 
     def _typed(self) -> Iterator[Record]:
+        from msgspec import ValidationError, convert
+
+        from codebatch.model.record import TAGS
+        from codebatch.query.filters import path_bytes
+
+        types = {tag: type_ for type_, tag in TAGS.items()}
         batch_id = self.question.batch.id
         for row in self._records:
             self._check_open()
             kind = row.get("kind")
-            if not isinstance(kind, str) or kind not in _TYPES:
+            if not isinstance(kind, str) or kind not in types:
                 raise StoreCorrupt(f"a record of batch {batch_id} is of no kind")
             path_bytes(row)  # That it has one is asked of all.
             try:
-                record = msgspec.convert(row, _TYPES[kind])
-            except msgspec.ValidationError as error:
+                record = convert(row, types[kind])
+            except ValidationError as error:
                 raise StoreCorrupt(f"a record of batch {batch_id} is no {kind}: {error}") from error
             yield record
 
@@ -97,7 +91,7 @@ class Nouns(ABC):
 
     def outputs(self, *, for_machines: bool = True, **wanted: Unpack[OutputsWanted]) -> Records[Record]:
         """Records of every kind; where none is named, and not `for_machines`, without those that nobody else reads."""
-        return self._ask(wanted, OutputsWanted, for_machines=for_machines)
+        return self._ask(wanted, None, for_machines=for_machines)
 
     def diagnostics(
         self,
@@ -108,7 +102,7 @@ class Nouns(ABC):
         **wanted: Unpack[Wanted],
     ) -> Records[Diagnostic]:
         """What was found wrong. `code` is exact, but for a `*` at the end."""
-        return self._ask(wanted, Wanted, kind="diagnostic", severity=severity, code=code, tool=tool)
+        return self._ask(wanted, "diagnostic", severity=severity, code=code, tool=tool)
 
     def symbols(
         self,
@@ -118,53 +112,64 @@ class Nouns(ABC):
         **wanted: Unpack[Wanted],
     ) -> Records[Symbol]:
         """What is defined where, imports among it. `name` is exact, but for a `*` at the end."""
-        return self._ask(wanted, Wanted, kind="symbol", name=name, symbol_type=symbol_type)
+        return self._ask(wanted, "symbol", name=name, symbol_type=symbol_type)
 
     def edges(self, **wanted: Unpack[Wanted]) -> Records[Edge]:
         """Imports, calls, inheritance, and which file depends on which."""
-        return self._ask(wanted, Wanted, kind="edge")
+        return self._ask(wanted, "edge")
 
     def metrics(self, *, metric: Several = None, **wanted: Unpack[Wanted]) -> Records[Metric]:
         """Numbers about files and functions."""
-        return self._ask(wanted, Wanted, kind="metric", metric=metric)
+        return self._ask(wanted, "metric", metric=metric)
 
     def files(self, **wanted: Unpack[Wanted]) -> Records[File]:
         """What each file is."""
-        return self._ask(wanted, Wanted, kind="file")
+        return self._ask(wanted, "file")
 
     def failures(self, **wanted: Unpack[Wanted]) -> Records[Failure]:
         """What a task could not do."""
-        return self._ask(wanted, Wanted, kind="failure")
+        return self._ask(wanted, "failure")
 
     def duplicates(self, **wanted: Unpack[Wanted]) -> Records[Duplicate]:
         """Blocks of code that stand at several places."""
-        return self._ask(wanted, Wanted, kind="duplicate")
+        return self._ask(wanted, "duplicate")
 
     def stats(self, by: str = "kind", **filters: Unpack[OutputFilters]) -> Answer[Groups]:
         """How many records have which value of a field."""
+        from codebatch.application.questions import count_by
+        from codebatch.query.wanted import filter_of
+
         asked = filter_of(filters)
         task = filters.get("task")
-        return self.check(questions.count_by(self.question, asked, by, task=task, kinds=asked.named_kinds))
+        return self.check(count_by(self.question, asked, by, task=task, kinds=asked.named_kinds))
 
-    def _ask(self, wanted: Wanted, known: type, *, for_machines: bool = True, **own: Several) -> Records[R]:
-        asked, shape, task = filter_of(wanted, known, own), shape_of(wanted), wanted.get("task")
+    def _ask(self, wanted: Wanted, kind: str | None, *, for_machines: bool = True, **own: Several) -> Records[R]:
+        from msgspec import structs
+
+        from codebatch.application.questions import search
+        from codebatch.query.fields import chosen
+        from codebatch.query.wanted import KINDS_FOR_PEOPLE, OutputsWanted, Wanted, filter_of, shape_of
+
+        own = {"kind": kind, **own} if kind else own
+        asked = filter_of(wanted, Wanted if kind else OutputsWanted, own)
+        shape, task = shape_of(wanted), wanted.get("task")
         named = asked.named_kinds
         if not asked.kinds and not for_machines:
-            asked = msgspec.structs.replace(asked, kinds=KINDS_FOR_PEOPLE)
+            asked = structs.replace(asked, kinds=KINDS_FOR_PEOPLE)
 
         def ask() -> Answer[Iterator[JsonRecord]]:
-            return questions.search(self.question, asked, task=task, kinds=named, shape=shape)
+            return search(self.question, asked, task=task, kinds=named, shape=shape)
 
         answer = self.check(ask())
         begun = [answer.found]
         records = _Again(lambda: begun.pop() if begun else ask().found)
         languages = self.question.records.languages_for(asked, shape.fields)
         found = _Again(lambda: (chosen(each, shape.fields, languages) for each in records)) if shape.fields else records
-        told = Answer[Iterable[JsonRecord]](question=answer.question, found=found, whole=answer.whole)
+        told: Answer[Iterable[JsonRecord]] = Answer(question=answer.question, found=found, whole=answer.whole)
         return Records(told, records, asked, lambda: self.question)
 
 
-class _Again(Iterable[JsonRecord]):
+class _Again(Iterable["JsonRecord"]):
     """What is begun anew each time that it is gone through."""
 
     def __init__(self, begin: Callable[[], Iterator[JsonRecord]]) -> None:

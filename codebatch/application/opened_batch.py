@@ -6,18 +6,9 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from codebatch.application import questions
 from codebatch.application.asking import Answer, Question
-from codebatch.application.looked_at import LookedAt, looked_at
 from codebatch.application.nouns import AnyAnswer, Nouns
-from codebatch.application.questions import METRIC, Content, Inspected, Ranking
 from codebatch.errors import BatchIncomplete
-from codebatch.query.completeness import Completeness, completeness
-from codebatch.query.fields import JsonRecord
-from codebatch.query.filters import RecordFilter
-from codebatch.query.wanted import KINDS_FOR_PEOPLE, Filters, OutputFilters, Several, filter_of, several
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -30,15 +21,18 @@ if TYPE_CHECKING:
     from codebatch.application.hotspots import HotspotBy, Hotspots
     from codebatch.application.impact import Impact
     from codebatch.application.inspecting import InspectedLine, SourceLine
+    from codebatch.application.looked_at import LookedAt
     from codebatch.application.overview import Overview
+    from codebatch.application.questions import Content, Inspected
     from codebatch.application.references import Progress
     from codebatch.application.sql import Rows
     from codebatch.model.entry import Entry
     from codebatch.model.record import Severity
+    from codebatch.query.completeness import Completeness
     from codebatch.query.dependencies import Cycle, Import
+    from codebatch.query.fields import JsonRecord
     from codebatch.query.summary import Summary
-
-__all__ = ["METRIC", "Inspected", "OpenedBatch", "Ranking"]
+    from codebatch.query.wanted import Filters, OutputFilters, Several
 
 
 class OpenedBatch(Nouns):
@@ -80,6 +74,8 @@ class OpenedBatch(Nouns):
     @property
     def whole(self) -> Completeness:
         """How much of all that is planned it can say."""
+        from codebatch.query.completeness import completeness
+
         return completeness(self.question.records, self.question.records.task_names)
 
     @property
@@ -95,14 +91,20 @@ class OpenedBatch(Nouns):
 
     def summary(self, task: str | None = None) -> Answer[Summary]:
         """Counts of what it found, of one task where one is named."""
+        from codebatch.application import questions
+
         return self.check(questions.summarise(self.question, task))
 
     def worst(self, limit: int) -> Answer[list[JsonRecord]]:
         """The first diagnostics of the gravest severities, as JSON has them."""
+        from codebatch.application import questions
+
         return self.check(questions.find_worst(self.question, limit))
 
     def errors(self, task: str | None = None) -> Answer[list[JsonRecord]]:
         """Failures with their evidence, then diagnostics that are errors with their `task_id`, as JSON has them."""
+        from codebatch.application import questions
+
         return self.check(questions.find_errors(self.question, task))
 
     def findings(
@@ -118,6 +120,7 @@ class OpenedBatch(Nouns):
         The filters are those of `diagnostics`.
         """
         from codebatch.application.findings import find
+        from codebatch.query.wanted import Filters, filter_of
 
         asked = filter_of(filters, Filters, {"kind": "diagnostic", "severity": severity, "code": code, "tool": tool})
         return self.check(find(self.question, asked, filters.get("task")))
@@ -130,14 +133,20 @@ class OpenedBatch(Nouns):
         By `metric:NAME` where that is greatest; by any other field of records how many have which value. At most
         `limit`, all where none is given.
         """
+        from codebatch.application import questions
+
         return self.check(questions.rank(self.question, by, limit=limit, task=task))
 
     def looked_at(self, kinds: Collection[str], task: str | None = None) -> LookedAt:
         """Of how much a question for some kinds is asked."""
+        from codebatch.application.looked_at import looked_at
+
         return looked_at(self.question, kinds, task)
 
     def describe_codes(self, codes: Collection[str], task: str | None = None) -> Answer[dict[str, tuple[str, str]]]:
         """Of some codes with what severities they stand here, the gravest first, and the first message of each."""
+        from codebatch.application import questions
+
         return self.check(questions.describe_codes(self.question, codes, task))
 
     def entries(
@@ -147,12 +156,19 @@ class OpenedBatch(Nouns):
 
         Of some states of `parse`, or some classes, where these are named.
         """
+        from codebatch.application import questions
+        from codebatch.query.wanted import several
+
         states = () if parse is None else several("parse", parse)
         classes = () if file_class is None else several("file_class", file_class)
         return self.check(questions.list_files(self.question, limit, parse=states, classes=classes))
 
     def inspect(self, path: str, *, kind: Several = None, for_machines: bool = True) -> Answer[Inspected]:
         """What is said of one file: of some kinds, all where none is named, but for those that are `for_machines`."""
+        from codebatch.application import questions
+        from codebatch.query.filters import RecordFilter
+        from codebatch.query.wanted import KINDS_FOR_PEOPLE, several
+
         named = () if kind is None else several("kind", kind)
         shown = () if for_machines else KINDS_FOR_PEOPLE
         return self.check(questions.inspect(self.question, path, RecordFilter(kinds=named or shown), kinds=named))
@@ -172,12 +188,15 @@ class OpenedBatch(Nouns):
     def inspect_line(self, path: str, line: int, *, kind: Several = None) -> Answer[InspectedLine]:
         """What stands at a line, what encloses it, and what is told of it: of some kinds, all where none is named."""
         from codebatch.application.inspecting import inspect_line
+        from codebatch.query.wanted import several
 
         kinds = () if kind is None else several("kind", kind)
         return self.check(inspect_line(self.question, path, line, kinds=kinds))
 
     def content(self, path: str) -> Content:
         """What is in a file, as it was frozen."""
+        from codebatch.application import questions
+
         return questions.read_content(self.question, path)
 
     def outline(self, path: str) -> Answer[Inspected]:
@@ -206,6 +225,7 @@ class OpenedBatch(Nouns):
         many files are done, of how many.
         """
         from codebatch.application.references import ignore_progress, references
+        from codebatch.query.wanted import several
 
         roles = () if role is None else several("role", role)
         told = progress or ignore_progress
@@ -262,6 +282,7 @@ class OpenedBatch(Nouns):
         what may be misread are left out, and counted.
         """
         from codebatch.application.hotspots import hotspots
+        from codebatch.query.wanted import several
 
         languages = () if lang is None else several("lang", lang)
         return self.check(
@@ -311,12 +332,15 @@ class OpenedBatch(Nouns):
         It may be of another store, or is named as `OpenedStore.side` has it. The filters are those of `outputs`: of
         what is told either record passes.
         """
+        from msgspec import structs
+
         from codebatch.application.comparing import compare, kinds_of, of_files_alone
+        from codebatch.query.wanted import filter_of
 
         asked = filter_of(filters)
         kinds = kinds_of(asked)
         old = self.older(old, of_files=of_files_alone(kinds))
-        asked = msgspec.structs.replace(asked, kinds=())
+        asked = structs.replace(asked, kinds=())
         return compare(old, self, kinds, asked=asked, task=filters.get("task"))
 
     def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:

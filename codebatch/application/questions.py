@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+import msgspec
 
 from codebatch.application.asking import Answer, Question, find_item
+from codebatch.application.ranking import METRIC, Ranking
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.counts import add_counts
 from codebatch.model.entry import Entry, path_row
@@ -35,12 +38,8 @@ if TYPE_CHECKING:
     from codebatch.query.summary import Summary
     from codebatch.store.journal import JournalLine
 
-Ranking = Literal["kind", "code", "severity", "lang", "path", "file", "dir"]
-METRIC = "metric:"
-"""Before the name of a metric, to rank by it."""
 
-
-class Inspected(NamedTuple):
+class Inspected(msgspec.Struct, frozen=True):
     """What a batch says of one file: the records, of which tasks, and where the file stands in the batch."""
 
     path: bytes

@@ -27,7 +27,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "top": ("queries:top", "Most frequent kinds, codes, severities, languages or paths; greatest metrics."),
         "hotspots": ("hotspots:hotspots", "Where code is hard to change: complex, often changed, used by many."),
         "duplicates": ("copies:duplicates", "Copied code, the largest blocks first, side by side."),
-        "inspect": ("queries:inspect", "A file on one screen, or all that is said of it."),
+        "inspect": ("inspecting:inspect", "A file on one screen, or all that is said of it."),
         "impact": ("dependencies:impact", "What depends on a file, transitively."),
         "graph": ("dependencies:graph", "Which file imports which; import cycles."),
         "references": ("references:references", "Where a name stands, and as what."),

@@ -7,7 +7,6 @@ since, put the same into JSON, and give the exit status.
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -22,13 +21,13 @@ from codebatch.cli.options import Answering
 from codebatch.errors import BatchIncomplete, InvalidConfiguration
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
-from codebatch.query.completeness import Completeness
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 
 if TYPE_CHECKING:
     from codebatch.application.comparing import Comparison
-    from codebatch.snapshotting.staleness import Changes
+    from codebatch.query.completeness import Completeness
+    from codebatch.snapshotting.changes import Changes
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +55,8 @@ def ask(answering: Answering, reference: str | None) -> OpenedBatch:
     batch = OpenedStore(answering.place.open(), answering.note).batch(reference, partial=True)
     answering.questions.append(batch.question)
     answering.batches.append(batch.question.batch)
+    if answering.files is None and (answering.as_json or not answering.quiet):  # What is counted is read here.
+        batch.question.look_ahead()
     return batch
 
 
@@ -151,6 +152,8 @@ def rerun(store: Store, batch: Batch, changes: Changes | None = None, *, of_all:
     They are those of `changes`, of which whoever did not look at the tree has none.
     """
     # Only those who are told a command pay for it.
+    import shlex
+
     from codebatch.application.configuration import Settings, load_configuration
     from codebatch.snapshotting.staleness import rules_of
 

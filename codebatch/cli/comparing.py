@@ -28,9 +28,9 @@ from codebatch.cli.differences import (
     pair_of,
     row_of,
 )
-from codebatch.cli.filtering import filter_options
-from codebatch.cli.formats import FOR_PROGRAMS, Form, columns_of, write_rows
-from codebatch.cli.options import Answering, answering
+from codebatch.cli.filter_options import filter_options
+from codebatch.cli.formats import FOR_PROGRAMS, columns_of, write_rows
+from codebatch.cli.options import Answering, Form, answering
 from codebatch.cli.reading import explain_option
 from codebatch.cli.widths import fitted, terminal_width
 from codebatch.compare.differences import Difference

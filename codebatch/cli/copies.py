@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 import msgspec
 
-from codebatch.application.copies import BLOCKS_SHOWN, CopiedBlock, CopiedPlace, Copies
-from codebatch.application.inspecting import SourceLine
-from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.asking import answer_document, answer_written, ask
-from codebatch.cli.filtering import path_option
-from codebatch.cli.formats import Form, write_rows
-from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option
 from codebatch.cli.terminal import printable
 from codebatch.cli.widths import terminal_width
 from codebatch.errors import InvalidInput
@@ -24,6 +19,12 @@ from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
 from codebatch.query.fields import JsonRecord, record_path
 
+if TYPE_CHECKING:
+    from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
+    from codebatch.application.inspecting import SourceLine
+    from codebatch.application.opened_batch import OpenedBatch
+
+_BLOCKS_SHOWN = 10
 _PLACES_LISTED = 3
 _FIRST_LINES = 12
 _SIDE_COLUMNS = 40
@@ -32,21 +33,11 @@ _BETWEEN = " | "
 _TAB_COLUMNS = 4
 
 
-class CopiesAnswer(Copies, frozen=True, kw_only=True):
-    """`duplicates`, of which batch; how true it is as in `summary`."""
-
-    batch_id: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
-
-
 @click.command()
 @asked_batch_option
 @click.option("--show", type=click.IntRange(min=1), metavar="N", help="The source of the Nth alone, side by side.")
 @click.option("--min", "least", type=click.IntRange(min=1), default=1, help="Only blocks of so many code lines.")
-@click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {BLOCKS_SHOWN}, with -o all.")
+@click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {_BLOCKS_SHOWN}, with -o all.")
 @path_option
 @click.option("--all", "everything", is_flag=True, help="Also what tests, vendored and generated files have alone.")
 @click.option("-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form; --json is json.")
@@ -72,7 +63,7 @@ def duplicates(
         raise InvalidInput("--limit means nothing beside --show")
     batch = ask(answering, batch_reference)
     form = "json" if answering.as_json else form
-    shown = 1 if show is not None else limit or (BLOCKS_SHOWN if form is None else None)
+    shown = 1 if show is not None else limit or (_BLOCKS_SHOWN if form is None else None)
     answer = batch.copies(least=least, first=show or 1, limit=shown, path=path, everything=everything)
     found = answer.found
     if show is not None and not found.blocks and answer.whole.is_complete:
@@ -84,6 +75,8 @@ def duplicates(
         return answer_document(msgspec.structs.replace(answering, as_json=True), answer, document, ())
     if_none = "" if found.blocks else "no copied blocks"
     if form is not None:
+        from codebatch.cli.formats import write_rows
+
         rows = [row for block in found.blocks for row in _rows(block)]
         write = partial(write_rows, form, rows, _COLUMNS, _value)
         return answer_written(answering, answer, write, if_none=if_none)

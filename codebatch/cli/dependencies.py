@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 
 import click
@@ -52,8 +51,10 @@ def _sum(found: Impact, path: str) -> str:
         told = "1 file depends on it, directly"
     if not tests:
         return told
+    from shlex import quote  # which `graph` does without
+
     verb = "is a test file" if tests == 1 else "are test files"
-    return f"{told}; {tests:,} {verb}. Run those: codebatch impact {shlex.quote(path)} --tests"
+    return f"{told}; {tests:,} {verb}. Run those: codebatch impact {quote(path)} --tests"
 
 
 def _answer_tests(answering: Answering, answer: Answer[Impact]) -> int:

@@ -12,7 +12,7 @@ from codebatch.application.asking import Answer
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.asking import Answered, answer_document, answer_written, ask
 from codebatch.cli.comparing import ask_sides
-from codebatch.cli.filtering import filter_options
+from codebatch.cli.filter_options import filter_options
 from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.cli.targets import STANDARD_OUTPUT, refuse_in_store, target_of
 from codebatch.errors import InvalidInput

@@ -1,93 +1,24 @@
-"""The options of `query`: one parser of them for every noun, which has those that mean something for its records."""
+"""The nouns of `query`: one parser of their options, of which each has those that mean something for its records."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar, get_args
+from typing import TypeVar
 
 import click
 import msgspec
-from click.core import ParameterSource
 
-from codebatch.cli.formats import Form
+from codebatch.cli.filter_options import OF_SHAPE, OPTIONS
+from codebatch.cli.options import Form
 from codebatch.errors import InvalidInput
-from codebatch.model.record import KINDS, SEVERITIES, SymbolType
 from codebatch.query.wanted import OutputFilters
 
 F = TypeVar("F", bound=Callable[..., object])
-Option = Callable[[F], F]
 
 
-def _refuse_empty(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    if not value and ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
-        raise click.BadParameter("it is empty", ctx, param)  # An unset variable, which asks for nothing.
-    return value
-
-
-path_option = click.option(
-    "--path",
-    "path",
-    metavar="TEXT",
-    default="",
-    help="Only paths that contain this, case ignored; with * ? or [, a pattern as in .gitignore.",
-)
-
-_OPTIONS: dict[str, Option[Callable[..., object]]] = {
-    "--kind": click.option(
-        "--kind", "kind", multiple=True, metavar="KIND", help=f"One of {', '.join(KINDS)}; may be repeated."
-    ),
-    "--severity": click.option(
-        "--severity", "severity", multiple=True, type=click.Choice(SEVERITIES), help="May be repeated."
-    ),
-    "--code": click.option("--code", "code", multiple=True, metavar="CODE", help="A rule; a * at the end: a prefix."),
-    "--tool": click.option("--tool", "tool", multiple=True, metavar="TOOL", help="Who found it."),
-    "--name": click.option(
-        "--name", "name", multiple=True, metavar="NAME", help="Symbols of this name; a * at the end: a prefix."
-    ),
-    "--symbol-type": click.option(
-        "--symbol-type",
-        "symbol_type",
-        multiple=True,
-        metavar="TYPE",
-        type=click.Choice(get_args(SymbolType)),
-        help="Symbols that are this: function, class, …; may be repeated.",
-    ),
-    "--metric": click.option("--metric", "metric", multiple=True, metavar="NAME", help="Metrics of this name."),
-    "--lang": click.option("--lang", "lang", multiple=True, metavar="NAME", help="Only in files of this language."),
-    "--path": path_option,
-    "--where": click.option(
-        "--where",
-        "where",
-        metavar="CONDITION",
-        default="",
-        callback=_refuse_empty,
-        help="A condition on fields, such as 'value > 20 and not glob(path, \"tests/**\")'.",
-    ),
-    "--task": click.option("--task", "task", metavar="NAME", help="Only what this task said."),
-}
-_OF_SHAPE = {
-    "--sort": click.option(
-        "--sort", "sort", metavar="FIELD", default="", callback=_refuse_empty, help="By this field; -FIELD: downwards."
-    ),
-    "--limit": click.option("--limit", "limit", type=click.IntRange(min=1), help="At most so many."),
-    "--offset": click.option(
-        "--offset", "offset", type=click.IntRange(min=0), default=0, help="Without the first so many."
-    ),
-    "--fields": click.option(
-        "--fields", "fields", metavar="A,B", default="", callback=_refuse_empty, help="Only these fields of each."
-    ),
-    "--count": click.option("--count", "is_count", is_flag=True, help="Only how many there are."),
-    "--group-by": click.option(
-        "--group-by", "group_by", metavar="FIELD", default="", callback=_refuse_empty, help="How many have which value."
-    ),
-    "--output": click.option(
-        "-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form of the answer; --json is json."
-    ),
-}
-_OPTIONS.update(_OF_SHAPE)
 _FILTERS = OutputFilters.__annotations__
 _OF_ALL = ("--lang", "--path", "--where", "--task")
-_OF_RECORDS = (*_OF_ALL, *_OF_SHAPE)
+_OF_RECORDS = (*_OF_ALL, *OF_SHAPE)
 _OF_OUTPUTS = ("--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric")
 
 
@@ -140,17 +71,6 @@ class NounCommand(click.Command):
             raise InvalidInput(told, hint=hint) from error
 
 
-def filter_options(*names: str) -> Callable[[F], F]:
-    """Give a command some of the options that nouns have, under their names."""
-
-    def decorate(function: F) -> F:
-        for name in reversed(names):
-            function = _OPTIONS[name](function)  # type: ignore[assignment]
-        return function
-
-    return decorate
-
-
 def filtering(noun: str) -> Callable[[F], F]:
     """Give a command the options of a noun, as one `asked` argument."""
 
@@ -166,7 +86,7 @@ def filtering(noun: str) -> Callable[[F], F]:
         wrapped.__name__ = function.__name__
         wrapped.__doc__ = function.__doc__
         for option in reversed(NOUNS[noun].options):
-            wrapped = _OPTIONS[option](wrapped)
+            wrapped = OPTIONS[option](wrapped)
         return wrapped  # type: ignore[return-value]
 
     return decorate

@@ -9,9 +9,7 @@ import click
 import msgspec
 
 from codebatch.cli.asking import answer_rows, answer_written, ask
-from codebatch.cli.filtering import path_option
-from codebatch.cli.formats import Form, write_rows
-from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option
 from codebatch.errors import InvalidInput, InvalidQuery
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
@@ -92,6 +90,8 @@ def find(
     if form in ("json", "plain"):
         lines = (_line(row) for row in rows)
         return answer_rows(answering, answer, document, lines, if_none="" if is_count else if_none)
+    from codebatch.cli.formats import write_rows
+
     return answer_written(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from codebatch.application.asking import Question
-from codebatch.application.findings import Findings, RuleFindings
-from codebatch.application.source_text import SourceText, source_texts
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
-from codebatch.cli.filtering import filter_options
-from codebatch.cli.formats import Form, columns_of, write_rows
-from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.cli.filter_options import filter_options
+from codebatch.cli.options import Answering, Form, answering, asked_batch_option
 from codebatch.cli.terminal import printable
 from codebatch.cli.widths import fitted, terminal_width
 from codebatch.errors import InvalidInput
@@ -23,21 +20,16 @@ from codebatch.model.record import SEVERITIES, Severity
 from codebatch.model.task import Json
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
 
+if TYPE_CHECKING:
+    from codebatch.application.asking import Question
+    from codebatch.application.findings import Findings, RuleFindings
+    from codebatch.application.source_text import SourceText
+
 SHOWN = 50
 _NONE = "no findings"
 _TAB_COLUMNS = 4
 _WIDTH_OF_SOURCE = 160
 """Of a line of source where there is no terminal: what is minified ends somewhere."""
-
-
-class FindingsAnswer(Findings, frozen=True, kw_only=True):
-    """`findings`; how true it is as in `summary`."""
-
-    batch_id: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 @click.command()
@@ -83,6 +75,8 @@ def findings(
         answering = msgspec.structs.replace(answering, as_json=True)
         return answer_document(answering, answer, {"batch_id": batch.id, **msgspec.structs.asdict(found)}, ())
     if form not in (None, "plain"):
+        from codebatch.cli.formats import columns_of, write_rows
+
         rows = [record for rule in cut(answer.found, limit).rules for record in rule.findings]
         write = partial(write_rows, form, rows, columns_of(form, ("diagnostic",)), _value)
         return answer_written(answering, answer, write, if_none="" if rows else _NONE)
@@ -109,6 +103,8 @@ def cut(found: Findings, limit: int | None) -> Findings:
 
 def finding_lines(question: Question, rules: Iterable[RuleFindings], width: int | None) -> Iterator[str]:
     """Findings for people: what a rule found in how many places, and each of them with its source."""
+    from codebatch.application.source_text import source_texts
+
     rules = tuple(rules)
     sources = iter(source_texts(question, [record for rule in rules for record in rule.findings]))
     for rule in rules:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
 
 import msgspec
 
 from codebatch.cli.colors import Painter, painted_name
-from codebatch.cli.show import record_parts
+from codebatch.cli.options import Form
 from codebatch.cli.tables import table
 from codebatch.cli.terminal import printable
 from codebatch.cli.widths import terminal_width
@@ -19,7 +18,6 @@ from codebatch.model.task import Json
 from codebatch.query.fields import DERIVED, JsonRecord, fields_of
 from codebatch.query.shaping import cell
 
-Form = Literal["table", "json", "jsonl", "csv", "md", "plain"]
 FOR_PROGRAMS = ("json", "jsonl", "csv")
 """Forms that leave out nothing and change nothing."""
 STREAMED = ("jsonl", "csv", "md")
@@ -89,6 +87,8 @@ def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
     """Write records as plain lines, their severities, names and paths in colour."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    from codebatch.cli.show import record_parts  # which other forms do without
+
     for record in records:
         before, named, after = map(printable, record_parts(record))
         sys.stdout.write(f"{paint(before)}{painted_name(named)}{paint(after) if not named else after}\n")

@@ -12,9 +12,7 @@ from msgspec import UNSET
 
 from codebatch.application.hotspots import HOTSPOTS_MAX, HOTSPOTS_SHOWN, Hotspot, HotspotBy, Hotspots
 from codebatch.cli.asking import answer_document, answer_written, ask
-from codebatch.cli.filtering import path_option
-from codebatch.cli.formats import Form, write_rows
-from codebatch.cli.options import Answering, answering, asked_batch_option, table
+from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option, table
 from codebatch.cli.terminal import printable
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
@@ -29,17 +27,6 @@ _TITLES = {
     "dependents": "used by",
 }
 """What people read over the columns."""
-
-
-class HotspotsAnswer(Hotspots, frozen=True, kw_only=True):
-    """`hotspots`: of which batch, and by what they are ranked; how true it is as in `summary`."""
-
-    batch_id: str
-    by: HotspotBy
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 @click.command()
@@ -100,6 +87,8 @@ def hotspots(
     if form is None:
         lines = list(_lines(found.rows))
         return answer_written(answering, answer, partial(answering.print, None, lines), if_none=if_none)
+    from codebatch.cli.formats import write_rows
+
     columns = [field for field in Hotspot.__struct_fields__ if any(_has(each, field) for each in found.rows)]
     rows = [msgspec.to_builtins(each) for each in found.rows]
     columns = ["path", *(each for each in columns if each not in ("path", "path_b64"))]

@@ -1,48 +1,71 @@
-"""`inspect FILE:LINE`: a line with those around it, and what is told of it."""
+"""`inspect`: a file on one screen, a line of it, or all that is said of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-import msgspec
+import click
 
-from codebatch.application.asking import Answer
-from codebatch.application.inspecting import InspectedLine, SourceLine
-from codebatch.cli.asking import answer_document
-from codebatch.cli.options import Answering
-from codebatch.cli.show import record_line
+from codebatch.cli.asking import answer_document, answer_rows, ask
+from codebatch.cli.completing import complete_file
+from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.model.entry import display_path, path_row
 
-_TAB_COLUMNS = 4
+if TYPE_CHECKING:
+    from codebatch import Inspected
+    from codebatch.application.asking import Question
 
 
-def answer_line(answering: Answering, answer: Answer[InspectedLine]) -> int:
-    """Tell what a batch says of a line; returns the exit status."""
+@click.command()
+@click.argument("path", metavar="FILE[:LINE]", shell_complete=complete_file)
+@asked_batch_option
+@click.option("--kinds", metavar="A,B", help="Only these kinds of records, and all of them.")
+@click.option("--all", "everything", is_flag=True, help="Every record of the file, as with --json.")
+@answering
+def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, everything: bool) -> int:
+    """A file on one screen; of a line with its source: what encloses it, and what is told of it."""
+    batch = ask(answering, batch_reference)
+    named = kinds and kinds.split(",")
+    path, line = batch.split_place(path)
+    if line is not None:
+        from codebatch.cli.inspected_line import answer_line  # 2 ms, which no other answer takes
+
+        return answer_line(answering, batch.inspect_line(path, line, kind=named))
+    if kinds is None and not (everything or answering.as_json or answering.explain):
+        from codebatch.cli.overview import overview_lines  # as above
+
+        seen = batch.overview(path)
+        return answer_document(answering, seen, {}, overview_lines(seen.found))
+    answer = batch.inspect(path, kind=named, for_machines=answering.as_json)
     found = answer.found
-    records = found.inspected.records
+    from codebatch.cli.show import record_line
+
+    lines = [record_line(record) for record in found.records]
+    if not answering.explain:
+        if_none = f"nothing is said of {display_path(found.path)}"
+        return answer_rows(answering, answer, found.records, lines, if_none=if_none)
+    explain, more = _explained(answer.question, found)
+    document: dict[str, object] = {"batch_id": batch.id, "records": found.records, "explain": explain}
+    document.update(path_row(found.path))
+    return answer_document(answering, answer, document, lines + more, name="inspect-explain")
+
+
+def _explained(question: Question, found: Inspected) -> tuple[dict[str, object], list[str]]:
+    """Where the answer about a file comes from, as JSON and as lines."""
+    records, batch = question.records, question.batch
+    shard = next(shard for shard in records.plan.shards if shard.start <= found.item < shard.end)
+    where = records.source.place
+    object_, item = records.items[found.item].object, found.item - shard.start
     document = {
-        **path_row(found.inspected.path),
-        "batch_id": answer.question.batch.id,
-        "line": found.line,
-        "source": [msgspec.structs.asdict(each) for each in found.source],
-        "records": records,
+        "batch_id": batch.id,
+        "snapshot_id": batch.about.snapshot_id,
+        "object": object_,
+        "shard_id": shard.id,
+        "item": item,
+        "tasks": list(found.tasks),
+        "read_from": where,
     }
-    status = answer_document(answering, answer, document, _lines(found), name="inspect-line")
-    if not records and answer.whole.is_complete:
-        answering.note(f"nothing is said of line {found.line:,} of {display_path(found.inspected.path)}")
-    return status
-
-
-def _lines(found: InspectedLine) -> Iterator[str]:
-    yield from _source_lines(found.source, found.line)
-    for record in found.inspected.records:
-        told = record_line(record)
-        # A symbol is told by where it begins, and here it matters how far it goes.
-        yield f"{told}, to line {record['end_line']}" if record["kind"] == "symbol" else told
-
-
-def _source_lines(source: Iterable[SourceLine], line: int) -> Iterator[str]:
-    for each in source:
-        mark = ">" if each.line == line else " "
-        text = each.text.removesuffix("\r").expandtabs(_TAB_COLUMNS) + ("…" if each.is_cut else "")
-        yield f"{mark} {each.line:>6}  {text}".rstrip()
+    return document, [
+        f"batch {batch.id}, snapshot {batch.about.snapshot_id}, object {object_}",
+        f"item {item} of shard {shard.id}, tasks {', '.join(found.tasks)}, read from {where}",
+    ]

@@ -20,14 +20,12 @@ from codebatch.cli.asking import PartAnswer
 from codebatch.cli.baseline import BaselineMade, BaselineRule, BaselineUpdated
 from codebatch.cli.check import CheckAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
-from codebatch.cli.copies import CopiesAnswer
 from codebatch.cli.differences import DiffAnswer, ImprovementsAnswer, RegressionsAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
 from codebatch.cli.export import ExportWritten
-from codebatch.cli.findings import FindingsAnswer
+from codebatch.cli.found_answers import CopiesAnswer, FindingsAnswer, HotspotsAnswer
 from codebatch.cli.groups import FLAGS, schema_of
 from codebatch.cli.helping import HelpShown, VersionShown
-from codebatch.cli.hotspots import HotspotsAnswer
 from codebatch.cli.importing import ImportAnswer
 from codebatch.cli.objects import ObjectShown
 from codebatch.cli.report import ReportWritten

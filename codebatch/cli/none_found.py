@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from codebatch.application.looked_at import LookedAt
-from codebatch.application.opened_batch import OpenedBatch
-from codebatch.cli.filtering import NOUNS, Asked
+from typing import TYPE_CHECKING
+
 from codebatch.model.quantities import count_of
-from codebatch.query.wanted import filter_of
+
+if TYPE_CHECKING:
+    from codebatch.application.looked_at import LookedAt
+    from codebatch.application.opened_batch import OpenedBatch
+    from codebatch.cli.filtering import Asked
 
 
 def none_found(batch: OpenedBatch, asked: Asked) -> str:
     """That no record of a noun was found, of how many. Empty where it was told that no file is of the language."""
+    from codebatch.cli.filtering import NOUNS
+    from codebatch.query.wanted import filter_of
+
     wanted = filter_of(asked.filters)
     if set(wanted.languages) - set(batch.question.records.languages.values() if wanted.languages else ()):
         return ""

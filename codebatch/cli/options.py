@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 import os
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 import msgspec
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
     from codebatch.application.asking import Question
 
 F = TypeVar("F", bound=Callable[..., object])
+
+Form = Literal["table", "json", "jsonl", "csv", "md", "plain"]
+"""In which records can be had (formats.py)."""
 
 # In a hint: a whole command line, after a colon or between backquotes.
 _COMMAND = LatePattern(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
@@ -120,6 +122,10 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
     def suggest(self, hint: str) -> str:
         """A hint whose commands work as they stand: they name the store that was named here, and trust it so."""
+        if not (self.store_path or self.is_trusted):
+            return hint
+        import shlex
+
         store = f" --store {shlex.quote(self.store_path)}" if self.store_path else ""
 
         def complete(match: re.Match[str]) -> str:
@@ -129,7 +135,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
             is_complete = command.startswith(_WITHOUT_STORE) or "--store" in command or command.endswith("--help")
             return command if is_complete else command + store
 
-        return _COMMAND.sub(complete, hint) if store or self.is_trusted else hint
+        return _COMMAND.sub(complete, hint)
 
     def print(self, document: object, lines: Iterable[str], *, if_none: str = "", name: str | None = None) -> None:
         """The answer: the document as JSON, or the lines. That nothing is there is a note, `if_none`, and no data.
@@ -229,6 +235,15 @@ whole_batch_option = _batch_option("the latest of the whole project")
 def asked_batch_option(function: F) -> F:
     """What questions (`ask`) have: `--batch` and `--explain`."""
     return whole_batch_option(explain_option(function))
+
+
+path_option = click.option(
+    "--path",
+    "path",
+    metavar="TEXT",
+    default="",
+    help="Only paths that contain this, case ignored; with * ? or [, a pattern as in .gitignore.",
+)
 
 
 def _titled(document: object, name: str) -> object:

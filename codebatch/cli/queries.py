@@ -10,19 +10,17 @@ from typing import cast, get_args
 import click
 import msgspec
 
-from codebatch.application.asking import Question
-from codebatch.application.opened_batch import METRIC, Inspected, OpenedBatch, Ranking
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.ranking import METRIC, Ranking
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
-from codebatch.cli.completing import complete_file
 from codebatch.cli.filtering import Asked, NounCommand, filtering
-from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, write_painted, write_rows
+from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, columns_of, write_painted, write_rows
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.none_found import none_found
-from codebatch.cli.options import Answering, answering, asked_batch_option, table
+from codebatch.cli.options import Answering, Form, answering, asked_batch_option, table
 from codebatch.cli.show import record_line, summary_lines
 from codebatch.cli.terminal import printable
 from codebatch.errors import InvalidInput
-from codebatch.model.entry import display_path, path_row
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
@@ -86,38 +84,6 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
     header = ("value", by.removeprefix(METRIC)) if by.startswith(METRIC) else ("count", by)
     lines = table(((count, name) for name, count in answer.found), header)
     return answer_rows(answering, answer, dict(answer.found), lines)
-
-
-@click.command()
-@click.argument("path", metavar="FILE[:LINE]", shell_complete=complete_file)
-@asked_batch_option
-@click.option("--kinds", metavar="A,B", help="Only these kinds of records, and all of them.")
-@click.option("--all", "everything", is_flag=True, help="Every record of the file, as with --json.")
-@answering
-def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, everything: bool) -> int:
-    """A file on one screen; of a line with its source: what encloses it, and what is told of it."""
-    batch = ask(answering, batch_reference)
-    named = kinds and kinds.split(",")
-    path, line = batch.split_place(path)
-    if line is not None:
-        from codebatch.cli.inspecting import answer_line  # 2 ms, which no other answer takes
-
-        return answer_line(answering, batch.inspect_line(path, line, kind=named))
-    if kinds is None and not (everything or answering.as_json or answering.explain):
-        from codebatch.cli.overview import overview_lines  # as above
-
-        seen = batch.overview(path)
-        return answer_document(answering, seen, {}, overview_lines(seen.found))
-    answer = batch.inspect(path, kind=named, for_machines=answering.as_json)
-    found = answer.found
-    lines = [record_line(record) for record in found.records]
-    if not answering.explain:
-        if_none = f"nothing is said of {display_path(found.path)}"
-        return answer_rows(answering, answer, found.records, lines, if_none=if_none)
-    explain, more = _explained(answer.question, found)
-    document: dict[str, object] = {"batch_id": batch.id, "records": found.records, "explain": explain}
-    document.update(path_row(found.path))
-    return answer_document(answering, answer, document, lines + more, name="inspect-explain")
 
 
 NOUNS_TOLD = {
@@ -243,27 +209,6 @@ def _code_lines(batch: OpenedBatch, ranked: list[tuple[str, int]], task: str | N
     finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}
     cells = ((count, code, found[code][0], finds.get(code, found[code][1])) for code, count in ranked)
     return table(([printable(str(cell)) for cell in row] for row in cells), ("count", "code", "severity", "finds"))
-
-
-def _explained(question: Question, found: Inspected) -> tuple[dict[str, object], list[str]]:
-    """Where the answer about a file comes from, as JSON and as lines."""
-    records, batch = question.records, question.batch
-    shard = next(shard for shard in records.plan.shards if shard.start <= found.item < shard.end)
-    where = records.source.place
-    object_, item = records.items[found.item].object, found.item - shard.start
-    document = {
-        "batch_id": batch.id,
-        "snapshot_id": batch.about.snapshot_id,
-        "object": object_,
-        "shard_id": shard.id,
-        "item": item,
-        "tasks": list(found.tasks),
-        "read_from": where,
-    }
-    return document, [
-        f"batch {batch.id}, snapshot {batch.about.snapshot_id}, object {object_}",
-        f"item {item} of shard {shard.id}, tasks {', '.join(found.tasks)}, read from {where}",
-    ]
 
 
 def _told_once(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:

@@ -8,8 +8,7 @@ import click
 
 from codebatch.application.references import ROLES
 from codebatch.cli.asking import answer_rows, ask
-from codebatch.cli.filtering import path_option
-from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.cli.options import Answering, answering, asked_batch_option, path_option
 from codebatch.query.filters import JsonRecord, record_path
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.record import SEVERITIES
-from codebatch.query.filters import JsonRecord, record_path
-from codebatch.query.summary import Summary
+from codebatch.query.fields import JsonRecord, record_path
 
 if TYPE_CHECKING:
     from codebatch.application.collecting import Collected
+    from codebatch.query.summary import Summary
 
 LANGUAGES_SHOWN_MAX = 8
 CODES_SHOWN_MAX = 8

@@ -18,8 +18,8 @@ import msgspec
 from codebatch.application.asking import Answer
 from codebatch.application.sql import Rows
 from codebatch.cli.asking import answer_document, answer_written, ask
-from codebatch.cli.formats import STREAMED, Form, write_rows
-from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.cli.formats import STREAMED, write_rows
+from codebatch.cli.options import Answering, Form, answering, asked_batch_option
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.query.fields import JsonRecord

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import select
 import sys
 from typing import TYPE_CHECKING, TextIO
 
@@ -27,7 +26,9 @@ class _Answers(io.FileIO):
     def write(self, data: Buffer, /) -> int:
         try:
             while (written := super().write(data)) is None:  # Somebody made the pipe one that does not wait.
-                select.select((), (self,), ())
+                from select import select  # which few answers need
+
+                select((), (self,), ())
             return written
         except BrokenPipeError as error:  # click would end the process on one.
             raise ReaderGone from error

@@ -9,7 +9,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -55,7 +54,7 @@ class IndexFile(Document, frozen=True, kw_only=True):
     overlay: Layer | None = None
 
 
-class Base(NamedTuple):
+class Base(msgspec.Struct, frozen=True):
     """The base of an index that is there, and the directory in which its parts lie."""
 
     root: Path

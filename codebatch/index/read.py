@@ -9,10 +9,11 @@ removed this one, the newer is asked: of a shard file that both know they say th
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+
+import msgspec
 
 from codebatch.index.generations import corrupt_index, generations, indexes_of, read_index_file
 from codebatch.index.keys import KINDS_POSTED, Lookup
@@ -27,7 +28,7 @@ T = TypeVar("T")
 _TRIES_MAX = 4
 
 
-class _Generation(NamedTuple):
+class _Generation(msgspec.Struct, frozen=True):
     """An index on disk, and the shard files that it knows."""
 
     root: Path
@@ -35,7 +36,7 @@ class _Generation(NamedTuple):
     known: frozenset[Digest]
 
 
-class _Found(NamedTuple):
+class _Found(msgspec.Struct, frozen=True):
     """The items that hold any of what was looked for, by the shard files that an index knew."""
 
     lookups: tuple[Lookup, ...]
@@ -108,6 +109,8 @@ def _find(generation: _Generation, lookups: tuple[Lookup, ...]) -> _Found:
 
 
 def _posted(generation: _Generation) -> dict[Digest, dict[bytes, bytes]]:
+    import struct  # which look-ups do without
+
     posted: dict[Digest, dict[bytes, bytes]] = {digest: {} for digest in generation.known}
     for layer in generation.layers:
         for key, digest, items in layer.iter_posted():

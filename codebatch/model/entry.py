@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import bisect
 import operator
 from collections.abc import Iterable, Sequence
@@ -76,7 +74,9 @@ def path_fields(path: bytes) -> tuple[str | UnsetType, str | UnsetType]:
     try:
         return path.decode("utf-8"), UNSET
     except UnicodeDecodeError:
-        return UNSET, base64.b64encode(path).decode("ascii")
+        from base64 import b64encode  # 1 ms; few trees have such a path
+
+        return UNSET, b64encode(path).decode("ascii")
 
 
 def path_row(path: bytes) -> dict[str, str]:
@@ -90,8 +90,11 @@ def path_from_fields(path: str | UnsetType | None, path_b64: str | UnsetType | N
     if isinstance(path, str) and not isinstance(path_b64, str):
         return path.encode("utf-8")
     if isinstance(path_b64, str) and not isinstance(path, str):
+        import binascii
+        from base64 import b64decode
+
         try:
-            return base64.b64decode(path_b64, validate=True)
+            return b64decode(path_b64, validate=True)
         except binascii.Error as error:
             raise ValueError("path_b64 is not base64") from error
     raise ValueError("exactly one of path and path_b64 must be set")

@@ -7,7 +7,6 @@ memory are no part of it.
 
 from __future__ import annotations
 
-import base64
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -158,7 +157,9 @@ def plan_digest(snapshot_digest: Digest, tasks: Sequence[PlannedTask], paths: Se
     """The digest of a plan: equal digests promise equal outputs of COMPLETED batches."""
     covered: dict[str, object] = {"snapshot": snapshot_digest, "tasks": [[task.name, task.key] for task in tasks]}
     if paths:
-        covered["paths"] = [base64.b64encode(path).decode("ascii") for path in paths]
+        from base64 import b64encode
+
+        covered["paths"] = [b64encode(path).decode("ascii") for path in paths]
     return digest_document(covered)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 from types import UnionType
-from typing import Literal, NamedTuple, Union, get_args, get_origin
+from typing import Literal, Union, get_args, get_origin
 
 import msgspec
 from msgspec import UnsetType
@@ -24,7 +24,7 @@ _TOLD: dict[Sort, str] = {"text": "text", "number": "a number", "row": "a row of
 _SHOWN_CHARACTERS = 80
 
 
-class Values(NamedTuple):
+class Values(msgspec.Struct, frozen=True):
     """What values something can have: of which sorts, and of texts which ones, None where any."""
 
     sorts: frozenset[Sort]

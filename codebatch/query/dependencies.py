@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 
 import msgspec
 
@@ -98,13 +99,14 @@ class Imports:
         return self._records.pieces(_TASK, RecordFilter(kinds=("edge",)), lookups)
 
     def _read(self, pieces: Iterable[Piece], marks: Marks | _EdgesOf) -> Iterator[Import]:
+        return chain.from_iterable(self._blocks(pieces, marks))
+
+    def _blocks(self, pieces: Iterable[Piece], marks: Marks | _EdgesOf) -> Iterator[Sequence[Import]]:
         for piece in pieces:
             for block in self._records.read(piece):
                 edges = [each for each in decode_lines(_decoder(), marks.find(block)) if isinstance(each, _Edge)]
                 self._records.reading.matched += len(edges)
-                for edge in edges:
-                    if edge.resolution != "external" and edge.source:
-                        yield edge
+                yield [edge for edge in edges if edge.resolution != "external" and edge.source]
 
 
 class _EdgesOf:

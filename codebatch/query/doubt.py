@@ -8,14 +8,15 @@ its definition ends with the file.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.query.fields import JsonRecord
 from codebatch.query.file_classes import IN_PART
 from codebatch.query.records import BatchRecords
 
 
-class _Definitions(NamedTuple):
+class _Definitions(msgspec.Struct, frozen=True):
     """Of a file that was parsed in part where definitions end, and where it ends."""
 
     ends: dict[tuple[object, object], int]

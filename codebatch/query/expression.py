@@ -12,7 +12,8 @@ import operator
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.errors import InvalidInput
 from codebatch.model.likeness import did_you_mean
@@ -31,7 +32,7 @@ _Comparison = Callable[[object, object], bool]
 _HINT = 'it is made of fields, texts, numbers, comparisons, `and`, `or`, `not`, `in` and glob(path, "src/**")'
 
 
-class Expression(NamedTuple):
+class Expression(msgspec.Struct, frozen=True):
     """A condition: which fields it asks for, and whether it holds for a record, whose values it is given."""
 
     fields: frozenset[str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import os.path
 from collections.abc import Iterable, Mapping
@@ -33,7 +32,9 @@ def record_path(record: JsonRecord, field: str = "path") -> str:
     """A record's path for people; the other one where `field` says so."""
     path_b64 = record.get(f"{field}_b64")
     if isinstance(path_b64, str):
-        return display_path(base64.b64decode(path_b64))
+        from base64 import b64decode
+
+        return display_path(b64decode(path_b64))
     return str(record.get(field, ""))
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
-from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import path_from_fields
+from codebatch.model.late_patterns import LatePattern
 from codebatch.model.record import CLASSES_APART
 from codebatch.query.apart import Apart
 from codebatch.query.decoding import decode_lines, line_at
@@ -18,7 +17,7 @@ from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
 
 # What ends the line of a file, and of no other record: in a text the quotation marks would be escaped.
-_TOLD = re.compile(b'"class":"(?:%b)"|"parse":"(?:errors|partial)"}' % "|".join(sorted(CLASSES_APART)).encode())
+_TOLD = LatePattern(b'"class":"(?:%b)"|"parse":"(?:errors|partial)"}' % "|".join(sorted(CLASSES_APART)).encode())
 IN_PART = ("errors", "partial")
 """The states of files that were parsed in part."""
 
@@ -37,7 +36,7 @@ def _decoder() -> msgspec.json.Decoder[_File]:
     return msgspec.json.Decoder(_File)
 
 
-class FileClasses(NamedTuple):
+class FileClasses(msgspec.Struct, frozen=True):
     """The files of a batch that stand apart, and those that were parsed in part, or have syntax errors."""
 
     apart: dict[bytes, Apart]

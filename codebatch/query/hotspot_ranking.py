@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from codebatch.query.apart import Apart, FilesApart
-from codebatch.query.numbers import iter_functions
-from codebatch.query.records import BatchRecords
+import msgspec
+
+if TYPE_CHECKING:
+    from codebatch.query.apart import Apart, FilesApart
+    from codebatch.query.records import BatchRecords
 
 HotspotBy = Literal["hotspot", "cognitive", "complexity", "churn", "dependents", "duplication", "code"]
 _READ_ONE_BY_ONE_MAX = 500
@@ -25,7 +27,7 @@ class Candidate(NamedTuple):
     value: int
 
 
-class FilesKnown(NamedTuple):
+class FilesKnown(msgspec.Struct, frozen=True):
     """What is known of files: changes and dependents, each None where it is not, and which of them stand apart."""
 
     changes: Mapping[bytes, int] | None
@@ -114,6 +116,8 @@ def rank_functions(
     `greatest` is what it is of a function of each file at most, those without left out: only files are read that may
     have one of the best. All are where it is None, or so many may. Raises StoreCorrupt.
     """
+
+    from codebatch.query.numbers import iter_functions
 
     def add(ranking: Ranking, files: Iterable[bytes] | None) -> None:
         for number in iter_functions(records, metric, least, ranking.above, files):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import heapq
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -28,6 +27,15 @@ from codebatch.store.store import Store
 
 # Items that are looked up one by one; where there are more, all entries are read.
 _FEW_PATHS = 500
+
+
+def _merged(found: Sequence[Iterable[JsonRecord]]) -> Iterable[JsonRecord]:
+    """Records that come by path each, by path."""
+    if len(found) <= 1:
+        return itertools.chain(*found)
+    import heapq
+
+    return heapq.merge(*found, key=path_bytes)
 
 
 class BatchRecords:
@@ -107,8 +115,7 @@ class BatchRecords:
             wanted = list(self._wanted(pieces, asked))
             languages = self.languages_for(asked) if wanted else NO_LANGUAGES
             found = [asked.iter_matching(self.read(piece), languages) for piece in wanted]
-            every = heapq.merge(*found, key=path_bytes) if len(found) > 1 else itertools.chain(*found)
-            yield from self.reading.count_matched(every)
+            yield from self.reading.count_matched(_merged(found))
 
     def pieces(self, task: str, asked: RecordFilter, lookups: Sequence[Lookup]) -> list[Piece]:
         """The pieces of a task that may hold what is asked for; of these what holds any of what is looked for."""

@@ -6,7 +6,9 @@ import ast
 import math
 import warnings
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 Comparison = Literal["==", "<", "<=", ">", ">="]
 
@@ -19,7 +21,7 @@ _COMPARISONS: dict[type[ast.cmpop], Comparison] = {
 }
 
 
-class Required(NamedTuple):
+class Required(msgspec.Struct, frozen=True):
     """A field that compares so with a text or a finite number."""
 
     field: str

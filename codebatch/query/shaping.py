@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -61,6 +60,8 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
             if end is None:
                 records = sorted(records, key=key, reverse=is_down)
             else:
+                import heapq
+
                 records = (heapq.nlargest if is_down else heapq.nsmallest)(end, records, key=key)
         return islice(records, offset, end)
 

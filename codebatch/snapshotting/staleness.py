@@ -3,7 +3,8 @@
 Looked at is every path of the cache, and every directory that has changed since for what was added to it. A file that
 was touched and holds the same bytes is no change; nor is what the rules leave out. What costs too much is not looked
 at: then it is not known. Not noticed are a file in a directory in which nothing was taken before, what only git's
-index says, and a changed .gitignore that ignores itself or lies above the tree.
+index says, and a changed .gitignore that ignores itself or lies above the tree. The command line has another process
+look while it makes its answer (`look_ahead` in application/asking.py): most of the time are 10,000 system calls.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import msgspec
 from codebatch.errors import SourceUnreadable, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, SnapshotId, display_path
 from codebatch.model.nearest import innermost, parent_of
+from codebatch.snapshotting.changes import Changes
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.stat_cache import (
     FLAG_SUBMODULE,
@@ -37,12 +39,12 @@ from codebatch.snapshotting.stat_cache import (
     stat_at,
 )
 from codebatch.store import layout
-from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.system.files import Files
 
 if TYPE_CHECKING:
     from codebatch.snapshotting.selection import Rules, SourceRules
     from codebatch.snapshotting.walk import GitIgnore
+    from codebatch.store.snapshots import Snapshot
 
 PATHS_MAX = 20_000
 """A tree of more paths is not looked at. One of 6,890 in 3,247 directories takes 47 ms of CPU."""
@@ -57,26 +59,6 @@ CHANGES_MAX = 10
 
 class _TooMuch(Exception):
     """A bound was met before the answer was found."""
-
-
-class Changes(msgspec.Struct, frozen=True):
-    """How a tree differs from what was frozen.
-
-    `paths` are the first that differ; `is_cut`: there may be others, for a bound was met. `frozen_since` is another
-    snapshot that was taken of it since, from which nothing was found to differ. `include` and `exclude` are the
-    patterns that chose its files.
-    """
-
-    paths: tuple[bytes, ...]
-    is_cut: bool
-    frozen_since: SnapshotId | None
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-
-    @property
-    def is_stale(self) -> bool | None:
-        """Whether the tree is another one; None where that is not known."""
-        return True if self.paths else None if self.is_cut else self.frozen_since is not None
 
 
 class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
@@ -126,6 +108,8 @@ def changes_since(
                 is_cut = True
             is_cut = is_cut or len(found) == CHANGES_MAX
             if since is not None and found:
+                from codebatch.store.snapshots import load_snapshot  # 3 ms that hardly anybody pays
+
                 then, later = (load_snapshot(files, store_root, each) for each in (snapshot_id, since))
                 found, since = look.changes_from(then, later, found, is_cut=is_cut), None
     except _TooMuch:

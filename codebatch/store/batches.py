@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 import msgspec
 
@@ -28,9 +28,7 @@ from codebatch.errors import (
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
-from codebatch.model.imported import imports_in
 from codebatch.model.late_patterns import LatePattern
-from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.model.task import PIPELINES, TASK_NAME_PATTERN, WORK_PIPELINE
 from codebatch.store import layout
 from codebatch.store.batch_ids import BATCH_ID_PATTERN as BATCH_ID_PATTERN
@@ -38,10 +36,13 @@ from codebatch.store.batch_ids import MICROSECOND, id_at, instant_after_1970, in
 from codebatch.store.batch_ids import BatchId as BatchId
 from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
-from codebatch.store.snapshots import SNAPSHOT_HINT, Snapshot, load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.file_reader import FileReader
 from codebatch.system.files import Files
+
+if TYPE_CHECKING:  # Who opens a batch may ask for neither.
+    from codebatch.model.plan import Plan
+    from codebatch.store.snapshots import Snapshot
 
 BATCH_FORMAT = 2
 NAME_PATTERN = LatePattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
@@ -118,6 +119,8 @@ class Batch(msgspec.Struct, frozen=True):
 
     def plan(self) -> Plan:
         """Its plan. Raises StoreCorrupt."""
+        from codebatch.model.plan import decode_plan
+
         path = self.root / layout.PLAN_FILE
         try:
             plan = read_document(self.files, path, decode_plan, hint=_lost(self.root))
@@ -172,6 +175,9 @@ def create_batch(
     One that `is_hidden` is found by nobody, and a leftover once its maker is dead. One `before` another sorts ahead of
     it, and so is not the latest. `documents`, by their names, are made with it.
     """
+    from codebatch.model.imported import imports_in
+    from codebatch.model.plan import encode_plan
+
     about = BatchFile(
         batch_id=BatchId(_hidden_name()) if is_hidden else new_batch_id(store, at_ns, before),
         snapshot_id=plan.snapshot_id,
@@ -276,6 +282,8 @@ def open_batch(store: Store, batch_id: str) -> Batch:
 
 def snapshot_of(store: Store, batch: Batch) -> Snapshot:
     """The snapshot that a batch works on. Raises StoreCorrupt, also where it is gone."""
+    from codebatch.store.snapshots import SNAPSHOT_HINT, load_snapshot
+
     try:
         return load_snapshot(store.files, store.root, batch.about.snapshot_id)
     except UnknownId as error:

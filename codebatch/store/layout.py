@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from codebatch.model.digest import Digest
 from codebatch.model.late_patterns import LatePattern
-from codebatch.model.outcome import Register
 from codebatch.model.shard import SHARD_ID_PATTERN, ShardId
+
+if TYPE_CHECKING:
+    from codebatch.model.outcome import Register
 
 STORE_DIRECTORY = ".codebatch"
 """Where a store is looked for, from the current directory upwards."""
@@ -196,6 +198,8 @@ def register_name(register: Register) -> str:
 
 def parse_register(name: str) -> Register | None:
     """The register that a name stands for; None where it is no such name."""
+    from codebatch.model.outcome import Register
+
     match = _REGISTER.match(name)
     return Register(ShardId(match[1]), int(match[2]), match[3], int(match[4])) if match else None
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shlex
 import stat
 from pathlib import Path
 from typing import BinaryIO
@@ -75,6 +74,8 @@ def refuse_link(root: Path) -> None:
 def refuse_tracked(root: Path) -> None:
     """Raise StoreForeign where git tracks anything below a place that was found for a store, be it there or not."""
     if _git_tracks(root):
+        import shlex  # for a hint, as wherever it is named
+
         raise StoreForeign(
             f"git tracks files of the store {root}, so it is not believed",
             hint="if it is yours, name it with --store or CODEBATCH_STORE; else remove it, from git too: "

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shlex
 import stat
 import uuid
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,9 +26,11 @@ from codebatch.errors import (
 from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_document
 from codebatch.model.late_patterns import LatePattern
 from codebatch.store import layout
-from codebatch.store.objects import ObjectStore
 from codebatch.store.origin import Origin, check_origin, make_origin, refuse_link, refuse_tracked
 from codebatch.system.files import Files, Lock
+
+if TYPE_CHECKING:
+    from codebatch.store.objects import ObjectStore
 
 STORE_FORMAT = 3
 CACHEDIR_TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# This directory is a codebatch store.\n"
@@ -77,6 +79,8 @@ class Store(msgspec.Struct, frozen=True):
 
     def objects(self) -> ObjectStore:
         """The objects, with whatever packs are sealed by now."""
+        from codebatch.store.objects import ObjectStore
+
         return ObjectStore(self.files, self.root / layout.OBJECTS)
 
     @contextlib.contextmanager
@@ -249,6 +253,8 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> Store:
             raise StoreForeign(
                 f"{root} is not a codebatch store", hint="it has no store.json; check --store"
             ) from error
+        import shlex  # for the hint alone
+
         raise StoreNotFound(
             f"there is no store at {root}", hint=f"make one with: codebatch init {shlex.quote(str(root))}"
         ) from error

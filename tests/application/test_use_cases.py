@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application import ignore_note
+from codebatch.application import asking, ignore_note
 from codebatch.application.asking import Question, ask
 from codebatch.application.batches import list_batches, outputs_of, shard_states, status
 from codebatch.application.configuration import load_configuration
@@ -27,9 +27,11 @@ from codebatch.model.entry import Entry, decode_entries
 from codebatch.query.filters import RecordFilter
 from codebatch.query.shaping import Shape
 from codebatch.query.sources import Piece
+from codebatch.snapshotting import staleness
 from codebatch.store import index_frames, snapshots
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
+from codebatch.system import ahead
 
 
 @dataclasses.dataclass
@@ -186,6 +188,42 @@ def test_question_knows_whether_its_tree_has_changed(question: Question, tree: P
     assert again.is_stale is True
     assert again.changes is not None
     assert again.changes.paths == (b"a.py",)
+
+
+@pytest.mark.parametrize("changed", ["", "a.py", "new.py"])
+def test_what_another_process_looked_at_is_answered_the_same(
+    question: Question, tree: Path, changed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Goal: trees of many files are looked at beside the answer. Method: three paths are many; who looks is seen."""
+    if changed:
+        (tree / changed).write_text("x = 22\n")
+    monkeypatch.setattr(asking, "AHEAD_BYTES", range(1, 1 << 22))
+    monkeypatch.setattr(ahead, "has_other_processor", lambda: True)
+    beside, here = ask(question.store), ask(question.store)
+    beside.look_ahead()
+    expected = here.changes
+    monkeypatch.setattr(staleness, "changes_since", None)  # It is not to be called in this process any more.
+    assert beside.changes == expected
+    assert expected is not None
+    assert expected.paths == ((changed.encode(),) if changed else ())
+
+
+def test_what_stands_beside_is_no_change_of_a_tree_that_was_looked_at(
+    question: Question, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree / "a.py").write_text("x = 22\n")
+    monkeypatch.setattr(asking, "AHEAD_BYTES", range(1, 1 << 22))
+    monkeypatch.setattr(ahead, "has_other_processor", lambda: True)
+    asked = ask(question.store)
+    asked.look_ahead()
+    asked.beside = (bytes(tree.resolve() / "a.py"),)
+    assert asked.is_stale is False
+
+
+def test_a_small_tree_is_looked_at_here(question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "Ahead", None)
+    question.look_ahead()
+    assert question.is_stale is False
 
 
 def test_inspected_file_is_named_from_the_project_or_from_here(question: Question, tree: Path) -> None:

@@ -1,0 +1,105 @@
+"""A function that another process calls ahead: the same answer, whatever becomes of that process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.system.ahead import Ahead, has_other_processor
+
+
+class Answer(msgspec.Struct, frozen=True):
+    by: int
+    text: bytes = b""
+
+
+def test_answer_is_another_process_s_and_may_fill_a_pipe() -> None:
+    answer = Ahead(lambda: Answer(os.getpid(), b"x" * 1_000_000)).wait(Answer)
+    assert answer.by != os.getpid()
+    assert answer.text == b"x" * 1_000_000
+
+
+def test_what_was_changed_meanwhile_is_not_seen_by_it() -> None:
+    known = [b"before"]
+    ahead = Ahead(lambda: Answer(0, known[0]))
+    known[0] = b"after"
+    assert ahead.wait(Answer).text == b"before"
+
+
+def _is_killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _raises() -> None:
+    raise ValueError
+
+
+@pytest.mark.parametrize("end", [_is_killed, _raises, lambda: os._exit(1)])
+def test_where_it_dies_or_raises_the_function_is_called_here(end: Callable[[], None]) -> None:
+    here = os.getpid()
+
+    def function() -> Answer:
+        if os.getpid() != here:
+            end()
+        return Answer(os.getpid())
+
+    assert Ahead(function).wait(Answer).by == here
+
+
+def test_what_it_raises_is_raised() -> None:
+    with pytest.raises(ValueError, match=r"^$"):
+        Ahead(_raises).wait(type(None))
+
+
+def test_where_no_process_can_be_made_the_function_is_called_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> int:
+        raise BlockingIOError
+
+    monkeypatch.setattr(os, "fork", refuse)
+    opened = len(os.listdir("/proc/self/fd"))
+    assert Ahead(lambda: Answer(os.getpid())).wait(Answer).by == os.getpid()
+    assert len(os.listdir("/proc/self/fd")) == opened
+
+
+def test_whoever_reads_what_we_write_does_not_wait_for_it() -> None:
+    """Goal: `codebatch … | head` ends when the command does. Method: standard output is a pipe of ours meanwhile."""
+    reading, writing = os.pipe()
+    release, hold = os.pipe()
+    before = os.dup(1)
+    os.dup2(writing, 1)
+    os.close(writing)
+    try:
+        ahead = Ahead(lambda: Answer(len(os.read(release, 1))))
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
+    began = time.monotonic()
+    assert os.read(reading, 1) == b""
+    assert time.monotonic() - began < 60
+    os.write(hold, b".")
+    assert ahead.wait(Answer).by == 1
+    for descriptor in (reading, release, hold):
+        os.close(descriptor)
+
+
+def test_none_is_left_behind() -> None:
+    children = Path("/proc/thread-self/children")
+    before = children.read_text(encoding="ascii")
+    Ahead(lambda: Answer(1)).wait(Answer)
+    assert children.read_text(encoding="ascii") == before
+
+
+def test_one_processor_has_no_other() -> None:
+    able = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(able)})
+        assert not has_other_processor()
+    finally:
+        os.sched_setaffinity(0, able)
+    assert has_other_processor() == (len(able) > 1)
