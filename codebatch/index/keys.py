@@ -29,8 +29,6 @@ TERM_BYTES_MAX = 400
 POSTING_BYTES = 8
 
 _DIGEST_BYTES = 16
-KEY_BYTES_MAX = 1 + TERM_BYTES_MAX + 1 + _DIGEST_BYTES
-"""Of the key of a term that was cut."""
 
 SYMBOL = b"n"
 REFERENCE = b"r"
