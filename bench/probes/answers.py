@@ -171,17 +171,21 @@ def _scattered(records: BatchRecords, batch: Batch, drawn: Sequence[tuple[str, s
     output = outputs.manifest.task("symbols")
     assert output is not None
     items = records.find_items({path.encode() for path, _ in drawn})
-    by_shard: list[tuple[int, list[int], RecordFilter]] = []
-    for place, shard in enumerate(records.plan.shards):
-        here = [(items[path.encode()], name) for path, name in drawn]
-        here = [(item - shard.start, name) for item, name in here if shard.start <= item < shard.end]
-        if here:
-            inside = sorted({item for item, _ in here})
-            by_shard.append((place, inside, RecordFilter(names=tuple({name for _, name in here}))))
+    names: dict[int, list[str]] = {}
+    for path, name in drawn:
+        names.setdefault(items[path.encode()], []).append(name)
+    asked = {item: RecordFilter(names=tuple(some)) for item, some in sorted(names.items())}
+    by_shard = [
+        (place, inside, [asked[shard.start + item] for item in inside])
+        for place, shard in enumerate(records.plan.shards)
+        if (inside := [item - shard.start for item in asked if shard.start <= item < shard.end])
+    ]
 
     def read() -> list[object]:
         return [
-            list(asked.iter_matching(outputs.iter_some(output, place, inside))) for place, inside, asked in by_shard
+            list(each.iter_matching((lines,)))
+            for place, inside, filters in by_shard
+            for lines, each in zip(outputs.iter_some(output, place, inside), filters, strict=True)
         ]
 
     return read

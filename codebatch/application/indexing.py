@@ -54,18 +54,19 @@ def verify_index(store: Store, batch: Batch, note: Note = ignore_note) -> IndexA
         raise UnknownId(
             f"batch {batch.id} has no index", hint=f"make it with: codebatch index-build --batch {batch.id}"
         )
-    expected, damaged = posted_anew(store, _outputs(batch), note)
+    anew, damaged = posted_anew(store, _outputs(batch), note)
     if damaged:
         raise StoreCorrupt(f"the index cannot be verified: batch {batch.id} is damaged", hint=DAMAGE_HINT)
     posted = found.posted()
-    if any(posted.get(digest) != terms.by_key() for digest, terms in expected.items()):
+    expected = {digest: terms.by_key() for digest, terms in anew.items()}
+    if any(posted.get(digest) != terms for digest, terms in expected.items()):
         raise StoreCorrupt(f"the index of batch {batch.id} is not what its records say", hint=index_hint(batch.id))
     return IndexAnswer(
         batch_id=batch.id,
         shard_files=len(expected),
         known=0,
-        terms=len(set[bytes]().union(*(terms.keys for terms in expected.values()))),
-        postings=sum(sum(terms.counts) for terms in expected.values()),
+        terms=len(set[bytes]().union(*expected.values())),
+        postings=sum(sum(column.counts) for terms in anew.values() for column in terms.columns),
         decoded=len(expected),
         damaged=0,
         bytes=0,

@@ -21,6 +21,7 @@ from codebatch.index.generations import Base, IndexFile, Layer, find_base, gener
 from codebatch.index.keys import KINDS_POSTED, TERMS_VERSION
 from codebatch.index.parts import write_parts
 from codebatch.index.terms import (
+    Gathered,
     Terms,
     collect_terms,
     decode_terms,
@@ -36,6 +37,7 @@ from codebatch.store.ids import PassedOver
 from codebatch.store.outputs import Outputs, TaskOutput
 from codebatch.store.sharing import names_apart, share
 from codebatch.store.store import Store
+from codebatch.system.collector import collector_paused
 
 
 class Contents(NamedTuple):
@@ -132,7 +134,7 @@ def _build(store: Store, batch: Batch, shards: _Shards, base: Base | None) -> Bu
     contents = unite(shards.iter_terms(known, keeps=True))
     return Built(
         terms=len(contents.pairs),
-        postings=sum(map(len, contents.pairs.values())) // (2 * keys.ITEM_BYTES),
+        postings=sum(map(len, contents.pairs.values())) // keys.POSTING_BYTES,
         shard_files=len(known) + len(contents.slots),
         known=len(known),
         decoded=shards.decoded,
@@ -149,21 +151,14 @@ def posted_anew(store: Store, outputs: Outputs, passed_over: PassedOver) -> tupl
 
 def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> Contents:
     """What a layer holds of shard files that post this."""
-    posted: dict[bytes, bytes] = {}
-    several: dict[bytes, list[bytes]] = {}
+    gathered = Gathered()
     slots: list[Digest] = []
-    for digest, terms in shard_terms:
-        postings = keys.encode_postings(len(slots).to_bytes(keys.ITEM_BYTES, "little"), terms.items)
-        slots.append(digest)
-        found = dict(zip(terms.keys, terms.cut(postings, 2 * keys.ITEM_BYTES), strict=True))
-        for key in posted.keys() & found.keys():  # Most terms are of one shard.
-            if key in several:
-                several[key].append(found[key])
-            else:
-                several[key] = [posted[key], found[key]]
-        posted.update(found)
-    posted.update((key, b"".join(held)) for key, held in several.items())
-    return Contents({key: posted[key] for key in sorted(posted)}, tuple(slots))
+    with collector_paused():
+        for digest, terms in shard_terms:
+            if terms.columns:
+                gathered.add(terms, keys.encode_postings(len(slots), terms.items))
+            slots.append(digest)
+        return Contents(gathered.by_key(), tuple(slots))
 
 
 def publish_index(store: Store, batch_id: str, contents: Contents, base: Base | None) -> int:

@@ -25,8 +25,8 @@ def make_database(pairs: Mapping[bytes, bytes]) -> bytes:
     Raises StoreError where the machine gives no memory for it.
     """
     # A value that is no part of its leaf has pages of its own; leaves and branches are half full at least.
-    size = 2 * (sum(map(len, pairs)) + sum(map(len, pairs.values())) + 64 * len(pairs))
-    size += _PAGE_BYTES * sum(length > 1024 for length in map(len, pairs.values()))
+    values = sum(map(len, pairs.values()))
+    size = 2 * (sum(map(len, pairs)) + values + 64 * len(pairs)) + _PAGE_BYTES * (values // 1024)
     try:
         descriptor = os.memfd_create("codebatch-index", os.MFD_CLOEXEC)
         try:

@@ -13,12 +13,13 @@ import struct
 import sys
 from array import array
 from collections.abc import Iterable
+from itertools import repeat
 
 import msgspec
 
 from codebatch.model.late_patterns import LatePattern
 
-TERMS_VERSION = 2
+TERMS_VERSION = 3
 """What is posted of a record, and how it is kept. Of a change of either: what is of another one is made anew."""
 
 KINDS_POSTED = frozenset(("symbol", "edge", "diagnostic", "metric"))
@@ -26,11 +27,9 @@ KINDS_POSTED = frozenset(("symbol", "edge", "diagnostic", "metric"))
 TERM_BYTES_MAX = 400
 """Of a term that stands in a key as it is. A key of LMDB has 511 bytes at most."""
 
-ITEM_BYTES = 4
+POSTING_BYTES = 8
 
 _DIGEST_BYTES = 16
-KEY_BYTES_MAX = 1 + TERM_BYTES_MAX + 1 + _DIGEST_BYTES
-"""Of the key of a term that was cut."""
 
 SYMBOL = b"n"
 REFERENCE = b"r"
@@ -43,7 +42,8 @@ _CUT = b"\xff"
 _LAST_COMPONENT = LatePattern(r"(?<![^.:/\\>])[^.:/\\>]*\Z")
 _GREATEST = 2**32 - 1
 
-_number = struct.Struct(">I")
+_NUMBER_BYTES = 8
+_posting = struct.Struct("<II")
 
 
 class Lookup(msgspec.Struct, frozen=True):
@@ -92,10 +92,10 @@ def look_for_metric(metric: str, least: float | None, most: float | None) -> Loo
     """Look for values of a metric, which are finite and none below and none above these, where these are given."""
     prefix = metric.encode("utf-8", "surrogatepass") + b"\0"
     lookup = look_for_prefix(METRIC, prefix)
-    if len(prefix) + _number.size > TERM_BYTES_MAX:  # What is cut has no values in its key.
+    if len(prefix) + _NUMBER_BYTES > TERM_BYTES_MAX:  # What is cut has no values in its key.
         return lookup
-    first = lookup.key + _number.pack(_posted_value(math.floor(least))) if least is not None else b""
-    last = lookup.key + _number.pack(_posted_value(math.ceil(most))) if most is not None else b""
+    first = lookup.key + _written(math.floor(least)) if least is not None else b""
+    last = lookup.key + _written(math.ceil(most)) if most is not None else b""
     return msgspec.structs.replace(lookup, first=first, last=last)
 
 
@@ -106,11 +106,11 @@ def code_term(code: str, severity: str) -> bytes:
 
 def metric_term(metric: str, value: int) -> bytes:
     """The term of a metric: the greatest values of one are last. What 32 bits do not hold counts as the nearest."""
-    return metric.encode() + b"\0" + _number.pack(_posted_value(value))
+    return metric.encode() + b"\0" + _written(value)
 
 
-def _posted_value(value: int) -> int:
-    return min(max(value, 0), _GREATEST)
+def _written(value: int) -> bytes:
+    return b"%0*x" % (_NUMBER_BYTES, min(max(value, 0), _GREATEST))
 
 
 def last_component(target: str) -> str:
@@ -120,12 +120,9 @@ def last_component(target: str) -> str:
     return found[0]
 
 
-def encode_postings(slot: bytes, items: bytes) -> bytes:
-    """The part of a term's value that one slot gives: its number and its items, which ascend, little-endian."""
-    postings = bytearray((bytes(ITEM_BYTES) + slot) * (len(items) // ITEM_BYTES))
-    for place in range(ITEM_BYTES):
-        postings[place :: 2 * ITEM_BYTES] = items[place::ITEM_BYTES]
-    return bytes(postings)
+def encode_postings(slot: int, items: int) -> list[bytes]:
+    """What each of so many items of a slot puts into the value of a term: its number and the slot's, little-endian."""
+    return list(map(_posting.pack, range(items), repeat(slot)))
 
 
 def items_by_slot(values: Iterable[bytes]) -> dict[int, list[int]]:

@@ -10,7 +10,8 @@ import contextlib
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, islice, repeat
+from operator import add
 from pathlib import Path
 
 from codebatch.index import keys
@@ -50,8 +51,8 @@ def write_parts(files: Files, directory: Path, name: str, pairs: Mapping[bytes, 
 
 
 def _cut(pairs: Mapping[bytes, bytes]) -> Iterator[dict[bytes, bytes]]:
-    sizes = (_NODE_BYTES + key + value for key, value in zip(map(len, pairs), map(len, pairs.values()), strict=True))
-    ends = list(accumulate(sizes, initial=0))
+    sizes = map(add, map(len, pairs), map(len, pairs.values()))
+    ends = list(accumulate(map(add, sizes, repeat(_NODE_BYTES)), initial=0))
     more = iter(pairs.items())
     done = 0
     while done < len(pairs):

@@ -11,13 +11,12 @@ import sys
 import zlib
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
-from itertools import accumulate, chain, compress, pairwise, repeat, starmap
+from itertools import chain, compress, repeat
 from operator import attrgetter, is_
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,13 +28,12 @@ from codebatch.store import layout
 
 _TYPES_POSTED: frozenset[type[Record]] = frozenset(type_ for type_, kind in TAGS.items() if kind in KINDS_POSTED)
 
-_Term = TypeVar("_Term", bound=Hashable)
-
 _START = b"cbterms"
-_head = struct.Struct(f"<{len(_START)}sB32sI")
+_head = struct.Struct(f"<{len(_START)}sB32sIB")
+_length = struct.Struct("<Q")
 _crc = struct.Struct("<I")
 _item = struct.Struct("<I")
-_APART = b"\n"
+_APART = b"\xff"
 
 # Columns are gone through by what is written in C: a worker does this of each record that it makes.
 _symbol_name = attrgetter("name")
@@ -44,24 +42,51 @@ _diagnostic_code = attrgetter("code", "severity")
 _metric_value = attrgetter("metric", "value")
 
 
-class Terms(NamedTuple):
-    """What a shard posts: keys in their order, of how many items each is, and the items.
+class Column(NamedTuple):
+    """Terms of one tag: how many each item of a shard posts, and all of them, those of the first item first.
 
-    Those of a key ascend, 4 bytes each, little-endian; behind them are those of the next key.
+    Of each the tag and the term, of any length, and 0xFF, which UTF-8 has not, between two.
     """
 
-    keys: list[bytes]
-    counts: list[int]
-    items: bytes
+    counts: array[int]
+    texts: bytes
+
+
+class Terms(NamedTuple):
+    """What a shard of so many items posts: a column for each tag of which there is anything."""
+
+    items: int
+    columns: tuple[Column, ...]
 
     def by_key(self) -> dict[bytes, bytes]:
-        """The items of each key."""
-        return dict(zip(self.keys, self.cut(self.items, keys.ITEM_BYTES), strict=True))
+        """The items of each key: they ascend, 4 bytes each, little-endian."""
+        found = Gathered()
+        found.add(self, list(map(_item.pack, range(self.items))))
+        return found.by_key()
 
-    def cut(self, items: bytes, item_bytes: int) -> Iterable[bytes]:
-        """Of bytes that are so many for each item what is of each key."""
-        ends = [item_bytes * end for end in accumulate(self.counts, initial=0)]
-        return map(items.__getitem__, starmap(slice, pairwise(ends)))
+
+class Gathered:
+    """What some shards post, by key."""
+
+    def __init__(self) -> None:
+        self._held: defaultdict[bytes, list[bytes]] = defaultdict(list)
+
+    def add(self, terms: Terms, postings: Sequence[bytes]) -> None:
+        """What one more shard posts; `postings` are what each of its items puts into a value."""
+        for counts, texts in terms.columns:
+            lists = map(self._held.__getitem__, texts.split(_APART))
+            deque(map(list.append, lists, chain.from_iterable(map(repeat, postings, counts))), maxlen=0)
+
+    def by_key(self) -> dict[bytes, bytes]:
+        """All values, in the order of their keys. Nothing is held behind it."""
+        held = self._held
+        if max(map(len, held), default=0) > 1 + keys.TERM_BYTES_MAX:
+            for text in [text for text in held if len(text) > 1 + keys.TERM_BYTES_MAX]:
+                held[keys.make_key(text[:1], text[1:])] = held.pop(text)
+        # In the order in which they were made, which is that of the memory: it takes half the time of that of the keys.
+        values = dict(zip(held, map(b"".join, held.values()), strict=True))
+        held.clear()
+        return {key: values[key] for key in sorted(values)}
 
 
 class _Posted(msgspec.Struct, gc=False):
@@ -83,21 +108,20 @@ _last_component = lru_cache(1 << 14)(keys.last_component)
 
 
 @lru_cache(1 << 14)
-def _metric_key(metric: tuple[str, int]) -> bytes:
-    return keys.make_key(keys.METRIC, keys.metric_term(*metric))
+def _metric_term(metric: tuple[str, int]) -> bytes:
+    return keys.metric_term(*metric)
 
 
 class Posted(NamedTuple):
-    """What one item posts, each once, as its records have it."""
+    """What one item posts, each once: by tag how many terms, and these, of each 0xFF, the tag and the term."""
 
-    names: AbstractSet[str] = frozenset()
-    references: AbstractSet[str] = frozenset()
-    dependencies: AbstractSet[str] = frozenset()
-    codes: AbstractSet[tuple[str, str]] = frozenset()
-    metrics: AbstractSet[tuple[str, int]] = frozenset()
+    counts: tuple[int, ...]
+    texts: tuple[bytes, ...]
 
 
-NOTHING_POSTED = Posted()
+_TAGS = (keys.CODE, keys.METRIC, keys.SYMBOL, keys.REFERENCE, keys.DEPENDENCY)
+
+NOTHING_POSTED = Posted((0,) * len(_TAGS), (b"",) * len(_TAGS))
 
 
 def posted_by(records: Sequence[Record], types: Sequence[type[Record]]) -> Posted:
@@ -112,12 +136,12 @@ def posted_by(records: Sequence[Record], types: Sequence[type[Record]]) -> Poste
         return records if len(present) == 1 else compress(records, map(is_, types, repeat(type_)))
 
     edges = set(map(_edge_target, of(Edge)))
-    return Posted(
-        set(map(_symbol_name, of(Symbol))),
-        {_last_component(target) for edge_type, target in edges if edge_type != "depends"},
-        {target for edge_type, target in edges if edge_type == "depends"},
+    return _posted(
         set(map(_diagnostic_code, of(Diagnostic))),
         set(map(_metric_value, of(Metric))),
+        set(map(_symbol_name, of(Symbol))),
+        {target for edge_type, target in edges if edge_type != "depends"},
+        {target for edge_type, target in edges if edge_type == "depends"},
     )
 
 
@@ -130,60 +154,49 @@ def posted_by_lines(lines: bytes) -> Posted:
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"a record of it cannot be read: {error}") from error
     edges = [each for each in records if each.kind == "edge"]
-    return Posted(
-        {each.name for each in records if each.kind == "symbol"},
-        set(map(_last_component, {each.target for each in edges if each.edge_type != "depends"})),
-        {each.target for each in edges if each.edge_type == "depends"},
+    return _posted(
         {(each.code, each.severity) for each in records if each.kind == "diagnostic"},
         {(each.metric, each.value) for each in records if each.kind == "metric"},
+        {each.name for each in records if each.kind == "symbol"},
+        {each.target for each in edges if each.edge_type != "depends"},
+        {each.target for each in edges if each.edge_type == "depends"},
+    )
+
+
+def _posted(
+    codes: Collection[tuple[str, str]],
+    metrics: Collection[tuple[str, int]],
+    names: Collection[str],
+    targets: Collection[str],
+    dependencies: Collection[str],
+) -> Posted:
+    """Written at once: a worker has the texts in the processor's caches now, and not when its shard is done."""
+    terms: tuple[Collection[bytes], ...] = (
+        [keys.code_term(*code) for code in codes],
+        set(map(_metric_term, metrics)),
+        list(map(str.encode, names)),
+        list(map(str.encode, set(map(_last_component, targets)))),
+        list(map(str.encode, dependencies)),
+    )
+    return Posted(
+        tuple(map(len, terms)),
+        tuple([(_APART + tag).join([b"", *some]) if some else b"" for tag, some in zip(_TAGS, terms, strict=True)]),
     )
 
 
 def collect_terms(items: Iterable[Posted]) -> Terms:
-    """What a shard posts, by what each of its items does. A term is made a key once."""
+    """What a shard posts, by what each of its items does."""
     posted = list(items)
-    if all(each is NOTHING_POSTED for each in posted):
-        return Terms([], [], b"")
-    packed = list(map(_item.pack, range(len(posted))))
-    found: dict[bytes, bytes] = {}
-    for tag, texts in (
-        (keys.SYMBOL, [each.names for each in posted]),
-        (keys.REFERENCE, [each.references for each in posted]),
-        (keys.DEPENDENCY, [each.dependencies for each in posted]),
-    ):
-        held = _gathered(texts, packed)
-        found.update(zip(_text_keys(tag, held), held.values(), strict=True))
-    codes = _gathered([each.codes for each in posted], packed)
-    found.update((keys.make_key(keys.CODE, keys.code_term(*code)), items) for code, items in codes.items())
-    metrics = _gathered([each.metrics for each in posted], packed)
-    for key, of_value in zip(map(_metric_key, metrics), metrics.values(), strict=True):
-        found[key] = of_value if key not in found else _merged(found[key], of_value)
-    ordered = sorted(found)
-    values = list(map(found.__getitem__, ordered))
-    return Terms(ordered, [len(value) // keys.ITEM_BYTES for value in values], b"".join(values))
-
-
-def _gathered(terms: Sequence[AbstractSet[_Term]], packed: Sequence[bytes]) -> dict[_Term, bytes]:
-    """By term the items that hold it, by the terms of each item, and how an item is written."""
-    held: defaultdict[_Term, list[bytes]] = defaultdict(list)
-    lists = map(held.__getitem__, chain.from_iterable(terms))
-    deque(map(list.append, lists, chain.from_iterable(map(repeat, packed, map(len, terms)))), maxlen=0)
-    return dict(zip(held, map(b"".join, held.values()), strict=True))
-
-
-def _text_keys(tag: bytes, terms: Iterable[str]) -> list[bytes]:
-    """The keys of some texts: of all at once, unless one is cut or has what they are told apart by."""
-    texts = list(terms)
-    found = (_APART + tag).join([b"", *map(str.encode, texts)]).split(_APART)[1:]
-    if len(found) == len(texts) and max(map(len, found), default=0) <= len(tag) + keys.TERM_BYTES_MAX:
-        return found
-    return [keys.make_key(tag, text.encode()) for text in texts]
-
-
-def _merged(items: bytes, others: bytes) -> bytes:
-    """The items of both, each once. What 32 bits do not hold has one key."""
-    every = sorted({number for (number,) in _item.iter_unpack(items + others)})
-    return b"".join(map(_item.pack, every))
+    counts = zip(*[each.counts for each in posted], strict=True)
+    texts = map(b"".join, zip(*[each.texts for each in posted], strict=True))
+    return Terms(
+        len(posted),
+        tuple(
+            Column(array("I", of_items), text[len(_APART) :])
+            for of_items, text in zip(counts, texts, strict=True)
+            if text
+        ),
+    )
 
 
 def terms_path(store_root: Path, digest: Digest) -> Path:
@@ -193,48 +206,44 @@ def terms_path(store_root: Path, digest: Digest) -> Path:
 
 def encode_terms(digest: Digest, terms: Terms) -> bytes:
     """The terms file of the shard file whose trailer has this digest."""
-    said = b"".join(
-        (
-            _head.pack(_START, TERMS_VERSION, bytes.fromhex(digest), len(terms.keys)),
-            _numbers("H", map(len, terms.keys)).tobytes(),
-            _numbers("I", terms.counts).tobytes(),
-            *terms.keys,
-            terms.items,
-        )
-    )
-    return said + _crc.pack(zlib.crc32(said))
+    said = [_head.pack(_START, TERMS_VERSION, bytes.fromhex(digest), terms.items, len(terms.columns))]
+    for counts, texts in terms.columns:
+        said += (_little(counts).tobytes(), _length.pack(len(texts)), texts)
+    data = b"".join(said)
+    return data + _crc.pack(zlib.crc32(data))
 
 
 def decode_terms(data: bytes, digest: Digest) -> Terms:
     """Read the terms file of a shard file. Raises ValueError where it is not whole, or of another one or version."""
-    said = data[: -_crc.size]
-    if len(data) < _head.size + _crc.size or _crc.unpack_from(data, len(said)) != (zlib.crc32(said),):
+    end = len(data) - _crc.size
+    if end < _head.size or _crc.unpack_from(data, end) != (zlib.crc32(memoryview(data)[:end]),):
         raise ValueError("it is damaged")
-    name, version, proof, count = _head.unpack_from(said)
+    name, version, proof, items, number = _head.unpack_from(data)
     if (name, version, proof.hex()) != (_START, TERMS_VERSION, digest):
         raise ValueError("it is of another shard or version")
-    middle = _head.size + 2 * count
-    start = middle + 4 * count
-    if start > len(said):
+    columns: list[Column] = []
+    at = _head.size
+    for _ in range(number):
+        start = at + 4 * items + _length.size
+        if start > end:
+            raise ValueError("it does not fit itself")
+        counts = array("I", data[at : start - _length.size])
+        (length,) = _length.unpack_from(data, start - _length.size)
+        at = start + length
+        texts = data[start:at]
+        columns.append(Column(_little(counts), texts))
+        if at > end or sum(columns[-1].counts) != texts.count(_APART) + 1:
+            raise ValueError("it does not fit itself")
+        if 2 * _APART in _APART + texts + _APART:
+            raise ValueError("it has a key that is none")
+    if at != end:
         raise ValueError("it does not fit itself")
-    lengths = _numbers("H", said[_head.size : middle])
-    counts = _numbers("I", said[middle:start])
-    ends = list(accumulate(lengths, initial=start))
-    if ends[-1] + keys.ITEM_BYTES * sum(counts) != len(said):
-        raise ValueError("it does not fit itself")
-    if count and not 0 < min(lengths) <= max(lengths) <= keys.KEY_BYTES_MAX:
-        raise ValueError("it has a key that is none")
-    found = [said[start:end] for start, end in pairwise(ends)]
-    return Terms(found, counts.tolist(), said[ends[-1] :])
+    return Terms(items, tuple(columns))
 
 
-def _numbers(code: Literal["H", "I"], values: Iterable[int] | bytes) -> array[int]:
-    """Unsigned numbers, of 2 or 4 bytes, little-endian: to be written, or as they were."""
-    numbers = array(code)
-    if isinstance(values, bytes):
-        numbers.frombytes(values)
-    else:
-        numbers.extend(values)
+def _little(numbers: array[int]) -> array[int]:
+    """Numbers of 4 bytes as they are written, or as they were: little-endian."""
     if sys.byteorder == "big":
+        numbers = numbers[:]
         numbers.byteswap()
     return numbers

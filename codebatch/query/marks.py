@@ -31,7 +31,8 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def find(self, block: bytes) -> bytes:
         """Of a block of whole lines those that hold all that, in their order."""
         finds = self._finds
-        if any(find(block, 0) < 0 for find in finds) or not self._may_hold_part(block):
+        # That of the first row is looked for at once as lines are.
+        if any(find(block, 0) < 0 for find in finds[1:]) or not self._may_hold_part(block):
             return b""
         if not (self.starts or self.rows or self.part):
             return block

@@ -45,7 +45,9 @@ def compress(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=LEVEL).compress(data)
 
 
-def decompress_one(data: bytes, size: int, decompressor: zstandard.ZstdDecompressor | None = None) -> bytes:
+def decompress_one(
+    data: bytes | memoryview, size: int, decompressor: zstandard.ZstdDecompressor | None = None
+) -> bytes:
     """The content of exactly one frame that says it holds `size` bytes. Raises FrameError.
 
     Whoever reads thousands brings a decompressor: making one takes longer than to decompress a small file.

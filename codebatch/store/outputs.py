@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+import zstandard
 
 from codebatch.engine.tally import Tally
 from codebatch.errors import CorruptFile, StoreCorrupt
@@ -26,6 +27,7 @@ from codebatch.protocol.record_frames import iter_frames
 from codebatch.store import layout
 from codebatch.store.batches import Batch, check_is_there
 from codebatch.store.documents import read_document
+from codebatch.store.object_frames import decompress_one
 from codebatch.store.settling import SETTLED_HINT, read_settled
 from codebatch.store.shard_files import DAMAGE_HINT, FrameRange, Trailer, read_trailer, split_shard_file
 from codebatch.system.file_reader import FileReader
@@ -116,7 +118,7 @@ class FramesRead(msgspec.Struct, kw_only=True):
             yield block
 
 
-_TRAILERS_KEPT = 16
+_TRAILERS_KEPT = 64
 
 
 class Outputs(msgspec.Struct, frozen=True):
@@ -175,7 +177,8 @@ class Outputs(msgspec.Struct, frozen=True):
             held = trailer.frames_of(start, end)
         frames = self._read(path, held.offset, held.end - held.offset)
         with self._damage_told(path):
-            return _item_of(trailer, place, self._decoded(frames, held)[start - held.first : end - held.first])
+            records = self._decoded(memoryview(frames), held, zstandard.ZstdDecompressor())
+            return _item_of(trailer, place, records[start - held.first : end - held.first])
 
     def _kept_trailer(self, task: TaskOutput, index: int) -> Trailer:
         """As `trailer`. Whoever asks for an item asks soon for others, which may be in the same file."""
@@ -212,7 +215,7 @@ class Outputs(msgspec.Struct, frozen=True):
         """
         if not items:
             return
-        trailer, path = self.trailer(task, index), self.path_of(task, index)
+        trailer, path = self._kept_trailer(task, index), self.path_of(task, index)
         if 2 * len(items) > trailer.items or items[-1] >= trailer.items:
             yield from self.iter_shard(task, index)
             return
@@ -221,14 +224,15 @@ class Outputs(msgspec.Struct, frozen=True):
         # At once: what lies between is read faster than the file is opened again.
         start = runs[0][0].offset
         data = memoryview(self._read(path, start, runs[-1][0].end - start))
+        decompressor = zstandard.ZstdDecompressor()
         for held, inside in runs:
             with self._damage_told(path):
-                records = self._decoded(bytes(data[held.offset - start : held.end - start]), held)
+                records = self._decoded(data[held.offset - start : held.end - start], held, decompressor)
                 for item, first, end in inside:
                     yield _item_of(trailer, item, records[first - held.first : end - held.first])
 
-    def _decoded(self, frames: bytes, held: FrameRange) -> bytes:
-        return b"".join(self.read.count(iter_frames(frames, held.last - held.first)))
+    def _decoded(self, data: memoryview, held: FrameRange, decompressor: zstandard.ZstdDecompressor) -> bytes:
+        return b"".join(self.read.count(_contents(data, held, decompressor)))
 
     def _read(self, path: Path, offset: int, length: int) -> bytes:
         try:
@@ -249,6 +253,14 @@ class Outputs(msgspec.Struct, frozen=True):
 
     def _corrupt(self, path: Path, problem: str) -> StoreCorrupt:
         return StoreCorrupt(f"{path} is damaged: {problem}", hint=DAMAGE_HINT)
+
+
+def _contents(data: memoryview, held: FrameRange, decompressor: zstandard.ZstdDecompressor) -> Iterator[bytes]:
+    """What each frame of a range holds, which the trailer tells apart. Raises ValueError."""
+    at = 0
+    for frame in held.frames:
+        yield decompress_one(data[at : at + frame.length], frame.bytes, decompressor)
+        at += frame.length
 
 
 def _item_of(trailer: Trailer, item: int, records: bytes) -> bytes:

@@ -85,9 +85,9 @@ class Trailer(msgspec.Struct, frozen=True):
         offsets, starts = self._before
         inside = [index for index in range(len(self.frames)) if starts[index] < end and starts[index + 1] > start]
         if not inside:
-            return FrameRange(0, 0, 0, 0)
+            return FrameRange(0, 0, 0, ())
         first, last = inside[0], inside[-1] + 1
-        return FrameRange(offsets[first], offsets[last], starts[first], starts[last])
+        return FrameRange(offsets[first], offsets[last], starts[first], self.frames[first:last])
 
     def frames_with(self, items: Sequence[int]) -> list[tuple[FrameRange, list[tuple[int, int, int]]]]:
         """The frames that hold the records of some items, which ascend: each run of frames with the items in it.
@@ -97,29 +97,31 @@ class Trailer(msgspec.Struct, frozen=True):
         """
         ends = list(accumulate(item_lengths(self.table), initial=0))
         offsets, starts = self._before
-        runs: list[tuple[FrameRange, list[tuple[int, int, int]]]] = []
+        runs: list[tuple[int, int, list[tuple[int, int, int]]]] = []
         for item in items:
             last = bisect_left(starts, ends[item + 1])
             if last == len(starts):
                 raise ValueError("its trailer does not fit itself")
             first = bisect_right(starts, ends[item]) - 1
-            held = FrameRange(offsets[first], offsets[last], starts[first], starts[last])
-            if runs and held.offset < runs[-1][0].end:
-                before, inside = runs.pop()
-                held = FrameRange(before.offset, max(before.end, held.end), before.first, max(before.last, held.last))
-            else:
-                inside = []
-            runs.append((held, [*inside, (item, ends[item], ends[item + 1])]))
-        return runs
+            inside: list[tuple[int, int, int]] = []
+            if runs and first < runs[-1][1]:
+                first, before, inside = runs.pop()
+                last = max(before, last)
+            inside.append((item, ends[item], ends[item + 1]))
+            runs.append((first, last, inside))
+        return [
+            (FrameRange(offsets[first], offsets[last], starts[first], self.frames[first:last]), inside)
+            for first, last, inside in runs
+        ]
 
 
 class FrameRange(msgspec.Struct, frozen=True):
-    """Frames at [offset, end) of a file, which hold bytes [first, last) of its records."""
+    """Frames at [offset, end) of a file, of which the first holds the records from byte `first` on."""
 
     offset: int
     end: int
     first: int
-    last: int
+    frames: tuple[FrameSize, ...]
 
 
 def make_trailer(frames: bytes, table: bytes, size: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from array import array
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from codebatch.errors import BatchIncomplete, CorruptFile, StoreCorrupt, StoreEr
 from codebatch.index import keys
 from codebatch.index.generations import generations, index_hint
 from codebatch.index.read import open_index
-from codebatch.index.terms import Terms, encode_terms
+from codebatch.index.terms import Column, Terms, encode_terms
 from codebatch.model.digest import Digest
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
@@ -92,7 +93,8 @@ def test_of_terms_that_are_kept_the_same_index_is_made_without_reading_records(s
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"cbterms", None, Terms([b""], [1], bytes(4)), Terms([b"n" * 600], [1], bytes(4))]
+    "content",
+    [b"", b"cbterms", None, Terms(1, (Column(array("I", [1]), b""),)), Terms(1, (Column(array("I", [2]), b"nf"),))],
 )
 def test_a_terms_file_that_is_unsound_or_missing_is_made_anew(
     store: Store, batch: Batch, content: bytes | Terms | None

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import struct
 import zlib
+from array import array
 
 import msgspec
 import pytest
@@ -14,19 +15,21 @@ from hypothesis import strategies as st
 
 from codebatch.index import keys
 from codebatch.index.keys import Lookup
-from codebatch.index.terms import Terms, collect_terms, decode_terms, encode_terms, posted_by, posted_by_lines
+from codebatch.index.terms import Column, Terms, collect_terms, decode_terms, encode_terms, posted_by, posted_by_lines
 from codebatch.model.digest import Digest
 from codebatch.model.record import Record, Symbol
 
 from .batches import calls, depends, diagnostic, metric, symbol
 
 DIGEST = Digest("ab" * 32)
-TERMS = Terms([b"nf", b"nlong"], [2, 1], b"\0\0\0\0\2\0\0\0\1\0\0\0")
+TERMS = Terms(
+    3, (Column(array("I", [0, 1, 1]), b"dE\0hint\xffdE\0hint"), Column(array("I", [2, 0, 1]), b"nf\xffnlong\xffnf"))
+)
 FILE = (
-    b"cbterms\x02" + b"\xab" * 32 + b"\x02\0\0\0"
-    b"\x02\0\x05\0\x02\0\0\0\x01\0\0\0"
-    b"nfnlong\0\0\0\0\x02\0\0\0\x01\0\0\0"
-)  # fmt: skip
+    b"cbterms\x03" + b"\xab" * 32 + b"\x03\0\0\0\x02"
+    b"\0\0\0\0\x01\0\0\0\x01\0\0\0" + b"\x0f" + b"\0" * 7 + b"dE\0hint\xffdE\0hint"
+    b"\x02\0\0\0\0\0\0\0\x01\0\0\0" + b"\x0b" + b"\0" * 7 + b"nf\xffnlong\xffnf"
+)
 CRC = zlib.crc32(FILE).to_bytes(4, "little")
 
 # Long ones too, which differ behind what a key holds of them.
@@ -49,9 +52,9 @@ def test_keys_and_values_have_these_bytes() -> None:
     assert keys.make_key(keys.SYMBOL, long[:400]) == b"n" + b"x" * 400
     assert keys.make_key(keys.SYMBOL, long) == b"n" + b"x" * 400 + b"\xff" + hashlib.sha256(long).digest()[:16]
     assert keys.code_term("E1", "error") == b"E1\0error"
-    assert keys.metric_term("loc", 258) == b"loc\0\0\0\x01\x02"
-    assert [keys.metric_term("", value)[1:] for value in (-1, 2**32)] == [b"\0\0\0\0", b"\xff\xff\xff\xff"]
-    assert keys.encode_postings(b"\1\0\0\0", b"\2\0\0\0\3\0\0\0") == b"\x02\0\0\0\x01\0\0\0\x03\0\0\0\x01\0\0\0"
+    assert keys.metric_term("loc", 258) == b"loc\x0000000102"
+    assert [keys.metric_term("", value)[1:] for value in (-1, 2**32)] == [b"00000000", b"ffffffff"]
+    assert keys.encode_postings(1, 2) == [b"\0\0\0\0\x01\0\0\0", b"\x01\0\0\0\x01\0\0\0"]
     for cut in (b"\0" * 7, b"\0" * 9):
         with pytest.raises(ValueError, match="cut"):
             keys.items_by_slot([b"\0" * 8, cut])
@@ -103,20 +106,22 @@ def test_what_records_post() -> None:
     ]
     terms = {
         b"dE1\0hint": b"\2\0\0\0",
-        b"mloc\0\0\0\0\x03": b"\2\0\0\0",
-        b"mloc\0\xff\xff\xff\xff": b"\3\0\0\0\4\0\0\0",
+        b"mloc\x0000000003": b"\2\0\0\0",
+        b"mloc\0ffffffff": b"\3\0\0\0\4\0\0\0",
         b"nf": b"\0\0\0\0\2\0\0\0",
         b"rf": b"\0\0\0\0",
         b"ta/b.py": b"\2\0\0\0",
     }
     at_hand = collect_terms(posted_by(records, list(map(type, records))) for records in items)
     written = collect_terms(posted_by_lines(_lines(*records)) for records in items)
-    assert at_hand == written
-    assert (at_hand.by_key(), at_hand.keys) == (terms, sorted(terms))
+    assert at_hand.by_key() == written.by_key() == terms
+    assert [*at_hand.by_key()] == sorted(terms)
     assert posted_by_lines(b'{"kind":"yet unknown","whatever":[1]}\n') == posted_by([], [])
 
 
-@pytest.mark.parametrize("names", [["a\nnb", "c"], ["x" * 401, "c"], ["é" * 201, "\n"], ["", "\n"], ["\n" * 401, ""]])
+@pytest.mark.parametrize(
+    "names", [["a\nnb", "c"], ["x" * 401, "x" * 402, "c"], ["é" * 201, "\n"], ["", "\n"], ["\n" * 401, ""]]
+)
 def test_names_are_keys_whatever_is_in_them(names: list[str]) -> None:
     posted = [posted_by([symbol(name)], [Symbol]) for name in names]
     expected = {keys.make_key(keys.SYMBOL, name.encode()): bytes([item, 0, 0, 0]) for item, name in enumerate(names)}
@@ -146,33 +151,37 @@ def test_a_terms_file_of_another_shard_is_not_taken() -> None:
         decode_terms(encode_terms(DIGEST, TERMS), Digest("00" * 32))
 
 
-items = st.lists(st.binary(min_size=4, max_size=4), max_size=4)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5))
+def test_postings_are_read_as_they_were_written(slot: int, items: int) -> None:
+    values = keys.encode_postings(slot, items)
+    assert values == [struct.pack("<Q", slot << 32 | item) for item in range(items)]
+    others = keys.encode_postings(slot ^ 1, 1)
+    assert keys.items_by_slot([b"".join(values), *others, *values]) == {slot: [*range(items)], slot ^ 1: [0]}
 
 
-@given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=5))
-def test_postings_are_read_as_they_were_written(slot: int, items: list[int]) -> None:
-    value = keys.encode_postings(slot.to_bytes(4, "little"), struct.pack(f"<{len(items)}I", *items))
-    assert value == struct.pack(f"<{len(items)}Q", *(slot << 32 | item for item in items))
-    other = keys.encode_postings((slot ^ 1).to_bytes(4, "little"), struct.pack("<I", items[0]))
-    read = {slot: sorted(set(items))}
-    assert keys.items_by_slot([value]) == read
-    assert keys.items_by_slot([value, other, value]) == read | {slot ^ 1: items[:1]}
+@given(st.lists(st.sets(names, max_size=4), max_size=5))
+def test_terms_files_are_read_as_they_were_written(of_items: list[set[str]]) -> None:
+    terms = collect_terms(posted_by([*map(symbol, each)], [Symbol]) for each in of_items)
+    read = decode_terms(encode_terms(DIGEST, terms), DIGEST)
+    assert read == terms
+    assert read.by_key() == {
+        keys.make_key(keys.SYMBOL, name.encode()): b"".join(
+            struct.pack("<I", item) for item, each in enumerate(of_items) if name in each
+        )
+        for name in set[str]().union(*of_items)
+    }
 
 
-@given(st.dictionaries(st.binary(min_size=1, max_size=9), items))
-def test_terms_files_are_read_as_they_were_written(posted: dict[bytes, list[bytes]]) -> None:
-    ordered = sorted(posted)
-    of_keys = [posted[key] for key in ordered]
-    terms = Terms(ordered, list(map(len, of_keys)), b"".join(map(b"".join, of_keys)))
-    assert decode_terms(encode_terms(DIGEST, terms), DIGEST) == terms
-    assert terms.by_key() == {key: b"".join(held) for key, held in posted.items()}
+@pytest.mark.parametrize("texts", [b"", b"\xff", b"nf\xff", b"\xffnf", b"nf\xff\xffng"])
+def test_a_terms_file_without_a_key_where_one_should_be_is_refused(texts: bytes) -> None:
+    data = encode_terms(DIGEST, Terms(1, (Column(array("I", [texts.count(b"\xff") + 1]), texts),)))
+    with pytest.raises(ValueError, match="a key that is none"):
+        decode_terms(data, DIGEST)
 
 
-@pytest.mark.parametrize(("length", "is_key"), [(0, False), (1, True), (418, True), (419, False)])
-def test_a_key_of_a_terms_file_is_as_long_as_one_can_be(length: int, is_key: bool) -> None:
-    data = encode_terms(DIGEST, Terms([b"n" * length], [1], b"\0\0\0\0"))
-    with contextlib.nullcontext() if is_key else pytest.raises(ValueError, match="a key that is none"):
-        assert decode_terms(data, DIGEST)
+def test_a_terms_file_that_counts_other_terms_than_it_has_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not fit itself"):
+        decode_terms(encode_terms(DIGEST, Terms(2, (Column(array("I", [1, 1]), b"nf"),))), DIGEST)
 
 
 @given(st.binary(max_size=60))
