@@ -45,7 +45,7 @@ class CommandCrew:
         self._store_lock = store_lock
         self._signals = SignalCounter(hears_hangup=False)
         self._channels = Channels(self._signals)
-        self._marks: dict[WorkerId, str] = {}
+        self._marks: dict[WorkerId, set[str]] = {}
         self._signals_seen = 0
         self._ends_adopted = False
         self._timers: list[tuple[int, int, int]] = []
@@ -89,8 +89,10 @@ class CommandCrew:
     def send(self, worker: WorkerId, message: ToWorker) -> None:
         """Send a message. That nobody is there to receive it is heard, not raised."""
         if isinstance(message, Assign) and worker in self._channels.workers:
-            unit, holder = message.unit, self._channels.workers[worker].holder
-            self._marks[worker] = attempt_mark(holder, unit.shard, unit.start, message.epoch)
+            holder = self._channels.workers[worker].holder
+            self._marks[worker] = {
+                attempt_mark(holder, one.unit.shard, one.unit.start, one.epoch) for one in (message, *message.then)
+            }
         if isinstance(message, Terminate) and worker in self._channels.workers:
             _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)  # Who is stopped hears nothing.
         self._channels.send(worker, message)
@@ -150,13 +152,13 @@ class CommandCrew:
 
     def _bury(self, worker: WorkerProcess) -> Died:
         self._channels.remove(worker)
-        mark = self._marks.pop(worker.id, None)
+        marks = self._marks.pop(worker.id, None)
         child = child_of(self._batch, worker.holder)
         death = worker.bury()
         if death.returncode != 0:
             self._signal_child(child, signal.SIGKILL)
-            if mark is not None:
-                kill_marked(ATTEMPT_VARIABLE, {mark})
+            if marks is not None:
+                kill_marked(ATTEMPT_VARIABLE, marks)
         return Died(
             worker=worker.id,
             returncode=death.returncode,

@@ -2,13 +2,15 @@
 
 It turns what is heard into events of the conductor, and the conductor's actions into messages, workers and commits.
 Nothing here decides what runs when (engine/conductor.py); processes and signals are the crew's.
+
+It is one file, long as it is: what is heard and what is done about it are read together.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -24,17 +26,22 @@ from codebatch.engine.command_events import (
     CommandAction,
     CommandEvent,
     Concluded,
+    Conclusion,
     Consult,
     Consulted,
     Due,
+    GoneOn,
     Lost,
     Proceed,
+    Recall,
     Released,
     Requested,
+    Returned,
     Settle,
     Start,
     Terminate,
     Wake,
+    Went,
 )
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.estimate import Eta
@@ -297,16 +304,16 @@ class Conducting:
                 member = self._workers[worker] = self._crew.start(worker)
                 self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
             case Start():
-                shard, item = self.attempts.places.place(action.item)
-                unit = Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=action.round)
-                brief = brief_of(self.conductor, action, self.attempts.places)
-                assign = messages.Assign(unit=unit, epoch=action.epoch, requests=action.requests, brief=brief)
-                self._crew.send(action.worker, assign)
+                self._crew.send(action.worker, self._assign(action))
                 self._telling.starts(action, self._workers[action.worker])
+            case GoneOn(start):
+                self._telling.starts(start, self._workers[start.worker])
+            case Recall(worker):
+                self._crew.send(worker, messages.Drain())
             case Settle():
                 self._settle(action)
-            case Terminate(worker, grace_seconds):
-                self._crew.send(worker, messages.Terminate(why="cancelled", grace_seconds=grace_seconds))
+            case Terminate(worker, grace_seconds, task):
+                self._crew.send(worker, messages.Terminate(why="cancelled", grace_seconds=grace_seconds, task=task))
             case Proceed(worker):
                 self._crew.send(worker, messages.Proceed())
             case Wake(item, round_, seconds):
@@ -318,23 +325,54 @@ class Conducting:
             case Complete() | Drained() | Break():
                 self._end = action
 
+    def _assign(self, start: Start) -> messages.Assign:
+        shard, item = self.attempts.places.place(start.item)
+        return messages.Assign(
+            unit=Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),
+            epoch=start.epoch,
+            requests=start.requests,
+            brief=brief_of(self.conductor, start, self.attempts.places),
+            is_repeatable=start.epoch == 1 and self.conductor.agenda.policies[start.item].is_repeatable,
+            then=tuple(map(self._assign, start.then)),
+        )
+
     def _receive(self, worker: WorkerId, message: messages.FromWorker) -> None:
         match message:
             case messages.Hello():
                 self._idle(worker, Ready(worker))
             case messages.Refused(epoch=epoch):
                 self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
+                self._has_begun_all(worker)
                 self._idle(worker, Refused(worker, epoch))
             case messages.Committed(commit=commit, lost=lost, used=used):
                 ended = self.attempts.hear(commit)
                 self._telling.uses(ended, used)
-                self._handle(Concluded(ended))
+                for one in ended:
+                    while one.item != self.conductor.running_item(worker) and self._goes_on(worker):
+                        pass
+                    self._handle(Concluded([one]))
                 if lost:
                     self._learn()
+            case messages.Returned(count=count):
+                self._handle(Returned(worker, count))
+                self._has_begun_all(worker)
             case messages.Finished():
+                self._has_begun_all(worker)
                 self._idle(worker, Finished(worker))
             case messages.GaveUp(code=code, message=text, hint=hint):
                 self._give_up(error_of(code, text, hint))
+
+    def _has_begun_all(self, worker: WorkerId) -> None:
+        """What a worker was given at once and did not return it has begun, one after the other."""
+        while self._goes_on(worker):
+            pass
+
+    def _goes_on(self, worker: WorkerId) -> bool:
+        """A worker has begun the next of what it was given at once; False where there is none."""
+        if self.conductor.next_item(worker) is None:
+            return False
+        self._handle(Went(worker))
+        return True
 
     def _give_up(self, error: CodebatchError) -> None:
         if self._watcher is not None and self._refusal is None:
@@ -349,7 +387,11 @@ class Conducting:
             self._crew.send(worker, messages.Stop())
 
     def _bury(self, died: Died) -> None:
-        self._learn()  # It may have died between its last link and its report.
+        found = self.attempts.read()  # It may have died between its last link and its report.
+        leases = {} if self._end is not None else read_leases(self._leases, self.attempts.places).leases
+        ended = self._follow(died.worker, leases, found)
+        if ended or found.unreadable:
+            self._handle(Concluded(ended, found.unreadable))
         member = self._workers.pop(died.worker)
         item = self.conductor.running_item(died.worker)
         if died.returncode != 0 or item is not None:
@@ -363,11 +405,26 @@ class Conducting:
                 )
             )
         if self._end is None:
-            lease = None if item is None else read_leases(self._leases, self.attempts.places).leases.get(item)
+            lease = None if item is None else leases.get(item)
             if item is None or lease is None or lease.epoch < self.conductor.epoch(item):
                 self._handle(Lost(died.worker, "nobody"))
             else:
                 self._handle(Lost(died.worker, "it" if lease.holder.holder == member.holder else "another"))
+
+    def _follow(self, worker: WorkerId, leases: Mapping[int, Lease], found: Concluded) -> list[Conclusion]:
+        """See by its leases how far a dead worker came of what it was given at once; returns what ended besides."""
+        ended = list(found.conclusions)
+        holder = self._workers[worker].holder
+        while (item := self.conductor.next_item(worker)) is not None:
+            lease = leases.get(item)
+            if lease is None or lease.holder.holder != holder:
+                break
+            at_hand = [one for one in ended if one.item == self.conductor.running_item(worker)]
+            ended = [one for one in ended if one not in at_hand]
+            if at_hand:
+                self._handle(Concluded(at_hand))
+            self._handle(Went(worker))
+        return ended
 
     def _settle(self, action: Settle) -> None:
         shard, item = self.attempts.places.place(action.item)

@@ -257,6 +257,8 @@ class Coordinator:
                 if lost:
                     # Another process settled this before. Unless we learn how, the work stays open here for ever.
                     self._learn()
+            case messages.Returned():
+                pass  # Said by workers for commands alone.
             case messages.Finished(is_worn=is_worn):
                 self._idle(worker, Finished(worker, is_worn))
             case messages.GaveUp(code=code, message=text, hint=hint):

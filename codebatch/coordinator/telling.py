@@ -131,10 +131,9 @@ class Telling:
         self._teller.members[start.item] = member.holder, member.pid
         self._story.start(start)
 
-    def uses(self, ended: Sequence[Conclusion], used: Used | None) -> None:
-        """These attempts took so much. To be called before their end is handled."""
-        if used is not None:
-            self._teller.used.update({(one.item, one.round): used for one in ended})
+    def uses(self, ended: Sequence[Conclusion], used: Sequence[Used]) -> None:
+        """These attempts took so much each. To be called before their end is handled."""
+        self._teller.used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
 
     def handled(self, event: CommandEvent) -> None:
         """The conductor has taken an event, and what it asked for is done."""

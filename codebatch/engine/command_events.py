@@ -38,6 +38,19 @@ class Concluded(msgspec.Struct, frozen=True):
     unreadable: Sequence[tuple[int, int]] = ()
 
 
+class Went(msgspec.Struct, frozen=True):
+    """A worker is through with the command at hand, and has begun the next of those that it was given at once."""
+
+    worker: WorkerId
+
+
+class Returned(msgspec.Struct, frozen=True):
+    """A worker takes long, or was told to end: the last `count` that it was given at once are not begun."""
+
+    worker: WorkerId
+    count: int
+
+
 class Lost(msgspec.Struct, frozen=True):
     """A worker is dead, and so is what it ran; registers were read since.
 
@@ -93,6 +106,8 @@ CommandEvent = (
     | Ready
     | Refused
     | Finished
+    | Went
+    | Returned
     | Concluded
     | Lost
     | Released
@@ -107,7 +122,8 @@ CommandEvent = (
 class Start(msgspec.Struct, frozen=True):
     """Give a command to an idle worker, to be leased under this epoch, with so many requests in mind.
 
-    `tried` is how many attempts of it failed since a request last opened it.
+    `tried` is how many attempts of it failed since a request last opened it. Those that are to follow `then` are not
+    begun before a Went says so.
     """
 
     worker: WorkerId
@@ -116,6 +132,19 @@ class Start(msgspec.Struct, frozen=True):
     epoch: int
     requests: int
     tried: int
+    then: tuple[Start, ...] = ()
+
+
+class GoneOn(msgspec.Struct, frozen=True):
+    """Nothing is to be done: a worker has begun what was to follow."""
+
+    start: Start
+
+
+class Recall(msgspec.Struct, frozen=True):
+    """Have a worker return what it was given at once and has not begun."""
+
+    worker: WorkerId
 
 
 class Settle(msgspec.Struct, frozen=True):
@@ -131,10 +160,11 @@ class Settle(msgspec.Struct, frozen=True):
 
 
 class Terminate(msgspec.Struct, frozen=True):
-    """Have a worker end the command at hand for a Cancel or a Skip."""
+    """Have a worker end the command at hand for a Cancel, or for a Skip, where it is this one."""
 
     worker: WorkerId
     grace_seconds: float | None
+    task: str = ""
 
 
 class Proceed(msgspec.Struct, frozen=True):
@@ -158,4 +188,18 @@ class Consult(msgspec.Struct, frozen=True):
     question: Digest
 
 
-CommandAction = Spawn | Start | Settle | Terminate | Proceed | Wake | Consult | Retire | Complete | Drained | Break
+CommandAction = (
+    Spawn
+    | Start
+    | GoneOn
+    | Recall
+    | Settle
+    | Terminate
+    | Proceed
+    | Wake
+    | Consult
+    | Retire
+    | Complete
+    | Drained
+    | Break
+)

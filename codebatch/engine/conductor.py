@@ -6,15 +6,20 @@ The rules (SPEC.md "Commands"):
 2. One that may start waits in a queue (queue.py); one that failed and is tried again waits for a Due before that, as
    the next one does where there is to be some time between two starts.
    Commands of live workers that an earlier coordinator left are `foreign`: they count, even above the limit.
+   Behind one that starts others may be given to its worker, to be begun in its place (runs.py).
 3. A lease without an outcome is an interrupted attempt, once its holder is dead and what it ran is: it is started
    again in the next epoch, or settled, as its policy says.
 4. One that asks while it runs gives its slots back. Once it is answered it has them again, before anything new starts.
 5. Deaths in a row with no outcome between mean that the machine is at fault: nothing new starts, what runs ends.
+
+It is one class, long as it is: every event may change what is to start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+
+from msgspec.structs import replace
 
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.agenda import SLOTS, Agenda
@@ -28,13 +33,17 @@ from codebatch.engine.command_events import (
     Consult,
     Consulted,
     Due,
+    GoneOn,
     Lost,
     Proceed,
+    Recall,
     Released,
     Requested,
+    Returned,
     Settle,
     Start,
     Terminate,
+    Went,
 )
 from codebatch.engine.command_states import CommandStates
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
@@ -43,6 +52,7 @@ from codebatch.engine.lifecycle import BatchState, CommandState, work_state
 from codebatch.engine.open_rule import OpenRule
 from codebatch.engine.queue import Queue
 from codebatch.engine.requests_made import RequestsMade
+from codebatch.engine.runs import Runs
 from codebatch.model.digest import Digest
 from codebatch.model.request import Cancel, Request, Set, Skip
 from codebatch.model.work import IfInterrupted
@@ -76,6 +86,7 @@ class Conductor:
         self._at: dict[int, WorkerId] = {}
         self._running: dict[WorkerId, int] = {}
         self._idle: set[WorkerId] = set()
+        self._runs_given = Runs()
         self._spawning = 0
         self._settling: set[int] = set()
         self._resting: dict[int, int] = {}
@@ -122,6 +133,11 @@ class Conductor:
     def running_item(self, worker: WorkerId) -> int | None:
         """The item that a worker has now."""
         return self._running.get(worker)
+
+    def next_item(self, worker: WorkerId) -> int | None:
+        """The item that a worker begins next by itself, where it was given some at once."""
+        start = self._runs_given.next(worker)
+        return None if start is None else start.item
 
     def epoch(self, item: int) -> int:
         """The highest epoch that an item was leased under, or is to be."""
@@ -181,7 +197,7 @@ class Conductor:
                 actions += self._queue.space() if self._histories.leased else []
                 for item in sorted(set(self._histories.leased) - self._foreign):
                     actions += self._look_at_interrupted(item)
-            case Ready() | Refused() | Finished() | Lost():
+            case Ready() | Refused() | Finished() | Went() | Returned() | Lost():
                 actions += self._hear_of_worker(event)
             case Concluded():
                 actions += self._conclude(event)
@@ -203,22 +219,28 @@ class Conductor:
                 self._consulting[question] = False
             case DrainRequested():
                 self._is_draining = True
+                actions += [Recall(worker) for worker in self._runs_given.workers]
         return actions + self._go_on()
 
-    def _hear_of_worker(self, event: Ready | Refused | Finished | Lost) -> list[CommandAction]:
+    def _hear_of_worker(self, event: Ready | Refused | Finished | Went | Returned | Lost) -> list[CommandAction]:
         match event:
             case Ready(worker):
                 self._spawning -= 1
                 self._idle.add(worker)
             case Refused(worker, epoch):
-                refused = self._end(worker)
+                refused = self._end(worker, is_well=False)
                 self._idle.add(worker)
                 self._histories.set_epoch(refused, max(epoch, self.epoch(refused)))
                 self._hold(refused)
             case Finished(worker):
-                finished = self._end(worker)
+                finished = self._end(worker, is_well=True)
                 self._idle.add(worker)
                 return self._reopen(finished)
+            case Went(worker):
+                return self._go_on_to_next(worker)
+            case Returned(worker, count):
+                for item in self._runs_given.give_back(worker, count):
+                    self._queue.add(item)
             case Lost():
                 return self._bury(event)
         return []
@@ -246,7 +268,7 @@ class Conductor:
                 self._deaths += 1
             return []
         self._deaths += 1
-        item = self._end(lost.worker)
+        item = self._end(lost.worker, is_well=False)
         if lost.leased_by == "another":
             self._hold(item)
             return []
@@ -262,7 +284,7 @@ class Conductor:
                 return [Terminate(worker, grace) for worker in sorted(self._running)]
             case Skip(task=task, over=over):
                 at = [(item, worker) for item, worker in self._at.items() if self.agenda.ids[item] == task]
-                return [Terminate(worker, None) for item, worker in at if self.attempt(item)[0] <= over]
+                return [Terminate(worker, None, task) for item, worker in at if self.attempt(item)[0] <= over]
             case _:
                 return []
 
@@ -327,7 +349,7 @@ class Conductor:
 
     def _could_start(self, item: int) -> bool:
         """Whether it may start, be it later, whatever becomes of the others."""
-        is_held = item in self._at or item in self._foreign or item in self._settling
+        is_held = item in self._at or item in self._foreign or item in self._settling or item in self._runs_given
         return not is_held and self._states.may_start(item)
 
     def _hold(self, item: int) -> None:
@@ -339,12 +361,23 @@ class Conductor:
         self._foreign.discard(item)
         self._give_back(item)
 
-    def _end(self, worker: WorkerId) -> int:
+    def _end(self, worker: WorkerId, *, is_well: bool) -> int:
         """A worker has nothing now; returns the item that it had."""
+        for behind in self._runs_given.end(worker, is_well=is_well):
+            self._queue.add(behind)
+        return self._leave(worker)
+
+    def _leave(self, worker: WorkerId) -> int:
         item = self._running.pop(worker)
         del self._at[item]
         self._give_back(item)
         return item
+
+    def _go_on_to_next(self, worker: WorkerId) -> list[CommandAction]:
+        left = self._leave(worker)
+        start = self._runs_given.go_on(worker)
+        self._take(start)
+        return [GoneOn(start), *self._reopen(left)]
 
     def _give_back(self, item: int) -> None:
         self._asking.forget(item)
@@ -391,10 +424,37 @@ class Conductor:
     def _start(self, item: int) -> Start:
         worker = min(self._idle)
         self._idle.discard(worker)
-        self._queue.take(item)
-        self._running[worker], self._at[item] = item, worker
-        epoch = self.epoch(item) + 1
-        self._histories.set_epoch(item, epoch)
-        self._refresh(item)
+        start = self._start_of(worker, item)
+        may_follow = self._may_follow(item)
+        self._take(start)
+        then = tuple(self._start_of(worker, each) for each in self._followers(item)) if may_follow else ()
+        self._runs_given.begin(worker, then)
+        return replace(start, then=then) if then else start
+
+    def _start_of(self, worker: WorkerId, item: int) -> Start:
         round_, tried = self._histories.next_round(item), self.rule.tried(item)
-        return Start(worker, item, round_, epoch, self._requests.count, tried)
+        return Start(worker, item, round_, self.epoch(item) + 1, self._requests.count, tried)
+
+    def _take(self, start: Start) -> None:
+        self._queue.take(start.item)
+        self._running[start.worker], self._at[start.item] = start.item, start.worker
+        self._histories.set_epoch(start.item, max(start.epoch, self.epoch(start.item)))
+        self._refresh(start.item)
+
+    def _followers(self, item: int) -> list[int]:
+        """What is given to a worker behind an item, taken out of the queue: whatever would be next without a word."""
+        found: list[int] = []
+        most = self._runs_given.length(len(self._queue), self._queue.capacity[SLOTS])
+        while len(found) < most - 1 and (follower := self._queue.follower(item, self._may_follow)) is not None:
+            found.append(follower)
+        return found
+
+    def _may_follow(self, item: int) -> bool:
+        """Whether an item may be one of a run: nothing of it was begun, and it may be begun twice.
+
+        What was given at once starts whatever became of the one before, and no time lies between.
+        """
+        agenda = self.agenda
+        if agenda.on_failure == "stop" or agenda.start_every_seconds or not agenda.policies[item].is_repeatable:
+            return False
+        return self.epoch(item) == 0 and self._histories.next_round(item) == 1

@@ -73,6 +73,19 @@ class Queue:
             held.update(pools)
         return None
 
+    def follower(self, item: int, may_follow: Callable[[int], bool]) -> int | None:
+        """Take out the item that would be next, where it demands what one that runs does: it may have that after it.
+
+        None where the next is another, or `may_follow` does not hold for it.
+        """
+        heads = self._heads()
+        demand = self._agenda.demands[item]
+        if not heads or heads[0][1] != demand or not may_follow(self._heaps[demand][0][1]):
+            return None
+        found = heapq.heappop(self._heaps[demand])[1]
+        self._waiting.discard(found)
+        return found
+
     def space(self) -> list[Wake]:
         """Something starts, or did before us: nothing else does until the time between two starts is over."""
         seconds = self._agenda.start_every_seconds

@@ -12,7 +12,17 @@ from typing import Literal
 import msgspec
 
 from codebatch.engine import command_events
-from codebatch.engine.command_events import CommandEvent, Concluded, Conclusion, Due, Lost, Released, Requested, Start
+from codebatch.engine.command_events import (
+    CommandEvent,
+    Concluded,
+    Conclusion,
+    Due,
+    Lost,
+    Released,
+    Requested,
+    Start,
+    Went,
+)
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import Finished, Refused, WorkerId
 from codebatch.engine.lifecycle import CommandState
@@ -176,10 +186,10 @@ class Story:
                     looked_at.update(range(len(self._states)))
             case Finished(worker) | Refused(worker):
                 looked_at.add(self._at.pop(worker).item)
-            case Lost(worker, leased_by):
+            case Went(worker) | Lost(worker):
                 if (start := self._at.pop(worker, None)) is not None:
                     looked_at.add(start.item)
-                    if leased_by == "it":
+                    if isinstance(event, Went) or event.leased_by == "it":
                         found += self._interrupted(start.item, start.epoch)
             case Released(item, epoch):
                 looked_at.add(item)

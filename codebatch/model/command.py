@@ -97,6 +97,8 @@ class Command(Document, frozen=True, kw_only=True):
 
     def at_try(self, tried: int) -> Command:
         """What is done once so many tries have failed, but for its text."""
+        if not (tried and self.tries):
+            return self
         other = self.escalation(tried)
         return msgspec.structs.replace(
             self,

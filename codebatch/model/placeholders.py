@@ -8,6 +8,7 @@ Values are never program text. In a list `{id}` becomes the value, within its ar
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -135,6 +136,7 @@ def _check(value: str) -> bytes:
     return data
 
 
+@functools.lru_cache(maxsize=1000)
 def _variable(name: str) -> str:
     """The variable that a script has a value in."""
     return f"{_VARIABLE}{name.upper().replace('.', '_')}"

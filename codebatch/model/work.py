@@ -104,6 +104,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return self.if_interrupted
         return "restart" if starts <= self.restarts_max else "fail"
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it is begun again where it was interrupted in its first start."""
+        return self.after_interruption(1) == "restart"
+
 
 NO_POLICY = Policy()
 

@@ -6,7 +6,7 @@ pair made by the coordinator; its end of file means that the peer is dead.
     coordinator                                worker
         |  <------------------------------  Hello
         |  Assign  ------------------------>  |
-        |  <------------------------------  Committed, Finished | Refused
+        |  <------------------------------  Committed, Returned, Finished | Refused
         |  Shrink | Drain  ---------------->  |         (while it works)
         |  Stop  -------------------------->  |
 """
@@ -77,7 +77,9 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
     """Do this unit, leased under this epoch; what is served is not done but taken over.
 
-    Of a work batch: the unit is one command, assigned with the first `requests` requests in mind, with a brief.
+    Of a work batch: the unit is one command, assigned with the first `requests` requests in mind, with a brief; `then`
+    are those that are to follow it, one after the other, as long as all goes well and fast. One that `is_repeatable`
+    may be begun twice, should the machine die: its lease is not waited for.
     """
 
     unit: Unit
@@ -85,6 +87,8 @@ class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
     served: tuple[Served, ...] = ()
     requests: int = 0
     brief: Brief = Brief()
+    is_repeatable: bool = False
+    then: tuple[Assign, ...] = ()
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
@@ -96,12 +100,12 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
 class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):
     """A part of the unit is durable. `lost` counts outcomes whose name another process had taken before.
 
-    Of a command, what its attempt `used`.
+    Of commands, what the attempt of each outcome `used`.
     """
 
     commit: Commit
     lost: int
-    used: Used | None = None
+    used: tuple[Used, ...] = ()
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
@@ -109,6 +113,15 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
 
     seconds: float
     is_worn: bool = False
+
+
+class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
+    """The last `count` commands of what was assigned at once are not begun by this worker; all before them were.
+
+    Said where they are to wait no longer for the one at hand, be there none behind it.
+    """
+
+    count: int
 
 
 class GaveUp(msgspec.Struct, frozen=True, kw_only=True, tag="gave_up"):
@@ -123,7 +136,7 @@ class GaveUp(msgspec.Struct, frozen=True, kw_only=True, tag="gave_up"):
 
 
 class Drain(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
-    """Finish the item at hand, commit, report, and be idle."""
+    """Finish the item or command at hand, commit, report, and be idle."""
 
 
 class Shrink(msgspec.Struct, frozen=True, kw_only=True, tag="shrink"):
@@ -139,11 +152,13 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True, tag="shrink"):
 class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="terminate"):
     """End the command at hand: SIGTERM, and after so many seconds (None: its own) SIGKILL.
 
-    A `cancelled` one is committed as that; of an `interrupted` one nothing is, as if its worker had died.
+    A `cancelled` one is committed as that; of an `interrupted` one nothing is, as if its worker had died. Where a task
+    is named that is not at hand, it is over, and nothing is to be ended.
     """
 
     why: Literal["cancelled", "interrupted"]
     grace_seconds: float | None = None
+    task: str = ""
 
 
 class Proceed(msgspec.Struct, frozen=True, kw_only=True, tag="proceed"):
@@ -155,7 +170,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
 
 
 ToWorker = Assign | Shrink | Drain | Terminate | Proceed | Stop
-FromWorker = Hello | Refused | Committed | Finished | GaveUp
+FromWorker = Hello | Refused | Committed | Returned | Finished | GaveUp
 
 _encoder = msgspec.msgpack.Encoder()
 _to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)

@@ -108,22 +108,28 @@ class Holder:
             return lock
         raise StoreUnwritable(f"cannot become a holder of {self._root.name}: {self._path} is taken")
 
-    def try_lease(self, shard: ShardId, start: int, epoch: int) -> bool:
+    def try_lease(self, shard: ShardId, start: int, epoch: int, *, may_be_forgotten: bool = False) -> bool:
         """Take a lease; False where another process took that epoch before. Those of analyses only save double work.
 
         A lease is a further name of the holder's file, so that its inode tells the holder. A file system bounds the
         names of one file (ext4: 65,000): then a copy takes over as the source of links, as where the file was deleted.
+        One that `may_be_forgotten` when the machine dies is not waited for, be this holder durable.
         """
-        return self._link(layout.lease_name(shard, start, epoch))
+        name = layout.lease_name(shard, start, epoch)
+        return self._name(name) if may_be_forgotten else self._link(name)
 
     def try_lead(self, epoch: int) -> bool:
         """Take the lease of a work batch as a whole; False where another process took that epoch before."""
         return self._link(layout.coordinator_lease_name(epoch))
 
+    def sync(self) -> None:
+        """On return every lease that was taken is on disk."""
+        self._files.sync_directory(self._leases)
+
     def _link(self, name: str) -> bool:
         is_ours = self._name(name)
         if is_ours and self._is_durable:
-            self._files.sync_directory(self._leases)
+            self.sync()
         return is_ours
 
     def _name(self, name: str) -> bool:

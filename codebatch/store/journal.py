@@ -180,19 +180,31 @@ class JournalLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal:
-    """The journal of this process. Lines are handed to the kernel at once and never synced."""
+    """The journal of this process. Lines are handed to the kernel by `write` and `flush`, and never synced."""
 
     def __init__(self, files: Files, batch_root: Path, holder: HolderId, now_ns: Callable[[], int]) -> None:
         self._appender = files.open_append(batch_root / layout.JOURNAL / layout.journal_name(holder))
         self._holder = holder
         self._now_ns = now_ns
         self._seq = 0
+        self._lines: list[bytes] = []
 
     def write(self, event: JournalEvent) -> None:
-        """Add a line."""
+        """Add a line, at once."""
+        self.add(event)
+        self.flush()
+
+    def add(self, event: JournalEvent) -> None:
+        """Add a line with the next `flush`. It says what time it is now."""
         head = JournalHead(seq=self._seq, at_ns=self._now_ns(), holder=self._holder)
         self._seq += 1
-        self._appender.append(encode_members(head, event))
+        self._lines.append(encode_members(head, event))
+
+    def flush(self) -> None:
+        """Write what was added. Raises StoreUnwritable; then it is left out."""
+        lines, self._lines = self._lines, []
+        if lines:
+            self._appender.append(b"".join(lines))
 
     def close(self) -> None:
         """Release the file."""

@@ -28,6 +28,8 @@ class Requests:
 
         They are on disk on return: whoever acts on one may rely on it.
         """
+        if self._files.size(self._directory / layout.request_name(len(self._known) + 1)) is None:
+            return self._known  # To look for one name takes less than to list those that there are.
         names = {name for name, _ in self._files.listing(self._directory)}
         before = len(self._known)
         while (name := layout.request_name(len(self._known) + 1)) in names:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 
-from codebatch.engine.agenda import Agenda, agenda_of
+from msgspec.structs import replace
+
+from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
 from codebatch.model.command import CommandId
 from codebatch.model.work import Answering, IfInterrupted, OnFailure, Policy, Work, WorkEdge
 
@@ -38,6 +40,21 @@ def random_agenda(rng: random.Random) -> Agenda:
         start_every_seconds=rng.choice((0.0, 0.0, 0.0, 1.0)),
     )
     return agenda_of(work, sorted(ids))
+
+
+def flat(agenda: Agenda) -> Agenda:
+    """The same commands with next to no needs, all of which may be begun again: what is given to workers at once."""
+    return replace(
+        agenda,
+        needs=tuple(needs[:1] if item % 4 == 0 else () for item, needs in enumerate(agenda.needs)),
+        policies=tuple(
+            replace(each, if_interrupted="restart", restarts_max=max(1, each.restarts_max), pools={}, exclusive=False)
+            for each in agenda.policies
+        ),
+        demands=(((SLOTS, 1),),) * len(agenda.demands),
+        on_failure="skip-dependents" if agenda.on_failure == "stop" else agenda.on_failure,
+        start_every_seconds=0.0,
+    )
 
 
 def _policy(rng: random.Random) -> Policy:

@@ -11,7 +11,6 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.command_events import (
@@ -24,14 +23,18 @@ from codebatch.engine.command_events import (
     Consult,
     Consulted,
     Due,
+    GoneOn,
     Lost,
     Proceed,
+    Recall,
     Released,
     Requested,
+    Returned,
     Settle,
     Start,
     Terminate,
     Wake,
+    Went,
 )
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import Finished, Ready, Refused, Started, WorkerId
@@ -39,17 +42,18 @@ from codebatch.engine.lifecycle import CommandState
 from codebatch.engine.story import Happening, Story
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.outcome import OutcomeType
-from codebatch.model.question import our_question
 from codebatch.model.record import CommandReason
-from codebatch.model.request import Answer, Cancel, Open, Pause, Request, RequestBody, RequestHead, Set, Skip, Unpause
-from tests.engine.agendas import random_agenda
+from codebatch.model.request import Answer, Cancel, Open, Pause, Request, Skip, Unpause
+from tests.engine.agendas import flat, random_agenda
 from tests.engine.faults import Faults, Worker
+from tests.engine.generous import GenerousRuns
 from tests.engine.open_reference import own_of
+from tests.engine.shared_disk import SharedDisk
 from tests.engine.stream import Stream, told_in
 
 
 @dataclass
-class World:
+class World(SharedDisk):
     """A batch of random commands, and who works on it."""
 
     seed: int
@@ -61,6 +65,8 @@ class World:
         self.random = random.Random(self.seed)
         self.flushes = random.Random(self.seed)
         self.agenda = random_agenda(self.random)
+        if self.seed % 3 == 1:
+            self.agenda = flat(self.agenda)
         self.count = len(self.agenda.ids)
         self.registers: dict[tuple[int, int], Conclusion | None] = {}
         self.leases: dict[tuple[int, int], int] = {}
@@ -69,24 +75,13 @@ class World:
         self.workers: dict[int, Worker] = {}
         self.alive: dict[int, int] = {}
         self.execs: Counter[tuple[int, int]] = Counter()
-        self.epoch = self.holders = self.kills = self.requested = 0
+        self.begun: dict[tuple[int, int], int] = {}
+        self.epoch = self.holders = self.kills = self.requested = self.ahead = 0
         self.ends: list[str] = []
         self.stream: Stream = []
         self.pending: Stream = []
 
     # Disk
-
-    def concluded(self) -> Concluded:
-        """What the registers say."""
-        known = [one for one in self.registers.values() if one is not None]
-        return Concluded(known, [place for place, one in self.registers.items() if one is None])
-
-    def epochs(self) -> dict[int, int]:
-        """The highest epoch of each item, by leases alone."""
-        found: dict[int, int] = {}
-        for item, epoch in self.leases:
-            found[item] = max(epoch, found.get(item, 0))
-        return found
 
     def fresh(self) -> Conductor:
         """A conductor of what is on disk now."""
@@ -101,16 +96,6 @@ class World:
             asked=self.asked,
         )
 
-    def commit(self, one: Conclusion) -> None:
-        """Link a register: the first one wins, be it that its bytes say nothing."""
-        place = one.item, one.round
-        if place not in self.registers and self.random.random() < self.faults.torn:
-            self.registers[place] = None
-        if place in self.registers and self.registers[place] is None:
-            return
-        assert place not in self.registers, f"a second end of round {place}"
-        self.registers[place] = one
-
     # Coordinators
 
     def begin(self) -> None:
@@ -119,6 +104,8 @@ class World:
         if not self.faults.sweeps_late:
             self._sweep()
         self.conductor = self.fresh()
+        if self.seed % 3:
+            self.conductor._runs_given = GenerousRuns()
         self.mine: dict[WorkerId, Worker] = {}
         self.inbox: list[CommandEvent] = []
         self.timers: list[Wake] = []
@@ -161,31 +148,17 @@ class World:
                 worker = Worker(self.holders, self.epoch)
                 self.workers[self.holders] = self.mine[WorkerId(self._spawned)] = worker
                 self.inbox.append(Ready(WorkerId(self._spawned)))
-            case Start(worker=id_, item=item):
-                self._check_start(action)
-                self._check_needs(item)
-                worker = self.mine[id_]
-                worker.start, worker.at = action, "given"
-                worker.asks, worker.questions, worker.is_told_to_end = None, 0, False
-                self.story.start(action)
+            case Start():
+                self._give(action)
+            case GoneOn(start):
+                self.story.start(start)
+            case Recall() | Proceed():
+                self._say_to(action)
             case Settle():
-                place = action.item, action.round
-                if place not in self.registers:
-                    self.commit(
-                        Conclusion(
-                            item=action.item,
-                            round=action.round,
-                            type=action.type,
-                            reason="interrupted",
-                            epoch=action.epoch,
-                        )
-                    )
+                self._settle(action)
                 events.append(self.concluded())
-            case Terminate(worker=id_):
-                self.mine[id_].is_told_to_end = True
-            case Proceed(worker=id_):
-                if id_ in self.mine:
-                    self.mine[id_].asks = None
+            case Terminate(worker=id_, task=task):
+                self._terminate(self.mine[id_], task)
             case Wake():
                 self.timers.append(action)
             case Consult():
@@ -194,6 +167,35 @@ class World:
                 self.workers.pop(self.mine.pop(id_).holder, None)
             case Complete() | Drained() | Break():
                 self.end = action
+
+    def _give(self, action: Start) -> None:
+        for start in (action, *action.then):
+            self._check_start(start)
+            self._check_needs(start.item)
+        worker = self.mine[action.worker]
+        worker.known, worker.behind, worker.is_recalled = action, list(action.then), False
+        worker.give(action)
+        self.ahead += len(action.then)
+        self.story.start(action)
+
+    def _say_to(self, action: Recall | Proceed) -> None:
+        worker = self.mine.get(action.worker)
+        if worker is not None and isinstance(action, Recall):
+            worker.is_recalled = True
+        elif worker is not None:
+            worker.asks = None
+
+    def _terminate(self, worker: Worker, task: str) -> None:
+        if worker.start is not None and task in ("", self.agenda.ids[worker.start.item]):
+            worker.is_told_to_end = True
+
+    def _settle(self, action: Settle) -> None:
+        if (action.item, action.round) not in self.registers:
+            self.commit(
+                Conclusion(
+                    item=action.item, round=action.round, type=action.type, reason="interrupted", epoch=action.epoch
+                )
+            )
 
     def _stands(self, kind: type[Cancel | Pause], item: int) -> bool:
         """Whether a Cancel or Pause stands for an item among the requests that the coordinator saw."""
@@ -328,9 +330,10 @@ class World:
         id_ = next((id_ for id_, mine in self.mine.items() if mine is worker), None)
         if worker.at == "given":
             if (start.item, start.epoch) in self.leases:
-                worker.start = None
                 if id_ is not None:
+                    self._say(worker, id_)
                     self.inbox.append(Refused(id_, start.epoch))
+                worker.start = None
                 return
             self.leases[start.item, start.epoch] = holder
             worker.at = "leased"
@@ -338,6 +341,8 @@ class World:
             self._look(worker, is_orphan)
         elif worker.at == "running":
             self._run(worker, start, is_orphan)
+            if id_ is not None and worker.start is not None and self.random.random() < 0.1:
+                self._say(worker, id_)
         else:
             self._report(worker, id_)
 
@@ -373,6 +378,7 @@ class World:
         assert item not in self.alive, f"two attempts of {item} at once"
         self.alive[item] = worker.holder
         self.execs[item, round_] += 1
+        self.begun[item, worker.start.epoch] = round_
         worker.at = "running"
 
     def _is_cancelled_since(self, start: Start) -> bool:
@@ -386,7 +392,6 @@ class World:
     def _report(self, worker: Worker, id_: WorkerId | None) -> None:
         start = worker.start
         assert start is not None
-        worker.start = None
         type_: OutcomeType = "cancelled" if worker.ending == "unbegun" else worker.ending
         reason: CommandReason | None = "unbegun" if worker.ending == "unbegun" else None
         if type_ == "failed":
@@ -395,12 +400,33 @@ class World:
         one = Conclusion(
             item=start.item, round=start.round, type=type_, reason=reason, epoch=start.epoch, question=question
         )
-        self.commit(one)
-        if id_ is not None:
-            is_won = self.registers[start.item, start.round] is one
-            self.inbox.append(Concluded([one]) if is_won else self.concluded())
+        worker.held.append((start, one))
+        if type_ == "result" and worker.behind and not worker.is_recalled and self.random.random() < 0.8:
+            worker.give(worker.behind.pop(0))
+            return
+        self._say(worker, id_, is_over=True)
+        worker.start = None
         if id_ is not None:
             self.inbox.append(Finished(id_))
+
+    def _say(self, worker: Worker, id_: WorkerId | None, *, is_over: bool = False) -> None:
+        """A worker commits what it held, and tells of it, of what it does not begin, and of what it is at."""
+        for start, one in worker.held:
+            self.commit(one)
+            if id_ is not None:
+                if worker.known is not start:
+                    self.inbox.append(Went(id_))
+                    worker.known = start
+                is_won = self.registers[start.item, start.round] is one
+                self.inbox.append(Concluded([one]) if is_won else self.concluded())
+        worker.held.clear()
+        if id_ is not None:
+            if worker.behind or not is_over:
+                self.inbox.append(Returned(id_, len(worker.behind)))
+            if worker.known is not worker.start:
+                self.inbox.append(Went(id_))
+                worker.known = worker.start
+        worker.behind.clear()
 
     def _look_at_foreign(self) -> None:
         if self.end is not None:
@@ -439,7 +465,10 @@ class World:
             return  # It was told to end just before.
         self._sweep()
         self.handle(self.concluded())
-        start = worker.start
+        while (item := self.conductor.next_item(id_)) is not None and self.leases.get((item, 1)) == holder:
+            self.handle(Went(id_))
+        item = self.conductor.running_item(id_)
+        start = None if item is None else next(one for one in worker.given if one.item == item)
         if self.end is None:
             by = None if start is None else self.leases.get((start.item, start.epoch))
             self.handle(Lost(id_, "nobody" if by is None else "it" if by == holder else "another"))
@@ -454,41 +483,13 @@ class World:
 
     def _cut_power(self) -> None:
         self.alive.clear()
+        for item, epoch in sorted(self.leases):  # What may be begun twice does not wait for the disk.
+            is_waited_for = epoch > 1 or not self.agenda.policies[item].is_repeatable
+            if not is_waited_for and not self.has_end(item, epoch) and self.random.random() < 0.5:
+                del self.leases[item, epoch]
+                if (item, epoch) in self.begun:
+                    self.execs[item, self.begun.pop((item, epoch))] -= 1
         if self.faults.has_volatile_leases:
             for place in sorted(self.leases):
                 if self.random.random() < 0.7:
                     del self.leases[place]
-
-    def ask(self) -> None:
-        """Somebody asks something."""
-        self.write(self._body())
-
-    def write(self, body: RequestBody) -> None:
-        """Make a request the next one."""
-        self.requests.append(Request(RequestHead(n=len(self.requests) + 1, at_ns=0, by="somebody"), body))
-
-    def _body(self) -> RequestBody:
-        item = self.random.randrange(self.count)
-        last = max((round_ for known, round_ in self.registers if known == item), default=0)
-        id_ = self.agenda.ids[item]
-        kind = self.random.choice("caasooopuS" if self.random.random() < 0.8 else "o")
-        if kind == "c":
-            return Cancel()
-        if kind == "a":
-            known = self.registers.get((item, last))
-            ours = our_question(self.random.choice(("interrupted", "stall", "exhausted")), id_, last)
-            question = known.question if known is not None and known.question else ours
-            text = self.random.choice(("again", "failed", "done", "perhaps"))
-            return Answer(task=id_, round=last, question=question, text=text)
-        if kind == "s":
-            over = last + (self.conductor.attempt(item)[0] > last)
-            return Skip(task=id_, over=over, as_done=self.random.random() < 0.5)
-        if kind == "p":
-            return Pause()
-        if kind == "u":
-            return Unpause()
-        if kind == "S":
-            return Set(max_parallel=self.random.randint(1, 4), pools={"db": self.random.randint(1, 3)})
-        over_ = last - (self.random.random() < 0.2)
-        lifts: Literal["all", "named"] = self.random.choice(("all", "named"))
-        return Open(over={id_: over_} if self.random.random() < 0.8 else {}, lifts=lifts)

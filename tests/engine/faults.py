@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from codebatch.engine.command_events import Start
+from codebatch.engine.command_events import Conclusion, Start
 from codebatch.model.digest import Digest
 
 
 @dataclass
 class Worker:
-    """A worker process. `at` is how far it is with what it was given."""
+    """A worker process. `at` is how far it is with what it was given, `behind` what it was given besides.
+
+    `held` is what it ended and has not told; `known` what its coordinator knows that it is at.
+    """
 
     holder: int
     coordinator: int
@@ -21,6 +24,17 @@ class Worker:
     asks: Digest | None = None
     questions: int = 0
     is_told_to_end: bool = False
+    behind: list[Start] = field(default_factory=list)
+    held: list[tuple[Start, Conclusion]] = field(default_factory=list)
+    known: Start | None = None
+    is_recalled: bool = False
+    given: list[Start] = field(default_factory=list)
+
+    def give(self, start: Start) -> None:
+        """It is to begin a command."""
+        self.start, self.at = start, "given"
+        self.asks, self.questions, self.is_told_to_end = None, 0, False
+        self.given.append(start)
 
 
 @dataclass

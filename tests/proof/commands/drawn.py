@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+from msgspec.structs import replace
+
 from codebatch.model.command import Command, CommandId
 from codebatch.model.work import Answering, Policy, Work, WorkEdge
 from tests.proof.commands.world import CommandWorld, Fault, FaultKind
@@ -43,10 +45,27 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> Comma
         answering=chance.choice((None, None, Answering(command=("helper",)))),
         start_every_seconds=chance.choice((0.0, 0.0, 0.0, 1.0)),
     )
+    if seed % 3 == 1:
+        work = _flat(work)
     span = 200 + 120 * count
     faults = [
         Fault(at=chance.randrange(span), kind=chance.choice(kinds), seed=chance.getrandbits(32))
         for _ in range(chance.randint(0, 10))
     ]
     commands = [Command(id=id_, run=("true",)) for id_ in ids]
+    made.setdefault("gives_much", seed % 3 > 0)
     return CommandWorld(chance, commands, work, faults, **made)  # type: ignore[arg-type] # What a control plants.
+
+
+def _flat(work: Work) -> Work:
+    """The same commands with next to no needs, all of which may be begun again: what is given to workers at once."""
+    return replace(
+        work,
+        edges=work.edges[:1],
+        policies={
+            id_: replace(policy, if_interrupted="restart", restarts_max=max(1, policy.restarts_max), exclusive=False)
+            for id_, policy in work.policies.items()
+        },
+        on_failure="skip-dependents" if work.on_failure == "stop" else work.on_failure,
+        start_every_seconds=0.0,
+    )

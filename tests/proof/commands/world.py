@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from codebatch.coordinator.conducting import Conducting
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import CodebatchError, StoreCorrupt
-from codebatch.model.command import Command, CommandId
+from codebatch.model.command import Command
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register
 from codebatch.model.question import our_question
@@ -44,10 +44,12 @@ from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed, Process, Schedule
 from codebatch_workers.commands.supervisor import Supervisor
 from codebatch_workers.runtime.channel import CoordinatorGone, give_up
+from tests.engine.generous import GenerousRuns
 from tests.proof.channel import SimulatedChannel
 from tests.proof.commands.asked import check_answers, skips_that_stand
 from tests.proof.commands.cells import MemoryCell
 from tests.proof.commands.crew import SimulatedCommandCrew, SimulatedWorker
+from tests.proof.commands.starts import Starts
 from tests.proof.commands.told import check_told
 from tests.proof.world import Clock, is_commit
 
@@ -99,13 +101,15 @@ class CommandWorld:
     conducting: type[Conducting] = Conducting
     switch_rate: float = SWITCH_RATE
     alive: dict[str, Alive] = field(default_factory=dict)
-    execs: Counter[tuple[str, int]] = field(default_factory=Counter)
     happened: Counter[str] = field(default_factory=Counter)
     draining: set[HolderId] = field(default_factory=set)
+    gives_much: bool = False
+    given_behind: int = 0
     ends: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.disk = Disk()
+        self.starts = Starts(self.work)
         store, _ = create_store(RealFiles(self.disk.calls()), STORE)
         self.batch_id = make_work_batch(store, self.commands, self.work, at_ns=1).id
         self.schedule = Schedule(
@@ -145,7 +149,7 @@ class CommandWorld:
             self._processes.clear()
             self._workers.clear()
             self._crews.clear()
-            self._check_starts()
+            self.starts.check()
             standing = self.standing()
             if self.ends == ["over"]:
                 assert not self.alive, "a command outlives the end of its batch"
@@ -166,15 +170,9 @@ class CommandWorld:
             assert command.state is not CommandState.DONE or self._was_begun(command.id), f"{command.id} never ran"
 
     def _was_begun(self, task: str) -> bool:
-        return any(known == task for known, _ in self.execs) or any(
+        return self.starts.was_begun(task) or any(
             isinstance(request.body, Answer | Skip) and request.body.task == task for request in self._requests().read()
         )
-
-    def _check_starts(self) -> None:
-        for (task, round_), count in self.execs.items():
-            policy = self.work.policy(CommandId(task))
-            most = 1 + policy.restarts_max if policy.if_interrupted == "restart" else 1
-            assert count <= most, f"{task} was begun {count} times in round {round_}"
 
     # -- What processes ask for ---------------------------------------------------------------------------------------
 
@@ -202,6 +200,8 @@ class CommandWorld:
                     now_ns=Clock(holder),
                     text_of=lambda command: "",
                 )
+                if self.gives_much:
+                    loop.conductor._runs_given = GenerousRuns()
                 try:
                     loop.run()
                 finally:
@@ -272,7 +272,7 @@ class CommandWorld:
         drawn = random.Random(f"{self.work.source} {task} {round_}")
         if drawn.random() < 0.05:
             raise NotStarted("drawn")
-        self.execs[task, round_] += 1
+        self.starts.add(task, round_, start.mark)
         store, batch = self.batch()
         answers = check_answers(batch, task, round_, Path(start.environment["CODEBATCH_ANSWERS"]))
         self.happened["begun for an answer"] += answers
@@ -382,6 +382,7 @@ class CommandWorld:
                 one.kill()
         self.alive.clear()
         self.disk.lose_power(chance)
+        self.happened["forgotten"] += self.starts.forget(self.batch()[1])
         outcomes = Outcomes(RealFiles(self.disk.calls()), self.batch()[1].root)
         found = {
             Register(outcome.shard, outcome.start, outcome.task, commit.round): (commit.segment, outcome)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -56,6 +56,16 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return self.type == "result" or self.reason in ("exit", "signal")
 
 
+class Meanwhile(Protocol):
+    """What is to be done besides, while a command runs."""
+
+    def seconds_left(self) -> float | None:
+        """In how many seconds it is to be looked at; None where it need not be."""
+
+    def look(self, now_ns: int) -> None:
+        """Do it, where its time has come."""
+
+
 class Attempt:
     """A command that runs."""
 
@@ -69,6 +79,7 @@ class Attempt:
         now_ns: Callable[[], int],
         *,
         questions: LiveQuestions,
+        run: Meanwhile,
         spent_seconds: float = 0.0,
     ) -> None:
         """`tell` is told of the command whenever something changed; `now_ns` is a clock that stops in suspend.
@@ -87,6 +98,7 @@ class Attempt:
         for limit in ("timeout", "memory"):
             self._watch.seconds(limit, 0)
         self._questions = questions
+        self._run = run
         self._spent_seconds = spent_seconds
         self._waited_seconds = self._turned_seconds = 0.0
         self._sampled = 0
@@ -121,11 +133,15 @@ class Attempt:
 
     def _turn(self) -> bool:
         """Wait for something, and act on it; whether it is over."""
-        self._running.wait(TICK_SECONDS if self._cause is None else _ENDING_TICK_SECONDS, self._ears.channel)
+        seconds = TICK_SECONDS if self._cause is None else _ENDING_TICK_SECONDS
+        if (left := self._run.seconds_left()) is not None:
+            seconds = min(seconds, left)
+        self._running.wait(seconds, self._ears.channel)
         self._seen_ns = self._now_ns()
         self._watch.look(self._seen_ns / 1e9)
         self._pump()
         self._questions.look(self._seen_ns)
+        self._run.look(self._seen_ns)
         has_ended = self._running.poll()
         if has_ended and (self._cause is None or not self._running.has_company()):
             return True

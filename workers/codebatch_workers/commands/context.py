@@ -15,7 +15,7 @@ from codebatch.model.placeholders import (
     shell_script,
     shell_variables,
 )
-from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE
+from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system.commands import NotStarted, Start
 from codebatch_workers.commands.materials import Materials
 
@@ -38,7 +38,8 @@ def start_of(
 ) -> Start:
     """How to start a command, or its check: what is to `run`. Raises NotStarted.
 
-    `root` is what its paths are relative to, `given` the caller's environment. It has its standard input if it `reads`.
+    `root` is what its paths are relative to, `given` the caller's environment, without our own marks. It has its
+    standard input if it `reads`.
     """
     directory = root if command.cwd == "." else root / command.cwd
     ours = {
@@ -82,7 +83,7 @@ def _environment(command: Command, given: Mapping[str, str], values: Mapping[str
     if command.clean_env:
         found = {name: given[name] for name in _KEPT_IF_CLEAN if name in given}
     else:
-        found = {name: value for name, value in given.items() if name != HOLDER_VARIABLE}
+        found = dict(given)
     for name, value in command.env.items():
         callers = _CALLERS.match(value)
         if callers is None:

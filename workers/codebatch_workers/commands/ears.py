@@ -7,7 +7,7 @@ from collections import deque
 from codebatch.errors import StoreError
 from codebatch.model.command import CommandId
 from codebatch.model.request import Cancel, Skip
-from codebatch.protocol.messages import Proceed, Terminate, ToWorker
+from codebatch.protocol.messages import Drain, Proceed, Terminate, ToWorker
 from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.holders import LeaseReader
@@ -31,6 +31,7 @@ class Ears:
         self._task = CommandId("")
         self._looked_ns = 0
         self.is_alone = False
+        self.is_recalled = False
         self.may_proceed = False
 
     @property
@@ -69,9 +70,12 @@ class Ears:
         try:
             while not self.is_alone and (message := self._channel.try_receive()) is not None:
                 if isinstance(message, Terminate):
-                    return message
-                if isinstance(message, Proceed):
+                    if message.task in ("", self._task):
+                        return message
+                elif isinstance(message, Proceed):
                     self.may_proceed = True
+                elif isinstance(message, Drain):
+                    self.is_recalled = True
                 else:
                     self._later.append(message)
         except CoordinatorGone:
@@ -81,6 +85,7 @@ class Ears:
     def _hear_requests(self) -> Terminate | None:
         for request in self._requests.read()[self._heeded :]:
             self._heeded = request.n
+            self.is_recalled = True
             match request.body:
                 case Cancel(grace_seconds=grace):
                     return Terminate(why="cancelled", grace_seconds=grace)

@@ -34,8 +34,8 @@ class Ending(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-def read_ending(command: Command, files: Files, question: Path, exit_status: int, output: bytes) -> Ending:
-    """What the file of its question and the end of its output say."""
+def read_ending(command: Command, files: Files, question: Path | None, exit_status: int, output: bytes) -> Ending:
+    """What the file of its question, where there is one, and the end of its output say."""
     found = _last_object(output) if command.result is not None else None
     said = None
     if command.result is not None and found is not None:
@@ -44,7 +44,7 @@ def read_ending(command: Command, files: Files, question: Path, exit_status: int
             cost=_number(_at(found, command.result.cost)),
             session=_text(_at(found, command.result.session))[:_SESSION_MAX],
         )
-    asked, problem = read_asked(files, question), ""
+    asked, problem = None if question is None else read_asked(files, question), ""
     if asked is None:
         asked, problem = _printed(command, exit_status, output)
     if asked is None and command.result is not None and found is not None:

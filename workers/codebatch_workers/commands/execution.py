@@ -16,6 +16,7 @@ from codebatch_workers.commands.endings import read_asked, read_ending
 from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.commands.log import AttemptLog
 from codebatch_workers.commands.materials import Materials
+from codebatch_workers.commands.run import Run
 
 NOTHING = Child(0, 0, 0, 0)
 
@@ -38,9 +39,14 @@ class Execution:
         commands: Commands,
         start_of: StartOf,
         tell: Callable[[Child], None],
+        run: Run,
+        has_written: Callable[[], bool],
         now_ns: Callable[[], int],
     ) -> None:
-        """`command` is as this try has it. `tell` and `now_ns` are as in `Attempt`."""
+        """`command` is as this try has it. `tell` and `now_ns` are as in `Attempt`.
+
+        Whether the command `has_written` anything into the directory of its attempt is perhaps known.
+        """
         self._command = command
         self._materials = materials
         self._log = log
@@ -50,6 +56,8 @@ class Execution:
         self._commands = commands
         self._start_of = start_of
         self._tell = tell
+        self._run = run
+        self._has_written = has_written
         self._now_ns = now_ns
 
     def run(self) -> Result:
@@ -60,9 +68,8 @@ class Execution:
             self._log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
             return Result(type="failed", reason="start")
         if result.has_ended_by_itself and result.exit_status is not None:
-            ending = read_ending(
-                self._command, self._files, self._materials.question, result.exit_status, self._log.end
-            )
+            question = self._materials.question if self._has_written() else None
+            ending = read_ending(self._command, self._files, question, result.exit_status, self._log.end)
             if ending.problem:
                 self._log.write(f"codebatch: {ending.problem}\n".encode())
             result = msgspec.structs.replace(result, said=ending.said)
@@ -101,6 +108,7 @@ class Execution:
             self._tell,
             self._now_ns,
             questions=self._questions,
+            run=self._run,
             spent_seconds=spent_seconds,
         )
         result = attempt.run()

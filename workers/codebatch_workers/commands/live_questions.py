@@ -7,6 +7,7 @@ request: it is handed over when the coordinator says that there is room, or at o
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 from codebatch.errors import StoreError
@@ -41,8 +42,9 @@ class LiveQuestions:
         unit: Unit,
         epoch: int,
         directory: Path,
+        sync_lease: Callable[[], None],
     ) -> None:
-        """`directory` is that of the attempt."""
+        """`directory` is that of the attempt. Its lease is to be on disk before what it asks is."""
         self._files = files
         self._questions = questions
         self._requests = requests
@@ -51,6 +53,7 @@ class LiveQuestions:
         self._unit = unit
         self._epoch = epoch
         self._directory = directory
+        self._sync_lease = sync_lease
         self._number = 0
         self._done: set[str] = set()
         self._open: tuple[Path, Question] | None = None
@@ -86,6 +89,7 @@ class LiveQuestions:
             choices=asked.choices,
             is_human=asked.is_human,
         )
+        self._sync_lease()
         place = QuestionPlace(self._unit.shard, self._unit.start, question.round, question.epoch, question.number)
         self._questions.ask(place, question)
         self._number = question.number

@@ -30,7 +30,11 @@ class AttemptLog:
         """
         self._files = files
         self._scratch = scratch
-        self._head = files.open_append(path, directory_mode=PRIVATE_MODE)  # People may have removed it.
+        try:
+            self._head = files.open_append(path, directory_mode=PRIVATE_MODE)  # People may have removed it.
+        except FileExistsError:  # Of a start under our lease's name that was forgotten when the machine died.
+            files.remove(path)
+            self._head = files.open_append(path, directory_mode=PRIVATE_MODE)
         self._room = bytes_max // 2
         self._tail_bytes = bytes_max // 4
         self._tails: list[tuple[Path, Appender, int]] = []

@@ -13,16 +13,16 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from codebatch.errors import CorruptFile, StoreError, StoreUnwritable
 from codebatch.model.command import Command, decode_command
-from codebatch.model.digest import Digest
 from codebatch.model.document import DocumentError
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Commit, Unit, Used
+from codebatch.model.outcome import Unit
 from codebatch.model.shard import Shard
-from codebatch.protocol.launch import Launch, attempt_mark
-from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Committed, Finished, Hello, Refused, Stop
+from codebatch.protocol.launch import HOLDER_VARIABLE, Launch, attempt_mark
+from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Hello, Refused, Stop
 from codebatch.store import journal, layout
 from codebatch.store.batches import open_batch, snapshot_of
 from codebatch.store.holders import Holder, HolderFile
@@ -45,12 +45,14 @@ from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLog
 from codebatch_workers.commands.materials import MaterialsMaker
 from codebatch_workers.commands.process import RealCommands
+from codebatch_workers.commands.run import Run
 from codebatch_workers.commands.scratch import Scratch
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up
 
-COMMIT_SECONDS = 60.0
-_COMMIT_EVERY_SECONDS = 1.0
 _BLOCK = 256
+
+_Then = Literal["goes on", "is over", "refused", "ends"]
+"""What follows an attempt: the next of the run, nothing of it, its refusal, or the end of this worker."""
 
 
 class Supervisor:
@@ -79,7 +81,7 @@ class Supervisor:
         self._launch = launch
         self._channel = channel
         self._files = files
-        self._environment = environment
+        self._environment = {name: value for name, value in environment.items() if name != HOLDER_VARIABLE}
         self._root = Path(os.fsdecode(self._batch.about.sources[0]))
         self._shards = {shard.id: shard for shard in self._batch.plan().shards}
         self._snapshot = snapshot_of(self._store, self._batch)
@@ -100,14 +102,14 @@ class Supervisor:
         self._committer = Committer(files, root, launch.holder)
         self._journal = journal.Journal(files, root, launch.holder, wall_ns)
         self._questions, self._requests = Questions(files, root), Requests(files, root)
-        self._scratch = Scratch(files, root / layout.SCRATCH / launch.holder)
+        self._scratch = Scratch(files, root / layout.SCRATCH / launch.holder, wall_ns)
         self._materials = MaterialsMaker(files, root, self._scratch, self._questions, self._requests)
         self._logs = root / layout.LOGS
         files.make_directory(self._logs, PRIVATE_MODE)
         self._commands: Commands = commands or RealCommands()
+        self._run = Run(channel, self._ears, self._committer, self._journal, now_ns=now_ns, sleep=sleep)
         self._attempts = 0
         self._now_ns = now_ns
-        self._sleep = sleep
 
     def run(self) -> None:
         """Work until told to stop, or an attempt was interrupted. Raises CoordinatorGone."""
@@ -140,7 +142,24 @@ class Supervisor:
                     pass  # Of an attempt that is over.
 
     def _do(self, assign: Assign) -> bool:
-        """Do an attempt; False where this worker is to end with it."""
+        """Do what was assigned, one after the other; False where this worker is to end with it."""
+        self._run.begin(assign)
+        self._ears.is_recalled = False
+        then: _Then = "goes on"
+        try:
+            while then == "goes on" and (one := self._run.next()) is not None:
+                assign, then = one, self._attempt(one)
+        except StoreError:
+            with contextlib.suppress(StoreError):
+                self._run.end("ends")
+            raise
+        if then != "refused":
+            self._step(assign.unit, PHASE_COMMIT)
+        self._run.end("ends" if then == "ends" else Refused(epoch=assign.epoch) if then == "refused" else "is idle")
+        self._step(assign.unit, PHASE_IDLE)
+        return then != "ends"
+
+    def _attempt(self, assign: Assign) -> _Then:
         unit, epoch = assign.unit, assign.epoch
         self._attempts += 1
         self._step(unit, PHASE_LEASE)
@@ -148,16 +167,14 @@ class Supervisor:
         directory = self._scratch.directory(self._attempts)
         is_left_alone = False
         try:
-            if not self._holder.try_lease(unit.shard, unit.start, epoch):
-                self._step(unit, PHASE_IDLE)
-                self._channel.send(Refused(epoch=epoch))
-                return True
+            if not self._holder.try_lease(unit.shard, unit.start, epoch, may_be_forgotten=assign.is_repeatable):
+                return "refused"
             try:
                 wish = self._ears.look(assign.requests, command.id, unit.round)
                 if self._ears.is_alone or (wish is not None and wish.why == "interrupted"):
                     self._leave_unbegun(unit, epoch)
-                    return False
-                self._journal.write(_began(unit, epoch))
+                    return "ends"
+                self._run.note(_began(unit, epoch))
                 questions = self._questions_of(command, unit, epoch, directory)
                 log = None if wish is not None else self._log(command, unit, epoch, directory)
             except StoreError:
@@ -165,11 +182,11 @@ class Supervisor:
                     self._leave_unbegun(unit, epoch)
                 raise
             if log is None:
-                return self._end(assign, Result(type="cancelled"), None, questions)
+                return self._over(assign, Result(type="cancelled"), None, questions)
             result = self._execute(command, assign, directory, log, questions)
             is_left_alone = command.leftovers == "kill" and not result.left
             log.close()
-            return self._end(assign, result, log, questions)
+            return self._over(assign, result, log, questions)
         finally:
             self._scratch.end(directory, is_left_alone=is_left_alone)
 
@@ -188,6 +205,7 @@ class Supervisor:
             unit=unit,
             epoch=epoch,
             directory=directory,
+            sync_lease=self._holder.sync,
         )
 
     def _leave_unbegun(self, unit: Unit, epoch: int) -> None:
@@ -228,49 +246,19 @@ class Supervisor:
             commands=self._commands,
             start_of=start_of_it,
             tell=self._cell.write_child,
+            run=self._run,
+            has_written=lambda: not self._scratch.is_untouched(directory),
             now_ns=self._now_ns,
         )
         return execution.run()
 
-    def _end(self, assign: Assign, result: Result, log: AttemptLog | None, questions: LiveQuestions) -> bool:
-        """Commit what became of an attempt, and tell of it."""
-        unit, epoch = assign.unit, assign.epoch
-        won: Commit | None = None
-        if result.type is not None:
-            self._step(unit, PHASE_COMMIT)
-            won = self._commit(unit, epoch, result, questions)
-        with contextlib.suppress(StoreUnwritable):  # What is committed is told of, be it not in the journal.
-            self._journal.write(_event_of(assign, result, log))
-        self._step(unit, PHASE_IDLE)
-        if won is None:
-            return False
-        used = Used(seconds=result.seconds, cpu_seconds=result.cpu_seconds, memory_peak_bytes=result.memory_peak_bytes)
-        ended = Committed(commit=won, lost=1 - len(won.outcomes), used=used)
-        self._channel.send(ended, Finished(seconds=result.seconds))
-        return True
-
-    def _commit(self, unit: Unit, epoch: int, result: Result, questions: LiveQuestions) -> Commit:
-        """Make an outcome durable, and before that what it asks. While the disk refuses it is tried again: how a
-        command ended nobody can ask twice.
-
-        Raises StoreUnwritable after COMMIT_SECONDS, or once the coordinator wants an end.
-        """
-        assert result.type is not None
-        deadline_ns = self._now_ns() + round(COMMIT_SECONDS * 1e9)
-        digest = Digest("")
-        while True:
-            try:
-                if result.asked is not None and not digest:
-                    digest = questions.ask(result.asked, is_live=False).digest
-                encoded = attempt_outcome(
-                    unit, result.type, result.reason, result.exit_status, question=digest, said=result.said
-                )
-                return self._committer.commit([encoded], epoch=epoch, round_=unit.round)
-            except StoreUnwritable:
-                wish = self._ears.hear(self._now_ns())
-                if self._now_ns() > deadline_ns or (wish is not None and wish.why == "interrupted"):
-                    raise
-            self._sleep(_COMMIT_EVERY_SECONDS)
+    def _over(self, assign: Assign, result: Result, log: AttemptLog | None, questions: LiveQuestions) -> _Then:
+        """Take note of what became of an attempt."""
+        self._run.note(_event_of(assign, result, log))
+        if result.type is None:
+            return "ends"
+        self._run.add(assign, result, questions)
+        return "goes on" if result.type == "result" else "is over"
 
     def _command(self, unit: Unit) -> Command:
         """The definition of a unit's command. Raises StoreCorrupt."""

@@ -1,0 +1,51 @@
+"""How often commands of a simulated batch were begun, and how often they may be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from codebatch.model.command import CommandId
+from codebatch.model.work import Work
+from codebatch.store import layout
+from codebatch.store.batches import Batch
+
+
+@dataclass
+class Starts:
+    """Starts by command and round, and under the names of their leases."""
+
+    work: Work
+    execs: Counter[tuple[str, int]] = field(default_factory=Counter)
+    by_lease: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def add(self, task: str, round_: int, mark: str) -> None:
+        """A command begins."""
+        self.execs[task, round_] += 1
+        self.by_lease[mark.partition(".")[2]] = task, round_
+
+    def was_begun(self, task: str) -> bool:
+        """Whether it ever was."""
+        return any(known == task for known, _ in self.execs)
+
+    def forget(self, batch: Batch) -> int:
+        """The first start of what may be begun again is not waited for: where its lease is lost it does not count.
+
+        Returns how many were lost.
+        """
+        leases = {name for name, _ in batch.files.listing(batch.root / layout.LEASES)}
+        lost = [
+            name
+            for name, (task, _) in self.by_lease.items()
+            if name not in leases and name.endswith(".1") and self.work.policy(CommandId(task)).is_repeatable
+        ]
+        for name in lost:
+            self.execs[self.by_lease.pop(name)] -= 1
+        return len(lost)
+
+    def check(self) -> None:
+        """None was begun more often than it may be."""
+        for (task, round_), count in self.execs.items():
+            policy = self.work.policy(CommandId(task))
+            most = 1 + policy.restarts_max if policy.if_interrupted == "restart" else 1
+            assert count <= most, f"{task} was begun {count} times in round {round_}"
