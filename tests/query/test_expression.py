@@ -120,7 +120,7 @@ def test_what_is_no_condition_is_refused_soon(text: str) -> None:
         warnings.simplefilter("error")
         with pytest.raises(InvalidInput):
             compile_expression(text, fields_of(["metric"]))
-    assert time.process_time() - begun < 0.25
+    assert time.process_time() - begun < 2.0
 
 
 def test_a_condition_may_be_as_deep_and_as_long_as_its_bounds() -> None:
