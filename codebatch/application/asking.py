@@ -148,9 +148,9 @@ class Question:
 
 
 def _read_apart(records: BatchRecords) -> dict[bytes, Apart]:
-    from codebatch.query.file_classes import read_file_classes  # 2 ms that none needs where it is kept
+    from codebatch.query.parsed_files import files_apart  # 2 ms that none needs where it is kept
 
-    return read_file_classes(records).apart
+    return files_apart(records.files)
 
 
 class Answer(Generic[Found]):

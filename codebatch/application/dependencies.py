@@ -38,6 +38,6 @@ def imports(question: Question) -> Answer[list[Import]]:
 
 def import_cycles(question: Question) -> Answer[list[Cycle]]:
     """Files that import one another, most files first. Raises InvalidInput or StoreCorrupt."""
-    found = find_cycles(question.records)
+    found = find_cycles(question.records, question.find_numbers())
     whole = completeness(question.records, needed_tasks(question.records), lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, found=found, whole=whole)

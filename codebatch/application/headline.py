@@ -13,8 +13,8 @@ from codebatch.application.hotspots import Hotspot, hotspots
 from codebatch.model.counts import add_counts
 from codebatch.model.record import SEVERITIES
 from codebatch.query.dependencies import Cycle, find_cycles
-from codebatch.query.file_states import file_states
 from codebatch.query.filters import RecordFilter
+from codebatch.query.parsed_files import file_states
 
 COMPLEXITY_MIN = 15
 """Functions of less are not hard to change: SonarSource's limit, who made cognitive complexity. Of languages without it
@@ -56,7 +56,8 @@ def headline(question: Question) -> Headline:
     Of a directory of tests, say, where there is no other code, nothing stands apart.
     """
     records = question.records
-    apart, states = question.apart, file_states(records)
+    kept = question.find_numbers(are_made=True)
+    apart, states = question.apart, file_states(records.files)
 
     def is_apart(path: bytes) -> bool:
         return states.plain > 0 and apart.of(path) is not None
@@ -67,7 +68,7 @@ def headline(question: Question) -> Headline:
     copies = Copies(blocks=(), count=0, left_out=0)
     if "duplicates" in records.task_names:
         copies = find_copies(question, limit=_COPIES_MAX, everything=not states.plain).found
-    every = find_cycles(records) if "dependencies" in records.task_names else ()
+    every = find_cycles(records, kept) if "dependencies" in records.task_names else ()
     # The modules of a crate are compiled as one, and name each other freely: `graph --cycles` tells of those.
     tangled = [
         each for each in every if not all(path.endswith(".rs") or is_apart(path.encode()) for path in each.files)

@@ -14,7 +14,7 @@ from codebatch.compare.texts import Texts
 from codebatch.exchange.sources import Sources
 from codebatch.model.record import SEVERITIES, Diagnostic
 from codebatch.query.apart import FilesApart
-from codebatch.query.file_classes import read_file_classes
+from codebatch.query.parsed_files import files_apart
 from codebatch.query.records import BatchRecords
 
 
@@ -37,7 +37,7 @@ def worst_first(records: BatchRecords, outgoing: Iterable[Outgoing]) -> list[Out
 
     Raises StoreCorrupt.
     """
-    apart = FilesApart(read_file_classes(records).apart)
+    apart = FilesApart(files_apart(records.files))
 
     def rank(each: Outgoing) -> tuple[bool, int, bool, bytes, int, int, str, str]:
         is_apart, found = apart.of(each.path) is not None, each.found

@@ -15,6 +15,7 @@ from codebatch.model.entry import display_path
 from codebatch.model.graph import components
 from codebatch.model.record import Resolution
 from codebatch.query.decoding import decode_lines, line_at
+from codebatch.query.file_numbers import FileNumbers
 from codebatch.query.filters import RecordFilter
 from codebatch.query.marks import Marks, row_of
 from codebatch.query.numbers import numbers_of_files
@@ -205,12 +206,17 @@ def impact(
     return list(found.values())
 
 
-def find_cycles(records: BatchRecords) -> list[Cycle]:
-    """The cycles of a batch, as `cycles` has them. Raises InvalidInput where it knows of none, or StoreCorrupt."""
+def find_cycles(records: BatchRecords, kept: FileNumbers | None = None) -> list[Cycle]:
+    """The cycles of a batch, as `cycles` has them; `kept` says which files are in any.
+
+    Raises InvalidInput where it knows of none, or StoreCorrupt.
+    """
     imports = Imports(records)
     if records.batch.about.paths:  # Of a part of the snapshot it is not told which files are in a cycle.
         return cycles(imports)
-    in_cycles = numbers_of_files(records, ("cycle",))["cycle"]
+    in_cycles = None if kept is None else kept.of("cycle")
+    if in_cycles is None:
+        in_cycles = numbers_of_files(records, ("cycle",))["cycle"]
     return cycles(imports.between([display_path(path) for path in in_cycles]))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection
 import msgspec
 
 from codebatch.query.fields import JsonRecord
-from codebatch.query.file_classes import IN_PART
+from codebatch.query.parsed_files import IN_PART
 from codebatch.query.records import BatchRecords
 
 

@@ -12,16 +12,14 @@ from typing import TypeVar, cast
 import msgspec
 
 from codebatch.model.digest import Digest
-from codebatch.model.entry import path_row
 from codebatch.model.record import CLASSES_APART
 from codebatch.query.apart import Apart
-from codebatch.query.fields import path_key
 from codebatch.query.records import BatchRecords
 from codebatch.store import layout
 from codebatch.store.kept import read_kept, write_kept
 
-_METRICS = ("dependents", "cognitive", "max_cognitive", "max_complexity")
-_MAGIC = b"cbnumb\0\2"
+_METRICS = ("dependents", "cycle", "cognitive", "max_cognitive", "max_complexity")
+_MAGIC = b"cbnumb\0\3"
 
 T = TypeVar("T")
 
@@ -81,23 +79,22 @@ def kept_numbers(records: BatchRecords) -> FileNumbers | None:
 
 def keep_numbers(records: BatchRecords) -> FileNumbers | None:
     """Make what is kept of a batch; None where it does not know all of its files. Raises StoreCorrupt."""
-    from codebatch.query.file_classes import read_file_classes  # 3 ms, and once of each batch
     from codebatch.query.numbers import numbers_of_files
+    from codebatch.query.parsed_files import IN_PART, files_apart  # 2 ms, and once of each batch
 
     outputs = records.source.outputs
     if outputs is None or not records.source.is_done:
         return None
-    classes = read_file_classes(records)
     found = numbers_of_files(records, _METRICS)
     paths = sorted(set().union(*found.values()))
-    languages = records.languages
+    languages = {file.path_bytes: file.lang for file in records.files}
     digest = outputs.manifest.result_digest
     made = FileNumbers(
         _made_of(digest),
-        _pack(classes.apart),
-        _pack(sorted(classes.in_part)),
+        _pack(files_apart(records.files)),
+        _pack(sorted(file.path_bytes for file in records.files if file.parse in IN_PART)),
         _pack(paths),
-        _pack([languages.get(path_key({**path_row(path)}), "") for path in paths]),
+        _pack([languages.get(path, "") for path in paths]),
         {metric: _pack([values.get(path, 0) for path in paths]) for metric, values in found.items()},
     )
     write_kept(records.store, layout.numbers_cache_name(digest), _MAGIC, msgspec.msgpack.encode(made))
