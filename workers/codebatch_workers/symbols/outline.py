@@ -318,7 +318,8 @@ class Definitions:
         return max(end, least)
 
     def _add_leaves(self, nodes: list[Node], symbol_type: SymbolType) -> None:
-        declared = {node.start_byte for node in self.captures.get("declared", ()) if node.type != "init_declarator"}
+        externs = self.captures.get("declared", ()) if symbol_type == "variable" else ()
+        declared = {node.start_byte for node in externs if node.type != "init_declarator"}
         for node in nodes:
             start = node.start_byte
             scope = self._scope_at(start)

@@ -24,6 +24,7 @@ from codebatch.model.entry import path_fields
 from codebatch.model.record import Diagnostic, FileClass, Severity
 from codebatch_workers.syntax.attributes import attributes_of
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
+from codebatch_workers.syntax.captures_of_cpp import captured
 from codebatch_workers.syntax.encodings import Decoded, decode, is_binary
 from codebatch_workers.syntax.findings import diagnostic_at
 from codebatch_workers.syntax.gaps_of_python import with_calls_of_type
@@ -333,7 +334,8 @@ class SourceFile:
 
         Nothing is found in a hopeless file, nor below a depth of QUERY_DEPTH_MAX.
         """
-        return {} if self.tree is None else self.query(grammar(self.language).query)
+        captures = {} if self.tree is None else self.query(grammar(self.language).query)
+        return captured(captures, self.utf8) if self.language in LANGUAGES_WITH_MACROS else captures
 
     def matches(self, query: Query) -> Iterator[Mapping[str, list[Node]]]:
         """The captures of each match of a query over the tree, of prose too; in no order that may be relied on."""
@@ -343,12 +345,12 @@ class SourceFile:
         for _, captures in _cursor(query).matches(root):
             yield captures
 
-    def query(self, query: Query) -> Mapping[str, list[Node]]:
+    def query(self, query: Query) -> dict[str, list[Node]]:
         """The captures of a query over the tree."""
         if self.tree is None or self.is_hopeless:
             return {}
         # The binding collects nodes in a set, so that its lists come in the order of addresses: another one each time.
-        captures = _cursor(query).captures(self.tree.root_node)
+        captures: dict[str, list[Node]] = _cursor(query).captures(self.tree.root_node)
         for nodes in captures.values():
             if len(nodes) > 1:
                 # Twice by a number takes half as long as once by a tuple.

@@ -1,26 +1,19 @@
-; What the tasks read of C, and of what C++ shares with it. Capture names: see ../outline.py.
+; What the tasks read of C, and of what C++ shares with it. Capture names: see ../outline.py; of @function, @typedef and
+; @storage see ../captures_of_cpp.py.
 
 (function_definition) @def.function @function
 (struct_specifier name: (_) body: (_)) @def.struct
 (union_specifier name: (_) body: (_)) @def.union
 (enum_specifier name: (_) body: (_)) @def.enum
-(type_definition type: (struct_specifier !name body: (_))) @def.struct
-(type_definition type: (union_specifier !name body: (_))) @def.union
-(type_definition type: (enum_specifier !name body: (_))) @def.enum
+(type_definition) @typedef
 (type_definition declarator: (_) @leaf.type)
 (enumerator) @leaf.enum_member
 (field_declaration declarator: (_) @leaf.field)
 (declaration declarator: (_) @leaf.variable)
-(declaration (storage_class_specifier "extern") declarator: (_) @declared)
-
-[(function_definition (storage_class_specifier "static") @visibility) (declaration (storage_class_specifier "static") @visibility)]
+(storage_class_specifier) @storage
 
 (preproc_include) @import
 (call_expression function: (_) @call)
-
-(function_definition declarator: (function_declarator parameters: (parameter_list (_) @parameter)))
-(function_definition declarator: (_ (function_declarator parameters: (parameter_list (_) @parameter))))
-(function_definition declarator: (_ (_ (function_declarator parameters: (parameter_list (_) @parameter)))))
 
 [(if_statement) (conditional_expression) (for_statement) (while_statement) (do_statement)] @branch
 (else_clause) @else

@@ -1,7 +1,6 @@
 ; What C++ adds.
 
 (class_specifier name: (_) body: (_)) @def.class
-(type_definition type: (class_specifier !name body: (_))) @def.class
 (namespace_definition) @def.namespace
 (alias_declaration) @leaf.type
 (concept_definition) @leaf.type

@@ -6,12 +6,12 @@
 
 (assignment left: (identifier) @name.variable)
 (assignment left: [(pattern_list) (tuple_pattern) (list_pattern)] @pattern.variable)
-(assignment left: (attribute object: (identifier) attribute: (identifier)) @member)
-(pattern_list (attribute object: (identifier) attribute: (identifier)) @member)
-(tuple_pattern (attribute object: (identifier) attribute: (identifier)) @member)
-(augmented_assignment left: (attribute object: (identifier) attribute: (identifier)) @member)
-(for_statement left: (attribute object: (identifier) attribute: (identifier)) @member)
-(as_pattern_target (attribute object: (identifier) attribute: (identifier)) @member)
+(assignment left: (attribute) @member)
+(pattern_list (attribute) @member)
+(tuple_pattern (attribute) @member)
+(augmented_assignment left: (attribute) @member)
+(for_statement left: (attribute) @member)
+(as_pattern_target (attribute) @member)
 (named_expression name: (identifier) @name.variable)
 (for_statement left: (_) @pattern.variable)
 (as_pattern_target) @pattern.variable
