@@ -24,7 +24,6 @@ from codebatch.query.narrowing import Narrowing, lookups_of
 from codebatch.query.reading import Reading
 from codebatch.query.sources import Piece, RecordSource, find_source
 from codebatch.store.batches import Batch, check_is_there, snapshot_of
-from codebatch.store.objects import ObjectStore
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 
@@ -61,6 +60,7 @@ class BatchRecords:
         self.reading = Reading()
         self._last_object: tuple[str, bytes] | None = None
         self._files: Sequence[ParsedFile] | None = None
+        self._objects = functools.cache(store.objects)
         narrow = None if note is None else Narrowing(store, batch.id, note).narrow
         # Of what is read by a source nothing leads back to us: so all that is held goes with the last who asks.
         self._plan = functools.cache(batch.plan)
@@ -185,16 +185,12 @@ class BatchRecords:
         """The content of an entry; the last one is kept, for whoever shows a line shows more. Raises ObjectMissing."""
         if self._last_object is None or self._last_object[0] != entry.object:
             with self._look_again():
-                self._last_object = entry.object, self._objects.read(entry.object, entry.size)
+                self._last_object = entry.object, self._objects().read(entry.object, entry.size)
         return self._last_object[1]
 
     def languages_for(self, asked: RecordFilter, fields: Collection[str] = ()) -> Languages:
         """The languages of files where they must be known. Raises InvalidInput or StoreCorrupt."""
         return self.languages if asked.needs_languages(fields) else NO_LANGUAGES
-
-    @cached_property
-    def _objects(self) -> ObjectStore:
-        return self.store.objects()
 
     @contextlib.contextmanager
     def _look_again(self) -> Iterator[None]:
