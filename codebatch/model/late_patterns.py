@@ -16,17 +16,17 @@ class LatePattern(Generic[AnyStr]):
         self._flags = flags
 
     @cached_property
-    def match(self) -> Callable[[AnyStr], re.Match[AnyStr] | None]:
+    def match(self) -> Callable[..., re.Match[AnyStr] | None]:
         """As of `re.Pattern`."""
         return self._compiled.match
 
     @cached_property
-    def search(self) -> Callable[[AnyStr], re.Match[AnyStr] | None]:
+    def search(self) -> Callable[..., re.Match[AnyStr] | None]:
         """As of `re.Pattern`."""
         return self._compiled.search
 
     @cached_property
-    def fullmatch(self) -> Callable[[AnyStr], re.Match[AnyStr] | None]:
+    def fullmatch(self) -> Callable[..., re.Match[AnyStr] | None]:
         """As of `re.Pattern`."""
         return self._compiled.fullmatch
 
@@ -36,7 +36,7 @@ class LatePattern(Generic[AnyStr]):
         return self._compiled.findall
 
     @cached_property
-    def finditer(self) -> Callable[[AnyStr], Iterator[re.Match[AnyStr]]]:
+    def finditer(self) -> Callable[..., Iterator[re.Match[AnyStr]]]:
         """As of `re.Pattern`."""
         return self._compiled.finditer
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 HotspotBy = Literal["hotspot", "cognitive", "complexity", "churn", "dependents", "duplication", "code"]
 _READ_ONE_BY_ONE_MAX = 500
 """Of so many files the records are looked up; where more may have one of the best, all are read."""
+_DEARER_ALONE = 20
+"""How many times as much a file takes that is looked up, of a batch that is small."""
 
 
 class Candidate(NamedTuple):
@@ -130,7 +132,8 @@ def rank_functions(
         bounds = [(ranking.score(path, most), path) for path, most in greatest.items() if most >= least]
         bounds = sorted((each for each in bounds if is_wanted(each[1])), reverse=True)
         read = 0
-        while read < _READ_ONE_BY_ONE_MAX:
+        few = min(_READ_ONE_BY_ONE_MAX, records.batch.about.items // _DEARER_ALONE)
+        while read < few:
             score = ranking.least_score()
             chosen = [path for bound, path in bounds[read : read + ranking.limit] if bound >= score]
             if not chosen:

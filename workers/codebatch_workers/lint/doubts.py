@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from codebatch.model.late_patterns import LatePattern
 from codebatch.model.record import Diagnostic
 from codebatch_workers.lint.given_names import (
     around,
@@ -53,25 +54,25 @@ _DoubtByText = Callable[[SourceFile, Diagnostic, bytes], "bool | None"]
 _LINES_BYTES_MAX = 10_000
 # What says in its line to pylint, bandit, LGTM or PyCharm that this is meant so, or to ruffs newer than the one that is
 # pinned; other marks for ruff it heeds itself.
-_MARK = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b|ruff:\s*ignore\[)")
-_COMMENTED_TYPE = re.compile(rb"#\s*type:(?!\s*ignore)([^\n]*)")
-_QUOTED_NAME = re.compile(rb"[\"'](\w+)[\"']")
-_MIGRATION = re.compile(rb"(?:^|/)migrations/\d{4}_\w*\.py$")
-_RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
+_MARK = LatePattern(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b|ruff:\s*ignore\[)")
+_COMMENTED_TYPE = LatePattern(rb"#\s*type:(?!\s*ignore)([^\n]*)")
+_QUOTED_NAME = LatePattern(rb"[\"'](\w+)[\"']")
+_MIGRATION = LatePattern(rb"(?:^|/)migrations/\d{4}_\w*\.py$")
+_RAISES = LatePattern(rb"[Rr]aises|[Ww]arns|suppress")
 _READ = ("identifier", "attribute", "subscript")
-_BYTES = re.compile(rb"[rR]?[bB][rR]?[\"']")
+_BYTES = LatePattern(rb"[rR]?[bB][rR]?[\"']")
 _NOT_NEEDED = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none", b"unused"})
 # Names and attributes, one or several.
 _NAME = rb"(?!(?:None|True|False)\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-_NAMES = re.compile(rb"%s(?:,[ \t]*%s)*,?" % (_NAME, _NAME))
+_NAMES = LatePattern(rb"%s(?:,[ \t]*%s)*,?" % (_NAME, _NAME))
 # White space, a comment, a docstring, an import from a module.
-_OF_IMPORTS = re.compile(
+_OF_IMPORTS = LatePattern(
     rb"\s+|#[^\n]*|[rRuU]?(?:\"\"\".*?\"\"\"|'''.*?''')|"
     rb"from[ \t]+[\w.]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n#;(\\]*(?:\\\r?\n[^\n#;(\\]*)*)",
     re.DOTALL,
 )
 # A default that is kept from call to call on purpose: what is named so, or looked up and filled.
-_KEPT = re.compile(rb"^_|cache|memo", re.IGNORECASE)
+_KEPT = LatePattern(rb"^_|cache|memo", re.IGNORECASE)
 _LOOKED_UP = rb"\bin\s+%s\b(?!\s*[.\[(])"
 _FILLED = rb"(?<![\w.])%s\[[^\]\n]{0,200}\]\s*=(?!=)"
 # What changes a list, dictionary or set that a name stands for.

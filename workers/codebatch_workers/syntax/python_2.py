@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from codebatch.model.late_patterns import LatePattern
 
-_PYTHON_2 = re.compile(
+_PYTHON_2 = LatePattern(
     rb"""(?x) ^[ \t]*(?:
         print[ \t]+(?![ \t(=.,:\[])
         | exec[ \t]+(?![ \t(=.,:\[])

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
+from codebatch.model.late_patterns import LatePattern
 from codebatch_workers.syntax.broken_trees import iter_broken
 from codebatch_workers.syntax.source import SourceFile
 
 _LANGUAGES = frozenset(("css", "html", "javascript", "json", "jsonc", "toml", "tsx", "typescript", "yaml"))
 # Jinja, Django, Twig, Handlebars, Mustache, Liquid, Go; ERB, EJS; and where a value is put in by its name.
-_MARKS = re.compile(rb"\{%.*%\}|\{\{.*\}\}|\{#.*#\}|<%.*%>|(?<![\w\"'])%[A-Z_]{2,}%(?![\w\"'])")
+_MARKS = LatePattern(rb"\{%.*%\}|\{\{.*\}\}|\{#.*#\}|<%.*%>|(?<![\w\"'])%[A-Z_]{2,}%(?![\w\"'])")
 # In other languages that is a name: `__proto__`.
-_MARKS_OF_DATA = re.compile(rb"(?<![\w\"'])__\w+__(?![\w\"'])")
+_MARKS_OF_DATA = LatePattern(rb"(?<![\w\"'])__\w+__(?![\w\"'])")
 _DATA = frozenset(("json", "jsonc"))
-_KEY = re.compile(rb"\"[^\"\n]{0,200}\"\s*:")
-_KEY_OF_SCRIPT = re.compile(rb"[{,]\s*(?:[A-Za-z_$][\w$]{0,200}|'[^'\n]{0,200}')\s*:")
-_NAME = re.compile(rb"[^/]*\.(?:tpl|tmpl|template)\.[^/.]+")
+_KEY = LatePattern(rb"\"[^\"\n]{0,200}\"\s*:")
+_KEY_OF_SCRIPT = LatePattern(rb"[{,]\s*(?:[A-Za-z_$][\w$]{0,200}|'[^'\n]{0,200}')\s*:")
+_NAME = LatePattern(rb"[^/]*\.(?:tpl|tmpl|template)\.[^/.]+")
 _LINE_BYTES_MAX = 1000
 
 

@@ -20,7 +20,6 @@ from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.bounds import FINDINGS_MAX, ONCE_A_NAME
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.holding import is_below, is_on, severity_of
-from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_project import ProjectRuff, project_severity
 from codebatch_workers.lint.ruff_rules import SEVERITIES
@@ -50,6 +49,10 @@ def rules_of(config: AllSettings) -> list[TextRule]:
     """Every rule that is not ruff's, whether it is on or not."""
     todo = todo_finder(config.todo)
     own = [replace(rule, find=todo) if rule.code == "todo-comment" else rule for rule in TEXT_RULES]
+    if not config.rules:
+        return own
+    from codebatch_workers.lint.query_rules import compile_rule  # 3 ms
+
     return [*own, *map(compile_rule, config.rules)]
 
 
