@@ -22,7 +22,7 @@ FINDINGS_OF_A_RULE_MAX = 30
 FREQUENT = 40
 # Of a rule of which there are fewer, the trees of the next turn are asked for as many as to have the second number;
 # those from the fourth on for as many as any may have, if the rule is frequent.
-ENOUGH = ((JUDGED_MIN, FINDINGS_OF_A_RULE_MAX), (5, 5), (5, 5), (5, 5))
+ENOUGH = ((JUDGED_MIN, FINDINGS_OF_A_RULE_MAX), (5, 5), (5, 5), (5, 5), (5, 5))
 FREQUENT_FROM_TURN = 4
 
 
