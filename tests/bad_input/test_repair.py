@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -312,12 +314,22 @@ def test_who_is_interrupted_mending_says_so_and_the_next_goes_on(codebatch: Comm
         wait_until(lambda: _is_there(root, ".codebatch/batches/.*.tmp/leases/*"), "it is at work")
         for number in (first, signal.SIGTERM):  # The second one waits for no item.
             process.send_signal(number)
+            wait_until(partial(_has_taken, process.pid, number), "the signal is taken")
         stdout, stderr = process.communicate(timeout=60)
         assert process.returncode == 128 + first, stderr
         assert b"it was broken off" in stdout or b"stopped while damage was mended" in stderr
         gate.write_text("open")
     codebatch("run", "tree")
     assert _contents(codebatch) == sound
+
+
+def _has_taken(pid: int, number: int) -> bool:
+    """Whether a signal waits no more: of two that wait the handler of the second begins first."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return not any(int(mask, 16) >> (number - 1) & 1 for mask in re.findall(r"^(?:Sig|Shd)Pnd:\s*(\w+)", status, re.M))
 
 
 @permissions_bind
