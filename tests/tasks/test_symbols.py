@@ -314,6 +314,7 @@ def test_callee_is_read_without_the_comments_in_it() -> None:
             "M(a b)|A()|A::x() private|A::y()|A::z() protected|g(p q cb char) private",
         ),
         ("a.c", "int f(void) { return 0; }\nstatic int x;\n", "f()|x() private"),
+        ("a.c", "int (*h(int k))(int l) { return 0; }\nextern int e, *p;\nextern int y = 3;\n", "h(k)|y()"),
         (
             "a.go",
             "package a\nfunc (t *T) Do(a, b int, c ...string) {}\nfunc low(int) {}",
