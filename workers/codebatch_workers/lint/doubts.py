@@ -131,14 +131,17 @@ def _range(file: SourceFile, found: Diagnostic) -> tuple[int, int]:
 
 def _lines(file: SourceFile, found: Diagnostic) -> bytes:
     """The first line of a finding and its last one, each as far as it is looked at."""
+    first = _line(file, found.line)
+    return first if found.end_line == found.line else first + _line(file, found.end_line)
+
+
+def _line(file: SourceFile, line: int) -> bytes:
     starts = file.line_starts
-    first, last = found.line, found.end_line
-    return b"".join(
-        file.utf8[start : min(start + _LINES_BYTES_MAX + 1, starts[line] if line < len(starts) else len(file.utf8))]
-        for line in {first, last}
-        if line <= len(starts)
-        for start in (starts[line - 1],)
-    )
+    if line > len(starts):
+        return b""
+    start = starts[line - 1]
+    end = starts[line] if line < len(starts) else len(file.utf8)
+    return file.utf8[start : min(end, start + _LINES_BYTES_MAX + 1)]
 
 
 def _offset(file: SourceFile, line: int, column: int) -> int:

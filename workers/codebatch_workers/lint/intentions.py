@@ -84,6 +84,8 @@ def is_taken_by_pytest(file: SourceFile, name: bytes) -> bool:
 
 
 def _taken_by_pytest(file: SourceFile) -> frozenset[bytes]:
+    if b"test" not in file.utf8 and b"fixture" not in file.utf8:
+        return frozenset()
     return frozenset(re.findall(rb"\w+", b" ".join(_PARAMETERS_OF_TEST.findall(file.utf8))))
 
 

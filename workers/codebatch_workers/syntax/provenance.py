@@ -88,7 +88,7 @@ def _says_generated(head: bytes) -> bool:
     head = head.lower()
     # Every branch of the expression has the word, and not much around it; looking for the word alone is far cheaper.
     first = head.find(b"generated")
-    if any(made in head for made in _MADE):
+    if (b" by g" in head or b"meta object" in head) and any(made in head for made in _MADE):
         return True
     if first < 0 or not any(hint in head for hint in _GENERATED_HINTS):
         return False
