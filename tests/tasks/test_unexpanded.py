@@ -6,6 +6,8 @@ import re
 from time import process_time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codebatch_workers.symbols.outline import outline
 from codebatch_workers.symbols.references import references
@@ -105,6 +107,7 @@ def test_no_symbol_is_named_by_a_word_that_its_language_keeps_for_itself(path: s
         "#if A\nint f(void) { return 1; }\n#else\nint f(void) { return 2; }\n#endif\n",
         "void f(void) {\n#ifdef A\n  g();\n#endif\n  if (a) b();\n  return (int) c;\n}\n",
         "#ifndef H\n#define H\nint f(void);\n#endif\n",
+        "M(int, f)\n  __attribute__ ((noreturn));\n__attribute__ ((pure));\n",
         "#if A /* one\n two */\nint f(void) { return '{'; }\n#endif\n",
     ],
 )
@@ -121,6 +124,19 @@ def test_macro_that_the_grammar_does_not_see_is_still_referred_to() -> None:
     assert [each["line"] for each in references(file, "API")] == [1, 3]
     assert [each["line"] for each in references(file, "CALL")] == [1, 5]
     assert [each["role"] for each in references(file, "f")] == ["definition"]
+
+
+_PARTS = (
+    *("__attribute__ ((a))", "static", "extern", "typedef", "const", "if", "asm", "struct", "int", "foo_t", "FOO", "f"),
+    *("FOO(a)", "(a)", "(int a)", "((int a))", "(*f)", "[3]", "*", "(", ")", ";", "{", "}", ",", "=", "/*x*/"),
+    *("#if X\n", "#else\n", "#endif\n", "\n", "\n", "  ", "    "),
+)
+
+
+@given(st.lists(st.sampled_from(_PARTS), max_size=16), st.sampled_from(["", " "]))
+def test_whatever_stands_in_a_head_its_text_stays_as_long(parts: list[str], between: str) -> None:
+    text = between.join(parts).encode()
+    assert len(without_macros(with_first_arms(text, "c"))) == len(text)
 
 
 @pytest.mark.parametrize(

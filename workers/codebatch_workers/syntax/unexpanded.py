@@ -36,6 +36,8 @@ _LINE_BYTES_MAX = 512
 _BRACKETS = rb"\([^()#;{}]*(?:\([^()#;{}]*(?:\([^()#;{}]*\)[^()#;{}]*)*\)[^()#;{}]*)*\)"
 _TOKEN = re.compile(rb"\s*(?:([A-Za-z_]\w*)|(\*)|(%s)|([;{=,\[]))" % _BRACKETS)
 _KINDS = ("", "word", "star", "brackets", "end")
+# As most functions are, of which what stands before the name says all.
+_PLAIN_FUNCTION = re.compile(rb"([A-Za-z_]\w*)\s*(\([^()#;{}]*\))\s*[;{]")
 _PREFIX_TOKEN = re.compile(rb"\w+|\*")
 # Of parameters rather than of a macro's arguments or of an old-style definition: nothing, or two words, or a star.
 _PARAMETERS = re.compile(rb"\(\s*(?:void\s*)?\)|.*\w[\s*]+\w|.*\*|.*\.\.\.", re.DOTALL)
@@ -56,6 +58,7 @@ _OTHERS = frozenset(
     b"export final for friend goto if namespace new noexcept operator override private protected public "
     b"requires return sizeof switch template throw try typename typeof using while".split()
 )
+_NO_FUNCTIONS = _OTHERS | _ATTRIBUTES
 
 
 class StandIn(NamedTuple):
@@ -95,11 +98,20 @@ def stand_ins(utf8: bytes) -> Iterator[StandIn]:
     done = 0
     for match in _HEAD.finditer(b"\n" + utf8):
         prefix, follows = match.groups()
-        if prefix is None or not _is_sound(prefix) or (follows and not _is_statement(prefix)):
-            start = match.start()
-            if start >= done:
-                tokens, done = _tokens(utf8, start)
-                yield from _mended(tokens)
+        spans = None if prefix is None else _superfluous_in(prefix)
+        if spans == () and not (follows and not _is_statement(prefix)):
+            continue
+        start = match.start()
+        if start < done:
+            continue
+        plain = _PLAIN_FUNCTION.match(utf8, match.end(1) - 1) if spans and not follows else None
+        if spans and plain is not None and plain[1] not in _NO_FUNCTIONS and _PARAMETERS.match(plain[2]):
+            done, before = plain.end(), match.start(1) - 1
+            for first, last in spans:
+                yield StandIn(before + first, before + last)
+        else:
+            tokens, done = _tokens(utf8, start)
+            yield from _mended(tokens)
     for match in _WRAPPED.finditer(utf8):
         start = utf8.rfind(b"\n", max(0, match.start() - _LINE_BYTES_MAX), match.start()) + 1
         if _INDENTED.match(utf8, start, match.start()):
@@ -112,10 +124,13 @@ def _is_statement(prefix: bytes) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _is_sound(prefix: bytes) -> bool:
-    """Whether words and stars before a name are right as they are."""
-    tokens = [_Token("star" if text == b"*" else "word", 0, 0, text) for text in _PREFIX_TOKEN.findall(prefix)]
-    return any(token.text in _OTHERS for token in tokens) or not _superfluous(tokens)
+def _superfluous_in(prefix: bytes) -> tuple[tuple[int, int], ...]:
+    """Where words are before a name that can be neither its type nor a qualifier; none in what is no declaration."""
+    words = _PREFIX_TOKEN.finditer(prefix)
+    tokens = [_Token("star" if word[0] == b"*" else "word", *word.span(), word[0]) for word in words]
+    if any(token.text in _OTHERS for token in tokens):
+        return ()
+    return tuple((token.start, token.end) for token in _superfluous(tokens))
 
 
 def _tokens(utf8: bytes, start: int) -> tuple[list[_Token], int]:
@@ -143,7 +158,7 @@ def _mended(tokens: Sequence[_Token]) -> Iterator[StandIn]:
             yield token.blank
         yield StandIn(tokens[after - 1].end, tokens[after - 1].end + 1, b";")
         tokens = tokens[after:]
-    if not tokens:
+    if len(tokens) < len(("name", ";")):
         return
     *items, end = tokens
     if all(token.kind != "brackets" for token in items):
