@@ -188,6 +188,7 @@ def test_every_encoding_that_a_cookie_may_name_can_be_decoded() -> None:
         ("a.py", b"# generated in the lab\n", "text"),
         ("dist/bundle.js", b"x", "vendored"),
         ("deps/a.c", b"x", "vendored"),
+        (".pc/fix.patch/a.c", b"x", "vendored"),
         ("src/deps/a.c", b"x", "text"),
         ("a/jquery-3.7.1.slim.js", b"x", "vendored"),
         ("a/jquery.cookie.js", b"x", "text"),

@@ -6,6 +6,7 @@ A rule that only concerns style does not look at files that nobody writes (gener
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
@@ -41,6 +42,9 @@ _INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
 _PROSE = frozenset(
     {"csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"}
 )
+# What of a file cannot be decoded; and the languages whose comments must be valid, too.
+_REPLACEMENT = re.compile("\N{REPLACEMENT CHARACTER}".encode())
+_STRICT = frozenset({"go", "python", "rust", "toml", "yaml"})
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
 
 
@@ -63,9 +67,21 @@ def _invalid_encoding(file: SourceFile) -> Iterator[Finding]:
     """Of what is parsed: what is read by people may be in the encoding that these agreed on, or that it declares."""
     if not file.encoding_problem or not _is_parsed(file) or _is_likely_binary(file.content):
         return
+    if file.language not in _STRICT and _is_broken_in_comments_alone(file):
+        return
     declared = _CHARSET.search(file.content, 0, _LOOKED_AT_BYTES) if file.language == "html" else None
     if declared is None or declared[1].lower() in (b"utf-8", b"utf8"):
         yield 0, 0, file.encoding_problem
+
+
+def _is_broken_in_comments_alone(file: SourceFile) -> bool:
+    comments = file.captures.get("comment", ())
+    starts = [node.start_byte for node in comments]
+    for match in _REPLACEMENT.finditer(file.utf8):
+        before = bisect_right(starts, match.start()) - 1
+        if before < 0 or comments[before].end_byte <= match.start():
+            return False
+    return bool(comments)
 
 
 def _is_parsed(file: SourceFile) -> bool:

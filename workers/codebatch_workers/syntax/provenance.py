@@ -48,7 +48,7 @@ MINIFIED_ENDS = tuple(b".min.js -min.js .min.mjs -min.mjs .min.cjs -min.cjs .min
 _VENDORED_DIRECTORY = re.compile(
     rb"(?:^|/)(?:node_modules|bower_components|jspm_packages|vendors?|vendored|_vendor|(?:third|3rd)[-_]?party|"
     rb"site-packages|Godeps/_workspace|Pods|Carthage|\.yarn/(?:releases|plugins|sdks|versions|unplugged)|dist|"
-    rb"extern(?:als?)?|\.venv)/|^(?:deps|dependencies)/",
+    rb"extern(?:als?)?|\.venv|\.pc)/|^(?:deps|dependencies)/",
     re.IGNORECASE,
 )
 _VENDORED_NAME = re.compile(rb"jquery(?:-\d+(?:\.\d+)+)?(?:\.slim)?\.js", re.IGNORECASE)
