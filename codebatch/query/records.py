@@ -154,14 +154,16 @@ class BatchRecords:
     @property
     def files(self) -> Sequence[ParsedFile]:
         """What `parse` tells of files so far, nothing where the batch is without it. Raises StoreCorrupt."""
-        if self._files is not None and self.source.is_done:
+        if self._files is not None:
             return self._files
         from codebatch.query.parsed_files import decode_files  # 2 ms that few questions need
 
-        is_there = "parse" in self.task_names
+        is_there, is_done = "parse" in self.task_names, self.source.is_done
         pieces = self.pieces("parse", RecordFilter(kinds=("file",)), ()) if is_there else ()
-        self._files = decode_files(itertools.chain.from_iterable(map(self.read, pieces)))
-        return self._files
+        files = decode_files(itertools.chain.from_iterable(map(self.read, pieces)))
+        if is_done:
+            self._files = files
+        return files
 
     def item_records(self, task: str, item: int) -> list[JsonRecord] | None:
         """The records of one item; None where the task has not come to it yet. Raises StoreCorrupt."""

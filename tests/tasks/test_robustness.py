@@ -91,6 +91,8 @@ def test_deep_brackets_neither_crash_nor_take_long(language: str, bracket: str) 
         ("a.java", lines_of("class A{", DEEP)),
         ("a.rs", "use " + lines_of("a::{", DEEP) + "b" + lines_of("}", DEEP) + ";"),
         ("a.c", "int " + lines_of("*", DEEP) + "x;"),
+        ("a.c", lines_of("extern ", 40_000) + "int " + "x, " * 10_000 + "y;"),
+        ("a.cpp", lines_of("static ", 40_000) + "int " + lines_of("f(", 10_000) + ") {}"),
         ("a.cpp", "void " + lines_of("a::", DEEP) + "f() {}"),
         ("a.js", "const " + lines_of("[", DEEP) + "a" + lines_of("]", DEEP) + " = 1;"),
         ("a.ts", "x = " + lines_of("1+", DEEP) + "1;"),

@@ -29,7 +29,7 @@ def captured(found: dict[str, list[Node]], utf8: bytes) -> Mapping[str, list[Nod
         if name := _TYPES.get(_type_of_body(typedef)):
             found.setdefault(name, []).append(typedef)
     hidden: list[Node] = []
-    declared: list[Node] = []
+    externs: dict[int, Node] = {}
     for node in found.pop("storage", ()):
         around = node.parent
         if around is None:
@@ -37,7 +37,8 @@ def captured(found: dict[str, list[Node]], utf8: bytes) -> Mapping[str, list[Nod
         if around.type in _HIDDEN and utf8.startswith(b"static", node.start_byte):
             hidden.append(node)
         if around.type == "declaration" and utf8.startswith(b"extern", node.start_byte):
-            declared += around.children_by_field_name("declarator")
+            externs[around.id] = around  # Once, however often it says so.
+    declared = [node for each in externs.values() for node in each.children_by_field_name("declarator")]
     made = {"parameter": parameters, "visibility": hidden, "declared": declared}
     return {**found, **{name: nodes for name, nodes in made.items() if nodes}}
 
