@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -295,6 +295,15 @@ def task(file):
 """
 
 
+@pytest.fixture
+def _heeding_hangup() -> Iterator[None]:
+    """What is started hears SIGHUP, although nohup(1) may have started the tests."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("_heeding_hangup")
 def test_who_is_interrupted_mending_says_so_and_the_next_goes_on(codebatch: CommandLine) -> None:
     root = codebatch.directory
     gate = write(root / "gate", "open")
