@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,12 +16,14 @@ from codebatch.model.entry import display_path
 from codebatch.model.graph import components
 from codebatch.model.record import Resolution
 from codebatch.query.decoding import decode_lines, line_at
-from codebatch.query.file_numbers import FileNumbers
 from codebatch.query.filters import RecordFilter
 from codebatch.query.marks import Marks, row_of
 from codebatch.query.numbers import numbers_of_files
 from codebatch.query.records import BatchRecords
 from codebatch.query.sources import Piece
+
+if TYPE_CHECKING:
+    from codebatch.query.file_numbers import FileNumbers
 
 TARGETS_LOOKED_UP_MAX = 100
 """More are not looked up one by one: all is read, once."""
