@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from codebatch.errors import StoreCorrupt
+from codebatch.model.entry import path_from_fields
 from codebatch.model.task import Json
 from codebatch.query.fields import JsonRecord
 
@@ -24,6 +26,21 @@ Raises StoreCorrupt.
 """
 
 _decoder = msgspec.json.Decoder(JsonRecord)
+
+
+class OfFile(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What every record says of its file: what is decoded of some kind alone has more."""
+
+    path: str | UnsetType = UNSET
+    path_b64: str | UnsetType = UNSET
+
+    @property
+    def path_bytes(self) -> bytes:
+        """Raises StoreCorrupt."""
+        try:
+            return path_from_fields(self.path, self.path_b64)
+        except ValueError as error:
+            raise StoreCorrupt(f"a record has no path: {error}") from error
 
 
 def decode_records(lines: bytes) -> list[JsonRecord]:

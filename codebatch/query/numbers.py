@@ -8,12 +8,9 @@ from functools import cache
 from itertools import chain
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
-from codebatch.errors import StoreCorrupt
 from codebatch.index.keys import look_for_metric
-from codebatch.model.entry import path_from_fields
-from codebatch.query.decoding import decode_lines, line_at
+from codebatch.query.decoding import OfFile, decode_lines, line_at
 from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
 
@@ -24,23 +21,13 @@ _METRICS = RecordFilter(kinds=("metric",))
 _FUNCTION = b'"metric":"%b","value":([0-9]{%d,}),"symbol":'
 
 
-class Number(msgspec.Struct, frozen=True, gc=False):
+class Number(OfFile, frozen=True, kw_only=True, gc=False):
     """A metric of a file, or of the function of a qualified name that begins at a line."""
 
     metric: str
     value: int
-    path: str | UnsetType = UNSET
-    path_b64: str | UnsetType = UNSET
     symbol: str = ""
     line: int = 1
-
-    @property
-    def path_bytes(self) -> bytes:
-        """Raises StoreCorrupt."""
-        try:
-            return path_from_fields(self.path, self.path_b64)
-        except ValueError as error:
-            raise StoreCorrupt(f"a record has no path: {error}") from error
 
 
 @cache

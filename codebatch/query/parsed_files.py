@@ -8,13 +8,10 @@ from functools import cache
 from typing import NamedTuple
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
-from codebatch.errors import StoreCorrupt
-from codebatch.model.entry import path_from_fields
 from codebatch.model.record import CLASSES_APART
 from codebatch.query.apart import Apart
-from codebatch.query.decoding import decode_lines
+from codebatch.query.decoding import OfFile, decode_lines
 
 IN_PART = ("errors", "partial")
 """The states of files that were parsed in part."""
@@ -23,22 +20,12 @@ _TESTS = frozenset(("fixture", "test", "example"))
 _PASSED_OVER = ("binary", "huge", "minified")
 
 
-class ParsedFile(msgspec.Struct, frozen=True, gc=False):
+class ParsedFile(OfFile, frozen=True, kw_only=True, gc=False):
     """A file as its `file` record has it. Records of other kinds, which are decoded with these, have no class."""
 
-    path: str | UnsetType = UNSET
-    path_b64: str | UnsetType = UNSET
     lang: str = ""
     class_: str = msgspec.field(name="class", default="")
     parse: str = ""
-
-    @property
-    def path_bytes(self) -> bytes:
-        """Raises StoreCorrupt."""
-        try:
-            return path_from_fields(self.path, self.path_b64)
-        except ValueError as error:
-            raise StoreCorrupt(f"a record has no path: {error}") from error
 
 
 @cache
