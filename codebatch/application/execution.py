@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from codebatch.application.collecting import Collected
 from codebatch.application.configuration import Configuration
-from codebatch.application.freezing import Frozen
 from codebatch.coordinator.limits import Limits, default_memory_bytes
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.run import Executed, execute
@@ -20,6 +19,9 @@ from codebatch.store.batches import Batch
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 from codebatch.system.files import Lock
+
+if TYPE_CHECKING:
+    from codebatch.application.freezing import Frozen
 
 Action = Literal["ran", "continued", "helped", "up to date", "ended before"]
 """What became of a batch: `helped` where another process is at work on it, `ended before` with failures."""

@@ -18,6 +18,7 @@ from codebatch.cli.ending import EXIT_INTERRUPTED, run_to_exit_status
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.streams import set_up_streams
 from codebatch.errors import Interrupted
+from codebatch.system.quick_start import import_msgspec
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Ask": {
@@ -148,6 +149,7 @@ class LazyGroup(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         for section in SECTIONS.values():
             if cmd_name in section:
+                import_msgspec()
                 module, _, attribute = section[cmd_name][0].partition(":")
                 command = getattr(importlib.import_module(f"codebatch.cli.{module}"), attribute)
                 assert isinstance(command, click.Command)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import stat
 import uuid
 import weakref
 from pathlib import Path
+
+from codebatch.system.calls import RealCalls
 
 # Linux's shared memory; where it is missing, as on macOS, there is no such scratch.
 MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there is private, owned by us and checked
@@ -83,7 +84,8 @@ def _try_lock(path: Path) -> int | None:
 
 
 def _remove(path: Path, lock: int) -> None:
-    shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        RealCalls().remove_tree(path)
     os.close(lock)
 
 

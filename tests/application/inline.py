@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application import running
+from codebatch.application import continuing
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.ran import Ran
@@ -200,7 +200,7 @@ def inline(calls: SystemCalls | None = None) -> Iterator[None]:
 def resume(tree: Path, ran: Ran) -> Ran:
     """`codebatch resume` of a batch, as the tree is configured."""
     execution = Execution(configuration=load_configuration(tree), jobs=2)
-    return running.resume(execution, ran.store, ran.batch, Listener())
+    return continuing.resume(execution, ran.store, ran.batch, Listener())
 
 
 def run(

@@ -13,13 +13,14 @@ from codebatch.application import asking, ignore_note
 from codebatch.application.asking import Question, ask
 from codebatch.application.batches import list_batches, outputs_of, shard_states, status
 from codebatch.application.configuration import load_configuration
+from codebatch.application.continuing import run_batch, scope_of
 from codebatch.application.dependencies import impact
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.freezing import freeze, rules_for
 from codebatch.application.planning import Planner, choose_pipeline, plan_snapshot, planner_of
 from codebatch.application.questions import inspect, list_files, rank, search
 from codebatch.application.references import references
-from codebatch.application.running import run, run_batch, run_paths, scope_of
+from codebatch.application.running import run, run_paths
 from codebatch.application.stores import StorePlace, open_store
 from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, StoreNotFound, UnknownId
 from codebatch.model.counts import Counts

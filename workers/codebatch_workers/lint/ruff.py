@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
@@ -146,7 +145,8 @@ class Ruff:
     def _ask(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[Finding]]:
         """What ruff finds in files that stand beside each other."""
         directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
-        shutil.rmtree(directory, ignore_errors=True)
+        if os.path.lexists(directory):
+            _remove_all(directory)
         tree = _FilesOnDisk(directory)
         try:
             tree.write(self.beside(files[0]))
@@ -253,7 +253,13 @@ class _FilesOnDisk:
             os.rmdir(self._directory)
         except OSError:
             # There is more in it, or less.
-            shutil.rmtree(self._directory, ignore_errors=True)
+            _remove_all(self._directory)
+
+
+def _remove_all(directory: bytes) -> None:
+    import shutil  # 3 ms of each worker, for what is hardly ever there
+
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:

@@ -24,7 +24,7 @@ from codebatch.model.entry import path_fields
 from codebatch.model.record import Diagnostic, FileClass, Severity
 from codebatch_workers.syntax.attributes import attributes_of
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
-from codebatch_workers.syntax.captures_of_cpp import captured
+from codebatch_workers.syntax.captures_around import captured
 from codebatch_workers.syntax.encodings import Decoded, decode, is_binary
 from codebatch_workers.syntax.findings import diagnostic_at
 from codebatch_workers.syntax.gaps_of_python import with_calls_of_type
@@ -335,7 +335,7 @@ class SourceFile:
         Nothing is found in a hopeless file, nor below a depth of QUERY_DEPTH_MAX.
         """
         captures = {} if self.tree is None else self.query(grammar(self.language).query)
-        return captured(captures, self.utf8) if self.language in LANGUAGES_WITH_MACROS else captures
+        return captured(captures, self.utf8, self.language)
 
     def matches(self, query: Query) -> Iterator[Mapping[str, list[Node]]]:
         """The captures of each match of a query over the tree, of prose too; in no order that may be relied on."""

@@ -1,5 +1,5 @@
 ; What the tasks read of C, and of what C++ shares with it. Capture names: see ../outline.py; of @function, @typedef and
-; @storage see ../captures_of_cpp.py.
+; @storage see ../captures_around.py.
 
 (function_definition) @def.function @function
 (struct_specifier name: (_) body: (_)) @def.struct

@@ -26,11 +26,6 @@
 (invocation_expression function: (_) @call)
 (object_creation_expression type: (_) @call)
 
-(method_declaration parameters: (parameter_list (parameter) @parameter))
-(local_function_statement parameters: (parameter_list (parameter) @parameter))
-(constructor_declaration parameters: (parameter_list (parameter) @parameter))
-(operator_declaration parameters: (parameter_list (parameter) @parameter))
-
 [
   (if_statement) (conditional_expression)
   (for_statement) (foreach_statement) (while_statement) (do_statement)

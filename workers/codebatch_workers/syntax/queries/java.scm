@@ -23,9 +23,6 @@
 (method_invocation name: (identifier) @tail)
 (object_creation_expression type: (_) @call)
 
-(method_declaration parameters: (formal_parameters [(formal_parameter) (spread_parameter)] @parameter))
-(constructor_declaration parameters: (formal_parameters [(formal_parameter) (spread_parameter)] @parameter))
-
 [
   (if_statement) (ternary_expression)
   (for_statement) (enhanced_for_statement) (while_statement) (do_statement)

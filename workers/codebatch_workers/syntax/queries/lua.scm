@@ -8,9 +8,6 @@
 ((function_call name: (identifier) @_name) @import (#eq? @_name "require"))
 (function_call name: (_) @call)
 
-(function_declaration parameters: (parameters [(identifier) (vararg_expression)] @parameter))
-(function_definition parameters: (parameters [(identifier) (vararg_expression)] @parameter))
-
 [(if_statement) (for_statement) (while_statement) (repeat_statement)] @branch
 (elseif_statement) @elif
 (else_statement) @else

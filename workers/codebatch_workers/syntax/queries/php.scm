@@ -23,11 +23,6 @@
 (scoped_call_expression name: (name) @tail)
 (object_creation_expression . [(name) (qualified_name)] @call)
 
-(function_definition parameters: (formal_parameters [(simple_parameter) (variadic_parameter)] @parameter))
-(method_declaration parameters: (formal_parameters
-  [(simple_parameter) (variadic_parameter) (property_promotion_parameter)] @parameter
-))
-
 [
   (if_statement) (conditional_expression)
   (for_statement) (foreach_statement) (while_statement) (do_statement)

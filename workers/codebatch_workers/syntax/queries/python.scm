@@ -24,11 +24,6 @@
 (decorator . (_) @decorator)
 (call function: (_) @call)
 
-(parameters [
-  (identifier) (default_parameter) (typed_parameter) (typed_default_parameter)
-  (list_splat_pattern) (dictionary_splat_pattern)
-] @parameter)
-
 [(if_statement) (conditional_expression) (for_statement) (while_statement) (except_clause)] @branch
 (elif_clause) @elif
 (if_statement (else_clause) @else)

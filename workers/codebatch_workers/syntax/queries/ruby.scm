@@ -11,11 +11,6 @@
 (call method: (_) @tail)
 ((call !receiver method: (identifier) @_name) @import (#any-of? @_name "require" "require_relative" "load" "autoload"))
 
-(method_parameters [
-  (identifier) (optional_parameter) (splat_parameter) (keyword_parameter) (hash_splat_parameter)
-  (block_parameter) (destructured_parameter)
-] @parameter)
-
 [
   (if) (unless) (if_modifier) (unless_modifier) (conditional)
   (while) (until) (for) (while_modifier) (until_modifier)

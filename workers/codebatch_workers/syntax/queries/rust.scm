@@ -25,8 +25,6 @@
 (call_expression function: (_) @call)
 (macro_invocation macro: (_) @macro)
 
-(function_item parameters: (parameters [(parameter) (self_parameter)] @parameter))
-
 [(if_expression) (for_expression) (while_expression) (loop_expression)] @branch
 (else_clause) @else
 (else_clause (if_expression) @elseif)

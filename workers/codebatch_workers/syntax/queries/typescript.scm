@@ -25,13 +25,4 @@
 (extends_type_clause type: (_) @base)
 (implements_clause (_) @base)
 
-[
-  (function_declaration parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
-  (generator_function_declaration parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
-  (function_expression parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
-  (generator_function parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
-  (arrow_function parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
-  (method_definition parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
-]
-
 (accessibility_modifier) @visibility

@@ -1,0 +1,211 @@
+"""Continuing: what is open in a batch, some of its shards, and what is told and tidied at the end of every run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from codebatch.application import ignore_note
+from codebatch.application.asking import Question
+from codebatch.application.collecting import tidy
+from codebatch.application.execution import Action, Execution, Listener
+from codebatch.application.headline import headline
+from codebatch.application.kept_headline import find_headline
+from codebatch.application.ran import Ran, ShardsRan
+from codebatch.application.repair import Mending
+from codebatch.application.requesting import lift_cancel
+from codebatch.coordinator.loop import Scope
+from codebatch.coordinator.planning import missing_tools
+from codebatch.coordinator.run import NOTHING_EXECUTED, Executed
+from codebatch.engine.lifecycle import BatchState
+from codebatch.errors import InvalidInput, NothingToDo, StoreError
+from codebatch.model.shard import ShardId
+from codebatch.model.task import task_name
+from codebatch.query.standing import Standing, standing
+from codebatch.query.summary import failures, summarise
+from codebatch.store.batches import Batch, check_name
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.pins import give_name
+from codebatch.store.snapshots import Snapshot
+from codebatch.store.store import Store
+
+FAILURES_MAX = 20
+
+
+def run_batch(
+    execution: Execution, store: Store, batch: Batch, task: str | None, listener: Listener, *, name: str | None = None
+) -> Ran:
+    """Do what is open in a batch as it was planned, of one task where one is named. Raises CodebatchError.
+
+    `name` as in `run_paths`.
+    """
+    began = time.monotonic()
+    check_name(name)
+    with store.writing() as lock:
+        stands = standing(batch)
+        scope = scope_of(batch, task)
+        action: Action = "ran" if stands.state is BatchState.PENDING else found_action(stands)
+        work = Work(Mending(execution, store, lock, listener), action, began, task, name)
+        ran = work.do(batch, None if stands.is_over else scope)
+    return tidied(execution, ran, listener)
+
+
+def resume(execution: Execution, store: Store, batch: Batch, listener: Listener) -> Ran:
+    """Do what is open in a batch, and again what failed. Raises CodebatchError."""
+    began = time.monotonic()
+    with store.writing() as lock:
+        stands = standing(batch)
+        is_done = stands.state is BatchState.COMPLETED and stands.outputs is not None
+        work = Work(Mending(execution, store, lock, listener), "up to date" if is_done else "continued", began)
+        ran = work.do(batch, None if is_done else Scope(retry_failed=True))
+    return tidied(execution, ran, listener)
+
+
+def run_shards(execution: Execution, store: Store, batch: Batch, task: str, prefix: str) -> ShardsRan:
+    """Run one task of the shards whose ids begin with a prefix. Raises CodebatchError, NothingToDo where none does."""
+    scope, name, plan = scope_of(batch, task), task_name(task), batch.plan()
+    if name in plan.project_tasks:
+        raise InvalidInput(
+            f"{name} works on the project, not on shards",
+            hint=f"run it with: codebatch run --batch {batch.id} --task {name}",
+        )
+    chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
+    if not chosen:
+        raise NothingToDo(
+            f"no shard begins with {prefix!r}", hint=f"see: codebatch shards --batch {batch.id} --task {name}"
+        )
+    with store.writing() as lock:
+        stands = standing(batch)
+        if stands.state is BatchState.COMPLETED and stands.is_over:
+            return ShardsRan(states=dict.fromkeys(sorted(chosen), "done"), open=())
+        lift_cancel(batch)
+        executed = execution.execute(store, lock, batch, replace(scope, shards=chosen), Listener())
+        ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
+    states: dict[ShardId, Literal["done", "failed"]] = {
+        shard: "failed" if ledger.unsuccessful(shard, name) else "done"
+        for shard in sorted(chosen)
+        if not ledger.holes(shard, name)
+    }
+    return ShardsRan(states=states, open=tuple(sorted(chosen - set(states))), signal_status=executed.signal_status)
+
+
+class Work(NamedTuple):
+    """What is done of a batch that was found or made, and told of."""
+
+    mending: Mending
+    action: Action
+    began: float
+    task: str | None = None
+    name: str | None = None
+
+    def do(
+        self,
+        batch: Batch,
+        scope: Scope | None,
+        snapshot: Snapshot | None = None,
+        answering_one: Callable[[Batch], Batch] = lambda batch: batch,
+    ) -> Ran:
+        """Do what is open, of a scope where there is one, and tell how the batch stands that answers then."""
+        execution, store, lock, listener = self.mending
+        executed = NOTHING_EXECUTED
+        if scope is not None:
+            lift_cancel(batch)
+            execute = partial(execution.execute, store, lock, batch, scope, listener, snapshot)
+            executed = self.mending(batch, execute)
+            batch = answering_one(batch)
+        listener.phase("counting")
+        tell = partial(_ran, execution, store, batch, self.action, self.began, executed=executed, task=self.task)
+        ran = self.mending(batch, tell, executed.signal_status)
+        if self.name is None or executed.signal_status:
+            return ran
+        return replace(ran, name=self.name, name_was=give_name(store, batch.id, self.name))
+
+
+def tidied(execution: Execution, ran: Ran, listener: Listener) -> Ran:
+    """A run at whose end it is indexed, and what nobody needs is let go, unless it was broken off."""
+    if ran.executed.signal_status:
+        return ran
+    if execution.configuration.settings.index.build == "run":
+        _index(ran, listener)
+    listener.phase("collecting")
+    try:
+        collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, ran=ran.batch)
+    except StoreError as error:
+        listener.note(f"what is old stays: {error.message}")
+        return ran
+    if collected is not None and not collected.is_nothing:
+        listener.collected(collected)
+    return ran
+
+
+def _index(ran: Ran, listener: Listener) -> None:
+    """Make the index of what was run, where that is merged and has changed, or has none."""
+    from codebatch.application.indexing import build_index  # LMDB, for those who want an index alone
+    from codebatch.index.generations import generations
+
+    is_known = ran.executed is NOTHING_EXECUTED and generations(ran.store, ran.batch.id)
+    if ran.standing.outputs is None or is_known:
+        return
+    listener.phase("indexing")
+    try:
+        build_index(ran.store, ran.batch, note=listener.note)
+    except StoreError as error:
+        listener.note(f"there is no new index: {error.message}")
+
+
+def scope_of(batch: Batch, task: str | None) -> Scope:
+    """All of a batch, or one task; where that is of project scope, with what it needs. Raises InvalidInput."""
+    if task is None:
+        return Scope()
+    plan = batch.plan()
+    name = task_name(task)
+    if name not in plan.task_names:
+        raise InvalidInput(f"the batch has no task {task!r}", hint=f"one of: {', '.join(plan.task_names)}")
+    return Scope(tasks=plan.needed_for(name) if name in plan.project_tasks else frozenset({name}))
+
+
+def found_action(stands: Standing) -> Action:
+    """What is done with a batch that was there."""
+    if stands.is_over:
+        return "up to date" if stands.state is BatchState.COMPLETED else "ended before"
+    return "helped" if stands.holders else "continued"
+
+
+def _ran(
+    execution: Execution,
+    store: Store,
+    batch: Batch,
+    action: Action,
+    began: float,
+    *,
+    executed: Executed,
+    task: str | None,
+) -> Ran:
+    stands = standing(batch)
+    if stands.outputs is not None:
+        stands.outputs.check_lengths()
+    question = Question(store, batch, is_named=True, note=ignore_note)
+    records = question.records
+    summary = summarise(records)
+    catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
+    missing = missing_tools(catalogue, records.plan.tasks).keys() & summary.languages.keys()
+    own = [name for name in records.task_names if name in catalogue.own_places and catalogue.own_places[name].reuse]
+    return Ran(
+        store=store,
+        batch=batch,
+        action=action,
+        seconds=round(time.monotonic() - began, 3),
+        standing=stands,
+        summary=summary,
+        headline=headline(question) if stands.outputs is None else find_headline(question, stands.outputs),
+        failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
+        missing_grammars={language: summary.languages[language] for language in sorted(missing)},
+        executed=executed,
+        unkeyed={name: mark for name in own if (mark := records.unkeyed(name))},
+        task=task,
+    )
