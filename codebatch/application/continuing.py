@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from codebatch.application import ignore_note
@@ -94,7 +95,7 @@ def run_shards(execution: Execution, store: Store, batch: Batch, task: str, pref
     return ShardsRan(states=states, open=tuple(sorted(chosen - set(states))), signal_status=executed.signal_status)
 
 
-class Work(NamedTuple):
+class Work(msgspec.Struct, frozen=True):
     """What is done of a batch that was found or made, and told of."""
 
     mending: Mending

@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from codebatch.coordinator.loop import Scope
@@ -45,7 +46,7 @@ T = TypeVar("T")
 _GO_ON = "run the same command again: what was mended is kept"
 
 
-class Reason(NamedTuple):
+class Reason(msgspec.Struct, frozen=True):
     """Why files of a digest could not be mended, and what to do about it."""
 
     told: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -34,7 +33,7 @@ _SOURCES = 2
 """So many findings are shown with their source."""
 
 
-class _Section(NamedTuple):
+class _Section(msgspec.Struct, frozen=True):
     title: str
     number: int
     command: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.coordinator.adoption import Reuse
 from codebatch.coordinator.costs import COST_PER_WORKER, estimate
@@ -26,7 +27,7 @@ from codebatch.system.host import this_host
 from codebatch.system.task_catalogue import TaskCatalogue
 
 
-class Executed(NamedTuple):
+class Executed(msgspec.Struct, frozen=True):
     """How an execution went: 0, or the exit status of the signal that ended it early.
 
     Of the results that file tasks have of files by now, so many were `served`, taken over from older batches, and so

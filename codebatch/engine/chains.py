@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register
 from codebatch.model.shard import ShardId
 
 
-class Link(NamedTuple):
+class Link(msgspec.Struct, frozen=True):
     """One outcome on a chain: items [start, end), and the round that settled them."""
 
     start: int

@@ -52,7 +52,7 @@ class Column(NamedTuple):
     texts: bytes
 
 
-class Terms(NamedTuple):
+class Terms(msgspec.Struct, frozen=True):
     """What a shard of so many items posts: a column for each tag of which there is anything."""
 
     items: int
@@ -112,7 +112,7 @@ def _metric_term(metric: tuple[str, int]) -> bytes:
     return keys.metric_term(*metric)
 
 
-class Posted(NamedTuple):
+class Posted(msgspec.Struct, frozen=True):
     """What one item posts, each once: by tag how many terms, and these, of each 0xFF, the tag and the term."""
 
     counts: tuple[int, ...]

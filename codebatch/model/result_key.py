@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
@@ -22,7 +23,7 @@ def result_key(task: PlannedTask) -> Digest:
     )
 
 
-class Items(NamedTuple):
+class Items(msgspec.Struct, frozen=True):
     """The items of a plan, and their contexts."""
 
     entries: Sequence[Entry]

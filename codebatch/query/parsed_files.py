@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple
 
 import msgspec
 
@@ -44,7 +43,7 @@ def files_apart(files: Iterable[ParsedFile]) -> dict[bytes, Apart]:
     return {file.path_bytes: "test" if file.class_ in _TESTS else "foreign" for file in apart}
 
 
-class FileStates(NamedTuple):
+class FileStates(msgspec.Struct, frozen=True):
     """How many files were parsed in part, how many have syntax errors, and how many are code and nothing else.
 
     `unparsed` counts those that were not parsed at all: binary, huge and minified ones as such, others by language, as

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import stat
 from collections import Counter
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, display_path
@@ -12,7 +13,7 @@ from codebatch.model.quantities import count_of
 from codebatch.snapshotting.stat_cache import FLAG_LFS_POINTER, FLAG_SUBMODULE, NO_KEY, Row, is_special
 
 
-class Skipped(NamedTuple):
+class Skipped(msgspec.Struct, frozen=True):
     """A path that was listed and is not in the snapshot, and why."""
 
     path: bytes

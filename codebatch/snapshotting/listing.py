@@ -12,7 +12,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -51,7 +51,7 @@ _CACHE_TAG = b"CACHEDIR.TAG"
 _STORE_FILE_BYTES_MAX = 4096
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
     """One directory's list: paths below the base; those that are repositories of their own; those that are special.
 
     `why_walk` is empty where git said it all.

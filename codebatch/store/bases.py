@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.engine.ledger import Ledger
 from codebatch.errors import StoreCorrupt, StoreError, StoreUnwritable, UnknownId
@@ -32,7 +33,7 @@ BASES_MAX = 4
 """How many a batch has."""
 
 
-class ShardPlace(NamedTuple):
+class ShardPlace(msgspec.Struct, frozen=True):
     """A shard file of `length` bytes of frames, which hold `bytes` of records; `digest` is its trailer's."""
 
     path: Path
@@ -42,14 +43,14 @@ class ShardPlace(NamedTuple):
     counts: Counts
 
 
-class Beside(NamedTuple):
+class Beside(msgspec.Struct, frozen=True):
     """A snapshot, and all items of it."""
 
     snapshot: Snapshot
     items: Sequence[Entry]
 
 
-class Held(NamedTuple):
+class Held(msgspec.Struct, frozen=True):
     """Results of items [start, end) of a base's plan. `file` holds just these, where one does.
 
     `read` gives the record lines of each. Raises StoreCorrupt. What is `unkeyed` is not to be taken over.
@@ -100,7 +101,7 @@ class Base:
         snapshot = snapshot_of(self._store, self._batch)
         if beside is None or self.plan.paths:
             return Items(items_of(snapshot.entries, self.plan.paths), self.plan.contexts)
-        return Items(snapshot.items_beside(*beside), self.plan.contexts)
+        return Items(snapshot.items_beside(beside.snapshot, beside.items), self.plan.contexts)
 
     def held(self, task: str) -> list[Held]:
         """All results of a task that there are, in path order. Raises StoreError."""

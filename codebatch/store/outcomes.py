@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -69,7 +68,7 @@ class Segment:
         self._appender.close()
 
 
-class EncodedOutcome(NamedTuple):
+class EncodedOutcome(msgspec.Struct, frozen=True):
     """An outcome without its place in a segment, the bytes that go there, and evidence for the journal."""
 
     outcome: Outcome
@@ -166,7 +165,7 @@ def failed_outcome(
     return encode_outcome(outcome, [msgspec.json.encode(failure) + b"\n"], frame_writer, evidence=evidence)
 
 
-class Scan(NamedTuple):
+class Scan(msgspec.Struct, frozen=True):
     """What a look at the registers found that the look before did not."""
 
     commits: list[Commit]

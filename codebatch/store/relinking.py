@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.errors import StoreError
 from codebatch.model.digest import Digest
@@ -21,7 +22,7 @@ from codebatch.store.store import Store
 from codebatch.system.files import Files
 
 
-class Copies(NamedTuple):
+class Copies(msgspec.Struct, frozen=True):
     """Names of copies of the file at `path`, which is sound and to which they are given."""
 
     path: Path

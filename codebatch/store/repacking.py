@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.store import layout
@@ -22,7 +23,7 @@ DEAD_SHARE_MIN = 0.3
 """A pack of which so much is dead is written anew."""
 
 
-class _Held(NamedTuple):
+class _Held(msgspec.Struct, frozen=True):
     """A pack that is given up, and its objects that are needed, in the order in which they lie."""
 
     name: str
@@ -30,7 +31,7 @@ class _Held(NamedTuple):
     keys: list[bytes]
 
 
-class Repacking(NamedTuple):
+class Repacking(msgspec.Struct, frozen=True):
     """What is to be done: `given_up` are the packs that go, `left` those that stay; `dead` counts objects."""
 
     given_up: list[_Held]

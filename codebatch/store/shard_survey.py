@@ -11,7 +11,8 @@ import contextlib
 import stat
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.errors import StoreCorrupt, StoreError, UnknownId
 from codebatch.model.digest import Digest
@@ -24,7 +25,7 @@ from codebatch.store.shard_files import read_trailer, split_shard_file
 from codebatch.system.file_reader import FileReader
 
 
-class ShardName(NamedTuple):
+class ShardName(msgspec.Struct, frozen=True):
     """A name under which a batch has what a task says of a shard: a file of this digest in a directory.
 
     `length` is that of its frames, and `size` how long it is; None where that is taken over, of which no manifest says.
@@ -45,7 +46,7 @@ class ShardName(NamedTuple):
         return self.directory / self.file
 
 
-class Fault(NamedTuple):
+class Fault(msgspec.Struct, frozen=True):
     """A file that is not what it must be, with all its names; or names of one digest that are missing."""
 
     digest: Digest
@@ -53,7 +54,7 @@ class Fault(NamedTuple):
     names: tuple[ShardName, ...]
 
 
-class Survey(NamedTuple):
+class Survey(msgspec.Struct, frozen=True):
     """What was found behind some names: how many names, how many files, of how many every byte was read, and those that
     are damaged.
 

@@ -72,7 +72,7 @@ def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace
     )
 
 
-class OwnTask(typing.NamedTuple):
+class OwnTask(msgspec.Struct, frozen=True):
     """A task of the project's, loaded. `digest` is over its file, the function's name and the `files` that it reads.
 
     `named` are the modules that any import in it names, but for the standard library's; `imports` those of them whose

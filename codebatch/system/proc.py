@@ -9,7 +9,8 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 _PROC = "/proc"
 _READ_BYTES = 1 << 16
@@ -34,7 +35,7 @@ def processes() -> list[int]:
         return []
 
 
-class Stat(NamedTuple):
+class Stat(msgspec.Struct, frozen=True):
     """What the kernel says of a process: whether it has ended and waits to be reaped, or is stopped, who it was started
     by or left to, its session, and when it was started, in clock ticks after boot: with its id that names it until the
     machine stops.

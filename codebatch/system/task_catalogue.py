@@ -66,7 +66,7 @@ class TaskCatalogue:
             return loaded
         of_files = (other for other in sorted(self.own_places) if self._load(other).declaration.scope == "file")
         needs = (*PIPELINES["full"].tasks, *of_files)
-        return loaded._replace(declaration=replace(loaded.declaration, needs=needs))
+        return replace(loaded, declaration=replace(loaded.declaration, needs=needs))
 
     def _load(self, name: str) -> OwnTask:
         if name not in self._own:

@@ -9,6 +9,7 @@ from typing import Literal, cast
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from codebatch.coordinator.planning import resolve_tasks
 from codebatch.errors import InvalidConfiguration, ObjectMissing, ToolMismatch
@@ -375,7 +376,7 @@ def test_project_task_that_fails_to_go_on_does_all_and_says_why(store: Store) ->
     assert "LookupError: cannot go on" in encoded.evidence
     assert (encoded.outcome.type, encoded.outcome.counts.records, looked) == ("result", 1, ["before"])
     whole = _run_project(Runner({"graph": Whole(task.run_project)}, {}, store), store, before)
-    assert (whole, looked) == (encoded._replace(evidence=""), ["before"])
+    assert (whole, looked) == (replace(encoded, evidence=""), ["before"])
 
 
 def _run_project(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from codebatch.coordinator.merge import _assemble
 from codebatch.engine.chains import Link
@@ -37,7 +38,7 @@ def _encoded(table: bytes | None = None) -> EncodedOutcome:
     if table is None:
         return encoded
     outcome = msgspec.structs.replace(encoded.outcome, digest=digest_bytes(table))
-    return encoded._replace(outcome=outcome, table=table)
+    return replace(encoded, outcome=outcome, table=table)
 
 
 def _commit(batch: Path, encoded: EncodedOutcome) -> Outcome:

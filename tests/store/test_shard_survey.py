@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
@@ -131,7 +132,7 @@ def test_every_flipped_byte_and_every_cut_is_found(store: Store) -> None:
 
 def test_every_cut_is_found_where_a_manifest_says_the_length_of_no_name_or_not_of_the_first(store: Store) -> None:
     name = _lint(make_merged(store, [b"a"]))
-    taken_over = name._replace(size=None)
+    taken_over = replace(name, size=None)
     sound = name.path.read_bytes()
     for length in range(len(sound) + 2):
         name.path.write_bytes((sound + b"\0")[:length])

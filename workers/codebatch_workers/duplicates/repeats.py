@@ -26,8 +26,9 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress, groupby, pairwise
-from typing import NamedTuple
 from zlib import DEFLATED, compressobj, decompress
+
+import msgspec
 
 from codebatch_workers.duplicates.fingerprints import LINES_MIN
 
@@ -48,7 +49,7 @@ _VALUES_AT_A_TIME = 2**18
 Span = tuple[int, int]
 
 
-class Repeat(NamedTuple):
+class Repeat(msgspec.Struct, frozen=True):
     """`lines` lines at a place, and all the places where they stand, ascending, itself included."""
 
     start: int

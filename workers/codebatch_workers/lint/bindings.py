@@ -20,7 +20,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -75,7 +75,7 @@ class Scope(msgspec.Struct):
 _start = attrgetter("start")
 
 
-class _Places(NamedTuple):
+class _Places(msgspec.Struct, frozen=True):
     """From each offset on, the scope that is then in force."""
 
     starts: Sequence[int]

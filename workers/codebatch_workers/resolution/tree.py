@@ -8,7 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.model.record import Resolution
 from codebatch_workers.resolution.decisive import DOCUMENT_BYTES_MAX, is_decisive
@@ -18,7 +19,7 @@ FITS_MAX = 64
 _ENDINGS_KEPT = 65_536
 
 
-class Resolved(NamedTuple):
+class Resolved(msgspec.Struct, frozen=True):
     """Where an import leads. `paths` is sorted, and empty where it is external."""
 
     resolution: Resolution

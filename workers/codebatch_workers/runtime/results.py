@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 
 from codebatch.index.terms import NOTHING_POSTED, Posted
@@ -19,13 +17,13 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True):
     evidence: str
 
 
-class Kept(NamedTuple):
+class Kept(msgspec.Struct, frozen=True):
     """The record lines that an older batch has of an item: they are taken over as they are."""
 
     lines: bytes
 
 
-class Sealed(NamedTuple):
+class Sealed(msgspec.Struct, frozen=True):
     """The lines of some records of one file, the types of these, and what they post where an index is to be made."""
 
     lines: bytes

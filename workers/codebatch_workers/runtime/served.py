@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.model.counting import count_lines
 from codebatch.model.counts import Counts, add_counts, subtract_counts
@@ -12,7 +13,7 @@ from codebatch.store.bases import Base, missing_where_unsound, open_base
 from codebatch.store.store import Store
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True):
     """By task and item of a shard, record lines as they are to be committed.
 
     `counts`: of each task how many items these are of, and the counts of all of them.

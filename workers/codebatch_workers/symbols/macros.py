@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,7 +24,7 @@ _DEFINE = re.compile(
 _PARAMETER = re.compile(rb"[\w$\x80-\xff]+|\.\.\.")
 
 
-class Macro(NamedTuple):
+class Macro(msgspec.Struct, frozen=True):
     """A `#define`, from its name to the end of its last line; `parameters` is None where it looks like no function."""
 
     start: int

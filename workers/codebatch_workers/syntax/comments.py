@@ -11,7 +11,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from tree_sitter import Tree
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 IsComment = Callable[[int], bool]
 
 
-class _Kind(NamedTuple):
+class _Kind(msgspec.Struct, frozen=True):
     """How comments are written, whether strings hide them, and in which languages."""
 
     pattern: bytes

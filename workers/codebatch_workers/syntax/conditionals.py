@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import NamedTuple
 
 import msgspec
 
@@ -45,7 +44,7 @@ _AROUND_BYTES_MAX = 1024
 _NO_BRACKETS = bytes(set(range(256)) - set(b"(){}"))
 
 
-class _Directive(NamedTuple):
+class _Directive(msgspec.Struct, frozen=True):
     start: int
     end: int
     word: bytes

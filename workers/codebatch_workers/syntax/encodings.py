@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from codebatch.model.late_patterns import LatePattern
 
@@ -58,7 +60,7 @@ _PDF = b"%PDF-"
 _NO_SOURCE = frozenset({"idna", "punycode"})
 
 
-class Decoded(NamedTuple):
+class Decoded(msgspec.Struct, frozen=True):
     """A text in UTF-8 without its mark, the IANA name of its encoding, and what is wrong with it (empty: nothing)."""
 
     utf8: bytes
@@ -99,7 +101,7 @@ def decode(content: bytes, is_python: Callable[[], bool]) -> Decoded:
 
 def _with_problem(found: Decoded, problem: str) -> Decoded:
     """The first problem is the one that is told."""
-    return found if found.problem else found._replace(problem=problem)
+    return found if found.problem else replace(found, problem=problem)
 
 
 def _transcode(content: bytes, encoding: str, *, declared: bool) -> Decoded:

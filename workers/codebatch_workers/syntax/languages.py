@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -364,7 +364,7 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return query
 
 
-class _Wheel(NamedTuple):
+class _Wheel(msgspec.Struct, frozen=True):
     """Where a grammar comes from: distribution, module, the function in it; and what is read of the language."""
 
     distribution: str

@@ -15,6 +15,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from codebatch_workers.syntax.stand_ins import blank
 
 # What was taken is never given back, which could not help here: half of the time of such a pattern. Python 3.10 cannot.
@@ -69,7 +72,7 @@ class StandIn(NamedTuple):
     text: bytes = b""
 
 
-class _Token(NamedTuple):
+class _Token(msgspec.Struct, frozen=True):
     kind: str
     start: int
     end: int
@@ -203,7 +206,7 @@ def _of_function(items: Sequence[_Token], end: bytes) -> Iterator[StandIn]:
         *items, macro, brackets = items
         yield StandIn(macro.start, brackets.start + 1)
         yield StandIn(brackets.end - 1, brackets.end)
-        items = [*items, brackets._replace(text=b"()")]
+        items = [*items, replace(brackets, text=b"()")]
     brackets_at = [index for index, token in enumerate(items) if token.kind == "brackets"]
     first = brackets_at[0]
     rest = items[first + 1 :]

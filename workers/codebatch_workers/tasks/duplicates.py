@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import accumulate, chain, compress, islice
 from operator import itemgetter
-from typing import NamedTuple
+
+import msgspec
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, path_fields
@@ -37,7 +38,7 @@ _GROUP_DIGITS = 16
 _READ_SHARE_MAX = 0.1
 
 
-class FingerprintedFile(NamedTuple):
+class FingerprintedFile(msgspec.Struct, frozen=True):
     """A file that has fingerprints: its number in path order, and what it is."""
 
     item: int
@@ -46,7 +47,7 @@ class FingerprintedFile(NamedTuple):
     fingerprints: Fingerprints
 
 
-class _Source(NamedTuple):
+class _Source(msgspec.Struct, frozen=True):
     """A content: the items that have it, where its comments are, and which of all fingerprints are its."""
 
     items: list[int]
