@@ -23,13 +23,14 @@ from codebatch.model.result_key import Items, result_key, same_items
 from codebatch.model.shard import ProjectWork, Shard, ShardId
 from codebatch.protocol.messages import Served
 from codebatch.store import layout
-from codebatch.store.bases import Base, Beside, Held, ShardPlace, missing_where_unsound, open_base
+from codebatch.store.bases import Base, Beside, Held, ShardPlace, open_base
 from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, join_parts
 from codebatch.store.shard_adoption import adopt_shard
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
+from codebatch.store.unsound import missing_where_unsound
 from codebatch.system.task_catalogue import TaskCatalogue
 
 _OUTCOMES_A_COMMIT = 10_000

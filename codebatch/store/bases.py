@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.engine.ledger import Ledger
-from codebatch.errors import StoreCorrupt, StoreError, StoreUnwritable, UnknownId
+from codebatch.errors import StoreCorrupt
 from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.entry import Entry, SnapshotId
@@ -204,17 +204,6 @@ class Base:
     def _adopted(self, outcome: Outcome) -> ShardPlace:
         path = self._outcomes.adopted_path(outcome.file)
         return ShardPlace(path, outcome.length, outcome.bytes, outcome.file, outcome.counts)
-
-
-@contextlib.contextmanager
-def missing_where_unsound() -> Iterator[None]:
-    """What of a base cannot be read is not there. Raises StoreUnwritable."""
-    try:
-        yield
-    except StoreUnwritable:
-        raise
-    except (UnknownId, StoreError, FileNotFoundError):
-        pass
 
 
 def open_base(store: Store, batch_id: str) -> Base:

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from codebatch.application.collecting import collect_garbage
 from codebatch.application.misses import explain_misses
 from codebatch.application.ran import Ran
+from codebatch.coordinator.run import Executed
 from codebatch.errors import InvalidInput, NothingToDo, StoreNotFound
 from codebatch.model.plan import Plan, items_of
 from codebatch.query.records import BatchRecords
@@ -67,7 +68,7 @@ def test_what_a_nearer_base_has_a_part_of_is_taken_from_a_further_one(tmp_path: 
     run(tmp_path / "tree", tmp_path / "store")
     write(tmp_path / "tree" / "b.py", "import os\n")
     write(tmp_path / "tree" / "d.py", "import re\n")
-    assert run(tmp_path / "tree", tmp_path / "store").executed == (0, 12, 4)
+    assert run(tmp_path / "tree", tmp_path / "store").executed == Executed(0, 12, 4)
 
 
 def follow(root: Path, *, seed: int, steps: int) -> None:

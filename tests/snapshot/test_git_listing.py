@@ -297,7 +297,7 @@ def test_a_fifo_among_the_files_does_not_hang_and_is_said(bench: Workbench) -> N
     os.mkfifo(bench.source / "pipe")
     result = bench.take()
     assert result.entries == 1
-    assert [tuple(item) for item in result.skipped] == [(b"pipe", "fifo")]
+    assert [(item.path, item.reason) for item in result.skipped] == [(b"pipe", "fifo")]
     assert "skipped 1 fifo, such as pipe" in result.notes
 
 

@@ -130,7 +130,11 @@ def test_fifos_sockets_and_devices_are_skipped_counted_and_said(
         listener.bind("sock")
         result = bench.take()
     assert result.entries == 2
-    assert [tuple(item) for item in result.skipped] == [(b"pipe", "fifo"), (b"sock", "socket"), (b"sub/pipe2", "fifo")]
+    assert [(item.path, item.reason) for item in result.skipped] == [
+        (b"pipe", "fifo"),
+        (b"sock", "socket"),
+        (b"sub/pipe2", "fifo"),
+    ]
     assert "skipped 2 fifos, such as pipe" in result.notes
     assert "skipped 1 socket, such as sock" in result.notes
 
@@ -252,7 +256,7 @@ def test_a_fifo_swapped_in_for_a_file_does_not_hang(bench: Workbench) -> None:
 
     result = take_snapshot(bench.files, bench.store, [bench.source], SourceRules(), now=lambda: 0.0, report=swap)
     assert [entry.path for entry in bench.load(result).entries] == [b"a.py"]
-    assert [tuple(item) for item in result.skipped] == [(b"b.py", "fifo")]
+    assert [(item.path, item.reason) for item in result.skipped] == [(b"b.py", "fifo")]
 
 
 def test_lfs_pointers_are_said(bench: Workbench) -> None:

@@ -14,17 +14,20 @@ file says is believed, but it cannot lead out of the tree, and one that is too l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, cast
 
-from codebatch_workers.resolution.go import GoImports
-from codebatch_workers.resolution.include import CIncludes
-from codebatch_workers.resolution.jvm import JvmImports
-from codebatch_workers.resolution.python import PythonImports
-from codebatch_workers.resolution.required import LuaRequires, PhpImports, RubyRequires, ShellSources
-from codebatch_workers.resolution.rust import RustImports
-from codebatch_workers.resolution.script import ScriptFiles, ScriptImports
 from codebatch_workers.resolution.tree import EXTERNAL, Resolved, Tree, parent
+
+if TYPE_CHECKING:
+    from codebatch_workers.resolution.python import PythonImports
+    from codebatch_workers.resolution.script import ScriptFiles
+
+# Whose files the classes of a language may be in.
+_JVM = {"java": (".java", ".kt", ".scala"), "kotlin": (".kt", ".java"), "scala": (".scala", ".java")}
+# Languages that have the rule of another.
+_LIKE = {"cpp": "c", "tsx": "typescript", "zsh": "bash"}
 
 
 class _Imports(Protocol):
@@ -36,34 +39,17 @@ class Resolver:
 
     def __init__(self, paths: Iterable[str], read: Callable[[str], bytes | None]) -> None:
         """`paths` are those of all files; `read` gives the content of one, None where it cannot be had."""
-        tree = Tree(paths, read)
-        scripts = ScriptFiles(tree)
-        typed = ScriptImports(scripts, is_typed=True)
-        includes, shell = CIncludes(tree), ShellSources(tree)
-        self._rules: Mapping[str, _Imports] = {
-            "bash": shell,
-            "c": includes,
-            "cpp": includes,
-            "go": GoImports(tree),
-            "java": JvmImports(tree, (".java", ".kt", ".scala")),
-            "javascript": ScriptImports(scripts, is_typed=False),
-            "kotlin": JvmImports(tree, (".kt", ".java")),
-            "lua": LuaRequires(tree),
-            "php": PhpImports(tree),
-            "python": PythonImports(tree),
-            "ruby": RubyRequires(tree),
-            "rust": RustImports(tree),
-            "scala": JvmImports(tree, (".scala", ".java")),
-            "tsx": typed,
-            "typescript": typed,
-            "zsh": shell,
-        }
+        self._tree = Tree(paths, read)
+        self._rules: dict[str, _Imports | None] = {}
         self._directory = ""
         self._known: dict[tuple[str, str, str, bool], Resolved] = {}
 
     def resolve(self, path: str, language: str, target: str, *, is_module: bool = False) -> Resolved:
         """Where an import of `target`, as its edge has it, leads from the file `path` in `language`."""
-        rule = self._rules.get(language)
+        like = _LIKE.get(language, language)
+        if like not in self._rules:
+            self._rules[like] = self._rule_of(like)
+        rule = self._rules[like]
         if rule is None:
             return EXTERNAL
         directory = parent(path)
@@ -74,9 +60,56 @@ class Resolver:
         key = (language, target, path if language in ("c", "cpp", "rust") else "", is_module)
         found = self._known.get(key)
         if found is None:
-            if is_module and isinstance(rule, PythonImports):
-                found = rule.resolve_module(path, target)
+            if is_module and language == "python":
+                found = cast("PythonImports", rule).resolve_module(path, target)
             else:
                 found = rule.resolve(path, target)
             self._known[key] = found
         return found
+
+    @cached_property
+    def _scripts(self) -> ScriptFiles:
+        from codebatch_workers.resolution.script import ScriptFiles
+
+        return ScriptFiles(self._tree)
+
+    def _rule_of(self, language: str) -> _Imports | None:
+        """The rule of a language, imported when there is a file of it: all of them take 6 ms."""
+        tree = self._tree
+        if language == "python":
+            from codebatch_workers.resolution.python import PythonImports
+
+            return PythonImports(tree)
+        if language == "c":
+            from codebatch_workers.resolution.include import CIncludes
+
+            return CIncludes(tree)
+        if language in ("javascript", "typescript"):
+            from codebatch_workers.resolution.script import ScriptImports
+
+            return ScriptImports(self._scripts, is_typed=language == "typescript")
+        if language in _JVM:
+            from codebatch_workers.resolution.jvm import JvmImports
+
+            return JvmImports(tree, _JVM[language])
+        if language == "go":
+            from codebatch_workers.resolution.go import GoImports
+
+            return GoImports(tree)
+        if language == "rust":
+            from codebatch_workers.resolution.rust import RustImports
+
+            return RustImports(tree)
+        return self._required(language)
+
+    def _required(self, language: str) -> _Imports | None:
+        """The rule of a language whose files load others by name."""
+        from codebatch_workers.resolution.required import LuaRequires, PhpImports, RubyRequires, ShellSources
+
+        rules: dict[str, Callable[[Tree], _Imports]] = {
+            "bash": ShellSources,
+            "lua": LuaRequires,
+            "php": PhpImports,
+            "ruby": RubyRequires,
+        }
+        return rules[language](self._tree) if language in rules else None

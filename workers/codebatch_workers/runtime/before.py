@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from codebatch.model.entry import Entry
 from codebatch.model.record import Record
 from codebatch.model.result_key import Items, same_items
 from codebatch.model.shard import Shard
-from codebatch.store.bases import Base, ShardPlace
 from codebatch_workers.api.before import Change
 from codebatch_workers.runtime.record_lines import decode_kinds
+
+if TYPE_CHECKING:
+    from codebatch.store.bases import Base, ShardPlace
 
 
 class BatchBefore:

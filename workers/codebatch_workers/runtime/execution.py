@@ -26,9 +26,9 @@ from codebatch.model.record import Diagnostic, Record
 from codebatch.model.shard import PROJECT_PATH, Shard
 from codebatch.model.task import TaskDeclaration
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.store.bases import missing_where_unsound
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.store.pack_writer import PackWriter
+from codebatch.store.unsound import missing_where_unsound
 from codebatch.system.memory_scratch import try_memory_scratch
 from codebatch.system.own_tasks import said
 from codebatch.system.plugins import check_planned, load_declaration, load_implementation, look_again

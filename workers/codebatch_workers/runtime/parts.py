@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from codebatch.model.counting import count_lines, count_records
 from codebatch.model.counts import Counts
 from codebatch.model.outcome import Outcome
 from codebatch.model.shard import Shard
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.store.bases import ShardPlace
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome
 from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.results import NOTHING_SAID, Kept, Sealed
 
-Adopt = Callable[[Shard, str, ShardPlace], EncodedOutcome | None]
+if TYPE_CHECKING:
+    from codebatch.store.bases import ShardPlace
+
+Adopt: TypeAlias = "Callable[[Shard, str, ShardPlace], EncodedOutcome | None]"
 """Gives a shard file of an older batch a name among the results of this one; None where it is not what it was."""
 
 

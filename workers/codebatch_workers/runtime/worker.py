@@ -33,7 +33,6 @@ from codebatch.protocol.messages import (
     Terminate,
 )
 from codebatch.store import journal, layout
-from codebatch.store.bases import Beside, missing_where_unsound
 from codebatch.store.batches import open_batch, snapshot_of
 from codebatch.store.holders import Holder, HolderFile
 from codebatch.store.ledgers import load_ledger
@@ -41,6 +40,7 @@ from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, lost_o
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.shard_adoption import adopt_shard
 from codebatch.store.store import open_store
+from codebatch.store.unsound import missing_where_unsound
 from codebatch.system.cell import (
     PHASE_BATCHED,
     PHASE_COMMIT,
@@ -294,6 +294,8 @@ class Worker:
         """The older batch from which a project task may go on; None where it is gone or cannot be read."""
         base = self._bases.base(batch_id)
         if base is not None:
+            from codebatch.store.bases import Beside
+
             with missing_where_unsound():
                 old = base.items(Beside(self._snapshot, self._items))
                 new = Items(self._items, self._plan.contexts)

@@ -1,0 +1,19 @@
+"""What of an older batch cannot be read."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from codebatch.errors import StoreError, StoreUnwritable, UnknownId
+
+
+@contextlib.contextmanager
+def missing_where_unsound() -> Iterator[None]:
+    """What of a base cannot be read is not there. Raises StoreUnwritable."""
+    try:
+        yield
+    except StoreUnwritable:
+        raise
+    except (UnknownId, StoreError, FileNotFoundError):
+        pass
