@@ -181,7 +181,7 @@ class ObjectStore:
         return self._holders
 
     def _hold(self, pack: _Pack, holders: dict[bytes, _Pack]) -> None:
-        bad, keys = self._bad.get(pack.name), pack.content.all_keys()
+        bad, keys = self._bad.get(pack.name), pack.content.all_keys
         holders.update(dict.fromkeys([key for key in keys if key not in bad] if bad else keys, pack))
 
     def _load(self, name: str) -> PackIndex | None:

@@ -29,6 +29,7 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
+from functools import cached_property
 
 import msgspec
 
@@ -42,7 +43,7 @@ _HEADER_BYTES = 24
 _ROW_BYTES = KEY_BYTES + 3 * 8
 
 
-class PackIndex(msgspec.Struct, frozen=True):
+class PackIndex(msgspec.Struct, frozen=True, dict=True):
     """What lies where in a pack: columns, in ascending order of the digests."""
 
     pack_bytes: int
@@ -58,6 +59,7 @@ class PackIndex(msgspec.Struct, frozen=True):
         """The digest of a row, as 32 bytes."""
         return self.keys[row * KEY_BYTES : (row + 1) * KEY_BYTES]
 
+    @cached_property
     def all_keys(self) -> list[bytes]:
         """Every digest, ascending."""
         keys = self.keys
@@ -69,6 +71,10 @@ class PackIndex(msgspec.Struct, frozen=True):
 
     def find(self, key: bytes) -> int | None:
         """The row of a digest, None where the pack does not hold it."""
+        keys: list[bytes] | None = self.__dict__.get("all_keys")
+        if keys is not None:  # Who has them finds one in a tenth of the time.
+            row = bisect_left(keys, key)
+            return row if row < len(keys) and keys[row] == key else None
         row = bisect_left(range(len(self)), key, key=self.key)
         return row if row < len(self) and self.key(row) == key else None
 

@@ -56,13 +56,13 @@ def choose_packs(objects: ObjectStore, needed: Collection[bytes]) -> Repacking:
     dead_bytes = 0
     met: set[bytes] = set()
     for name, content, bad in objects.packs():
-        wanted = [(key, content.frame(row)) for row, key in enumerate(content.all_keys()) if key in needed]
+        wanted = [(key, content.frame(row)) for row, key in enumerate(content.all_keys) if key in needed]
         held = [(key, frame) for key, frame in wanted if key not in bad]
         waste = content.pack_bytes - sum(frame.length for key, frame in held if key not in met)
         is_whole = DIGEST_PATTERN.match(name) is not None and sum(content.lengths) == content.pack_bytes
         if is_whole and (not held or waste >= DEAD_SHARE_MIN * content.pack_bytes):
             given_up.append(_Held(name, content, [key for key, _ in sorted(held, key=_offset)]))
-            dead.update(key for key in content.all_keys() if key not in needed)
+            dead.update(key for key in content.all_keys if key not in needed)
             dead_bytes += waste
         else:
             left.append((name, content, bad))

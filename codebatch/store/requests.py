@@ -22,19 +22,21 @@ class Requests:
         self._files = files
         self._directory = batch_root / layout.REQUESTS
         self._known: list[Request] = []
+        self._awaited = self._directory / layout.request_name(1)
 
     def read(self) -> list[Request]:
         """All requests, in order, up to the first number that is not there. Raises StoreCorrupt for one unreadable.
 
         They are on disk on return: whoever acts on one may rely on it.
         """
-        if self._files.size(self._directory / layout.request_name(len(self._known) + 1)) is None:
+        if self._files.size(self._awaited) is None:
             return self._known  # To look for one name takes less than to list those that there are.
         names = {name for name, _ in self._files.listing(self._directory)}
         before = len(self._known)
         while (name := layout.request_name(len(self._known) + 1)) in names:
             self._known.append(self._read(name, len(self._known) + 1))
         if len(self._known) > before:
+            self._awaited = self._directory / name
             self._files.sync_directory(self._directory)
         return self._known
 

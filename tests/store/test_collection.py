@@ -67,7 +67,7 @@ def test_latest_of_a_kind_stay_with_all_that_they_name_and_nothing_else_does(sto
     for batch in batches[2:]:
         _check_readable(store, batch.id)
     named = {entry.object for batch in batches[2:] for entry in _entries(store, batch)}
-    assert {key.hex() for _, content, _ in store.objects().packs() for key in content.all_keys()} == named
+    assert {key.hex() for _, content, _ in store.objects().packs() for key in content.all_keys} == named
     assert not [path for path in store.root.rglob("*") if path.name.endswith((".tmp", ".part"))]
 
 
