@@ -25,9 +25,7 @@ def test_msgspec_is_imported_without_what_typing_has_and_tasks_can_import_it_sti
     names = "msgspec typing_extensions inspect"
     assert loaded_behind(ours, names) == ["msgspec"]
     assert loaded_behind(f"{ours}; import typing_extensions", names) == names.split()
-    assert loaded_behind("import msgspec", names) == names.split(), (
-        "msgspec loads it no more: neither need we see to it"
-    )
+    assert loaded_behind("import msgspec", names) == names.split(), "msgspec loads it no more, nor need we"
 
 
 def test_where_it_is_loaded_it_stays() -> None:
