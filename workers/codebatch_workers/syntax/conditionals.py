@@ -44,13 +44,6 @@ _AROUND_BYTES_MAX = 1024
 _NO_BRACKETS = bytes(set(range(256)) - set(b"(){}"))
 
 
-class _Directive(msgspec.Struct, frozen=True):
-    start: int
-    end: int
-    word: bytes
-    condition: bytes
-
-
 class _Arm(msgspec.Struct):
     """How many brackets are open, and the least that ever were: below none where one closed what stood before."""
 
@@ -68,9 +61,9 @@ class _Arm(msgspec.Struct):
 
 
 class _Conditional(msgspec.Struct):
-    """One that is open: its directives and arms so far."""
+    """One that is open: its directives, as _DIRECTIVE finds them, and arms so far."""
 
-    directives: list[_Directive]
+    directives: list[re.Match[bytes]]
     is_guard: bool
     arms: list[_Arm] = msgspec.field(default_factory=lambda: [_Arm()])
 
@@ -102,16 +95,15 @@ def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
         start = match.start()
         if start and utf8[start - 1] != _LF and utf8[utf8.rfind(b"\n", 0, start) + 1 : start].strip():
             continue
-        directive = _Directive(start, match.end(), *match.groups())
         if stack and not stack[-1].is_guard:
-            _add(stack[-1].arms[-1], utf8[before : directive.start])
-        before = directive.end
-        if directive.word.startswith(b"if"):
-            stack.append(_Conditional([directive], is_guard=_GUARD.match(utf8, directive.start) is not None))
+            _add(stack[-1].arms[-1], utf8[before:start])
+        before, word = match.end(), match[1]
+        if word.startswith(b"if"):
+            stack.append(_Conditional([match], is_guard=word == b"ifndef" and _GUARD.match(utf8, start) is not None))
         elif stack:
             top = stack[-1]
-            top.directives.append(directive)
-            if directive.word != b"endif":
+            top.directives.append(match)
+            if word != b"endif":
                 top.arms.append(_Arm())
                 continue
             stack.pop()
@@ -134,16 +126,16 @@ def _cuts(utf8: bytes, conditional: _Conditional) -> bool:
     """Whether a conditional cuts through what must be whole."""
     is_cut = not all(arm.is_whole for arm in conditional.arms)
     is_cut = is_cut or any(
-        _REST.match(utf8, each.end, each.end + _AROUND_BYTES_MAX) for each in conditional.directives[:-1]
+        _REST.match(utf8, each.end(), each.end() + _AROUND_BYTES_MAX) for each in conditional.directives[:-1]
     )
     return (is_cut or _is_inside(utf8, conditional) or _is_head(utf8, conditional)) and not any(
-        _is_in_comment(utf8, each.start) for each in conditional.directives
+        _is_in_comment(utf8, each.start()) for each in conditional.directives
     )
 
 
 def _is_inside(utf8: bytes, conditional: _Conditional) -> bool:
     """Whether a conditional stands between round brackets, or where a value must."""
-    start = conditional.directives[0].start
+    start = conditional.directives[0].start()
     floor = max(0, start - _AROUND_BYTES_MAX)
     code = utf8[floor:start].rstrip()
     if code.endswith((b";", b"{", b"}")):
@@ -158,7 +150,7 @@ def _is_inside(utf8: bytes, conditional: _Conditional) -> bool:
 def _is_head(utf8: bytes, conditional: _Conditional) -> bool:
     """Whether the last arm ends where what it begins has only begun."""
     *_, last, end = conditional.directives
-    code = utf8[max(last.end, end.start - _AROUND_BYTES_MAX) : end.start]
+    code = utf8[max(last.end(), end.start() - _AROUND_BYTES_MAX) : end.start()]
     if not code.rstrip().endswith((b")", b"else", b"/")):
         return False
     code = _NO_CODE.sub(b"", code).rstrip()
@@ -166,7 +158,7 @@ def _is_head(utf8: bytes, conditional: _Conditional) -> bool:
         return code.endswith(b"else")
     lines = code.split(b"\n")[-_HEAD_LINES_MAX:]
     tails = [b"\n".join(lines[first:]) for first in range(len(lines))]
-    return bool(_BODY.match(utf8, end.end)) or any(_are_even(tail) and _HEAD.match(tail) for tail in tails)
+    return bool(_BODY.match(utf8, end.end())) or any(_are_even(tail) and _HEAD.match(tail) for tail in tails)
 
 
 def _are_even(code: bytes) -> bool:
@@ -181,8 +173,9 @@ def _is_in_comment(utf8: bytes, offset: int) -> bool:
 def _kept(conditional: _Conditional, language: str) -> int:
     """Which arm stands for all, the first that is compiled; -1 where none is."""
     for index, directive in enumerate(conditional.directives[:-1]):
-        is_never = directive.word == b"if" and _NEVER.match(directive.condition)
-        is_of_cpp = language == "c" and b"__cplusplus" in directive.condition and directive.word != b"ifndef"
+        word, condition = directive.groups()
+        is_never = word == b"if" and _NEVER.match(condition)
+        is_of_cpp = language == "c" and b"__cplusplus" in condition and word != b"ifndef"
         if not is_never and not is_of_cpp:
             return index
     return -1
@@ -192,7 +185,7 @@ def _others(conditional: _Conditional, kept: int) -> Iterator[tuple[int, int]]:
     """The directives, and the arms that are not kept."""
     marks = conditional.directives
     if kept < 0:
-        yield marks[0].start, marks[-1].end
+        yield marks[0].start(), marks[-1].end()
     else:
-        yield marks[0].start, marks[kept].end
-        yield marks[kept + 1].start, marks[-1].end
+        yield marks[0].start(), marks[kept].end()
+        yield marks[kept + 1].start(), marks[-1].end()
