@@ -26,6 +26,7 @@ from codebatch.store.questions import Questions
 from codebatch.store.requests import Requests
 from codebatch.store.store import Store
 from codebatch.store.work import commands_of, read_work
+from codebatch.system.collector import collector_paused
 
 
 class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +102,7 @@ def work_standing(store: Store, batch: Batch, attempts: Attempts | None = None) 
     What somebody knows of its `attempts` is not read again.
     """
     plan = batch.plan()
-    with batch.files.keeping_open(batch.root / layout.OUTCOMES):
+    with batch.files.keeping_open(batch.root / layout.OUTCOMES), collector_paused():
         return _standing(store, batch, plan, attempts or Attempts(plan, Outcomes(batch.files, batch.root)))
 
 
