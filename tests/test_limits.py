@@ -106,14 +106,14 @@ def test_the_longest_names_fit_a_file_system_and_are_read_back() -> None:
     task = "t" * 64
     register = Register(ShardId(f"project-{task}"), 10**9 - 1, task, 10**9 - 1)
     for shard in (register.shard, ShardId("f" * 64)):
-        name = layout.register_name(register._replace(shard=shard))
+        name = layout.register_name(*register._replace(shard=shard))
         assert len(name) <= NAME_BYTES_MAX
         assert layout.parse_register(name) == register._replace(shard=shard)
         lease = layout.lease_name(shard, 10**9 - 1, 10**9 - 1)
         assert len(lease) <= NAME_BYTES_MAX
         assert layout.parse_lease(lease) == (shard, 10**9 - 1, 10**9 - 1)
-    assert layout.parse_register(layout.register_name(register._replace(task=task + "t"))) is None
-    assert layout.parse_register(layout.register_name(register._replace(start=10**9))) is None
+    assert layout.parse_register(layout.register_name(*register._replace(task=task + "t"))) is None
+    assert layout.parse_register(layout.register_name(*register._replace(start=10**9))) is None
     holder = "f" * 32
     hidden = f".{holder}.{holder}.tmp"
     others = (

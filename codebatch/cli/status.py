@@ -7,6 +7,7 @@ import click
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.reading import explain_option
 from codebatch.store.batches import is_work
+from codebatch.system.collector import collector_paused
 
 
 @click.command()
@@ -20,7 +21,8 @@ def status(answering: Answering, batch_reference: str | None) -> None:
         from codebatch.cli.work_status import answer_status  # 25 ms that analyses do without
         from codebatch.work.standing import look_at
 
-        answer_status(answering, look_at(store, batch))
+        with collector_paused():
+            answer_status(answering, look_at(store, batch))
         return
     from codebatch.cli.standing import answer_standing  # 20 ms that batches of commands do without
 

@@ -21,7 +21,9 @@ class CommandGraph:
 
     def __init__(self, needs: Sequence[Sequence[Need]], *, goes_on: bool = False) -> None:
         self._needs = needs
-        self._goes_on = goes_on
+        ends: frozenset[Face] = frozenset(("good", "bad"))
+        self._meeting = {False: ends, True: ends if goes_on else ends - {"bad"}}
+        """Faces that meet a need, by whether it must succeed."""
         self._users: list[list[tuple[int, bool]]] = [[] for _ in needs]
         for item, each in enumerate(needs):
             for need in each:
@@ -62,15 +64,9 @@ class CommandGraph:
                 continue
             for user, must_succeed in self._users[item]:
                 touched.add(user)
-                self._unmet[user] += self._meets(before, must_succeed) - self._meets(face, must_succeed)
-                change = self._spoils(face, must_succeed) - self._spoils(before, must_succeed)
-                if change:
-                    self._bad[user] += change
+                meeting = self._meeting[must_succeed]
+                self._unmet[user] += (before in meeting) - (face in meeting)
+                if "bad" not in meeting and "bad" in (before, face):
+                    self._bad[user] += 1 if face == "bad" else -1
                     pending.append(user)
         return touched
-
-    def _meets(self, face: Face, must_succeed: bool) -> bool:
-        return face == "good" or (face == "bad" and (self._goes_on or not must_succeed))
-
-    def _spoils(self, face: Face, must_succeed: bool) -> bool:
-        return face == "bad" and must_succeed and not self._goes_on

@@ -102,8 +102,12 @@ class Conductor:
         for item in foreign:  # A live worker holds its leases of what it has done too.
             if self._histories.unended(item) > 0:
                 self._hold(item)
-        for item in range(len(agenda.ids)):
-            self._refresh(item)
+        items = range(len(agenda.ids))
+        for item in items:
+            self._states.refresh(item, runs=self._runs(item))
+        for item in items:  # Once for each, and no sooner: until then what it needs seems open.
+            self._queue.add(item)
+            self._look_ahead(item)
 
     @property
     def foreign(self) -> frozenset[int]:
@@ -300,6 +304,10 @@ class Conductor:
     def _refresh(self, item: int) -> None:
         for touched in self._states.refresh(item, runs=self._runs(item)):
             self._queue.add(touched)
+        self._look_ahead(item)
+
+    def _look_ahead(self, item: int) -> None:
+        """Have what comes of where an item stands be seen to: that it is tried again later, what it asks."""
         if self._states.rests(item):
             wake = self._states.wake(item)
             if self._resting.get(item) != wake.round:

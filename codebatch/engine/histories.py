@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping
 
 from codebatch.engine.command_events import Concluded, Conclusion
 
-_NONE: Mapping[int, Conclusion] = {}
-
 
 class Histories:
     """Attempts by item. An attempt that was leased and has no outcome is *unended*: it runs, or was interrupted."""
@@ -16,6 +14,7 @@ class Histories:
         """`epochs`: the highest that each item was leased under."""
         self._epochs = dict(epochs)
         self._ended: dict[int, dict[int, Conclusion]] = {}
+        """Of those that had several."""
         self._last: dict[int, Conclusion] = {}
         self._taken: dict[int, int] = {}
 
@@ -29,11 +28,9 @@ class Histories:
             # A register may name an epoch whose lease never came to be.
             self._epochs[item] = max(one.epoch, self._epochs.get(item, 0))
             self._taken[item] = max(round_, self._taken.get(item, 0))
-            if (ended := self._ended.get(item)) is None:
-                self._ended[item] = {round_: one}
-            else:
-                ended.setdefault(round_, one)
             last = self._last.get(item)
+            if last is not None:
+                self._ended.setdefault(item, {last.round: last}).setdefault(round_, one)
             if last is None or last.round < round_:
                 self._last[item] = one
                 news.append(item)
@@ -46,7 +43,10 @@ class Histories:
 
     def ended(self, item: int) -> Mapping[int, Conclusion]:
         """How attempts of an item ended, by round."""
-        return self._ended.get(item, _NONE)
+        if (ended := self._ended.get(item)) is not None:
+            return ended
+        last = self._last.get(item)
+        return {} if last is None else {last.round: last}
 
     def last(self, item: int) -> Conclusion | None:
         """The highest outcome of an item."""

@@ -74,7 +74,7 @@ def indexes_of(store: Store, batch_id: str) -> Path:
 def generations(store: Store, batch_id: str) -> list[int]:
     """The numbers of the indexes of a batch that are there, the current one last."""
     names = store.files.listing(indexes_of(store, batch_id))
-    return sorted(number for name, _ in names if (number := layout.parse_generation(name)) is not None)
+    return sorted(number for name in names if (number := layout.parse_generation(name)) is not None)
 
 
 def read_index_file(store: Store, root: Path) -> IndexFile | None:

@@ -17,8 +17,8 @@ from codebatch.model.digest import digest_bytes
 
 T = TypeVar("T")
 
-_MEMBER = b',"checksum":"'
-_END = b'"}\n'
+_MEMBER = ',"checksum":"'
+_END = '"}\n'
 _DIGEST_BYTES = 64
 _TAIL_BYTES = len(_MEMBER) + _DIGEST_BYTES + len(_END)
 _UNDECODABLE = (msgspec.DecodeError, ValueError, RecursionError)
@@ -46,15 +46,14 @@ def encode_document(document: Document) -> bytes:
 def encode_members(*objects: msgspec.Struct) -> bytes:
     """The bytes of a document that has the members of several objects, one after the other."""
     body = b"{" + b",".join(msgspec.json.encode(each)[1:-1] for each in objects)
-    return b"".join((body, _MEMBER, digest_bytes(body).encode(), _END))
+    return body + _tail(body)
 
 
 def decode_document(data: bytes, type_: type[D], format_: int) -> D:
     """Read a document's file. Raises DocumentError, whatever is wrong with it."""
-    if not data.endswith(b"".join((_MEMBER, digest_bytes(data[:-_TAIL_BYTES]).encode(), _END))):
-        raise DocumentError(
-            "it does not end with its checksum" if not data.endswith(_END) else "its checksum is another"
-        )
+    if not data.endswith(_tail(data[:-_TAIL_BYTES])):
+        is_cut = not data.endswith(_END.encode())
+        raise DocumentError("it does not end with its checksum" if is_cut else "its checksum is another")
     try:
         document: D = _decoder_of(type_).decode(data)
     except _UNDECODABLE as error:
@@ -62,6 +61,10 @@ def decode_document(data: bytes, type_: type[D], format_: int) -> D:
     if document.format != format_:
         raise DocumentError(f"it has format {document.format}, this version reads {format_}")
     return document
+
+
+def _tail(body: bytes) -> bytes:
+    return f"{_MEMBER}{digest_bytes(body)}{_END}".encode()
 
 
 @cache

@@ -13,12 +13,11 @@ from codebatch.engine.conductor import Conductor
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.model.command import CommandId
 from codebatch.model.outcome import HolderId, Said
-from codebatch.model.plan import Plan
 from codebatch.model.question import Question
 from codebatch.model.record import CommandReason
 from codebatch.model.work import Work
 from codebatch.store import layout
-from codebatch.store.attempts import Attempts, CommandPlaces, read_leases, unreadable_last
+from codebatch.store.attempts import Attempts, read_leases, unreadable_last
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.outcomes import Outcomes
@@ -101,12 +100,11 @@ def work_standing(store: Store, batch: Batch, attempts: Attempts | None = None) 
 
     What somebody knows of its `attempts` is not read again.
     """
-    plan = batch.plan()
     with batch.files.keeping_open(batch.root / layout.OUTCOMES), collector_paused():
-        return _standing(store, batch, plan, attempts or Attempts(plan, Outcomes(batch.files, batch.root)))
+        return _standing(store, batch, attempts or Attempts(batch.plan(), Outcomes(batch.files, batch.root)))
 
 
-def _standing(store: Store, batch: Batch, plan: Plan, attempts: Attempts) -> WorkStanding:
+def _standing(store: Store, batch: Batch, attempts: Attempts) -> WorkStanding:
     work = read_work(batch)
     commands = commands_of(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)
@@ -114,11 +112,10 @@ def _standing(store: Store, batch: Batch, plan: Plan, attempts: Attempts) -> Wor
     _, coordinator = reader.leader(listed)
     leased = read_leases(reader, attempts.places, listed)
     concluded = attempts.read_all()  # After the leases: what the dead ended is all there.
-    places = CommandPlaces(plan.shards)
     asked = [
         (item, place, question)
         for place, question in Questions(batch.files, batch.root).read()
-        if (item := places.item(place.shard, place.item)) is not None
+        if (item := attempts.places.item(place.shard, place.item)) is not None
     ]
     conductor = Conductor(
         agenda_of(work, commands, batch.id),

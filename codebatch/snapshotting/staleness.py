@@ -129,7 +129,7 @@ def rules_of(files: Files, store_root: Path, stat_cache: str) -> SourceRules | N
 def stat_cache_of(files: Files, store_root: Path, snapshot_id: SnapshotId, base: str) -> str:
     """The name of the latest stat cache that was written when a snapshot was taken of `base`; empty without any."""
     found = (0, "")
-    for name, _ in files.listing(store_root / layout.CACHE):
+    for name in files.listing(store_root / layout.CACHE):
         read = _read(files, store_root, name)
         if read is not None and read[0].snapshot_id == snapshot_id and display_path(read[1].base) == base:
             found = max(found, (read[0].stamp_ns, name))

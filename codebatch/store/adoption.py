@@ -59,7 +59,7 @@ def adopt_batch(
         created_at_ns=at_ns,
     )
     files = store.files
-    found = (name for name, _ in files.listing(batch.root / layout.OUTPUTS))
+    found = files.listing(batch.root / layout.OUTPUTS)
     outputs = [f"{layout.OUTPUTS}/{name}" for name in found if DIGEST_PATTERN.match(name)]
     with building_batch(store, about) as root:
         for directory in (*_LINKED, *outputs):
@@ -74,7 +74,7 @@ def adopt_batch(
 def _share_all(files: Files, source: Path, target: Path) -> None:
     """Share every file of a directory, and of those in it. On return they are on disk, but for the directory's name."""
     files.make_directory(target)
-    for name, _ in files.listing(source):
+    for name in files.listing(source):
         found = files.stat(source / name)
         if found is not None and stat.S_ISREG(found.st_mode):  # What is neither is none of ours.
             share(files, source / name, target / name)

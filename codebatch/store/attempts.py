@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -18,7 +18,6 @@ from codebatch.store import layout
 from codebatch.store.documents import read_document_bytes
 from codebatch.store.holders import Lease, LeaseReader
 from codebatch.store.outcomes import Outcomes
-from codebatch.system.calls import Listed
 from codebatch.system.file_reader import FileReader
 
 
@@ -55,9 +54,9 @@ class Attempts:
 
     def read(self) -> Concluded:
         """What appeared since. What no plan of commands has is passed over as what cannot be read is."""
-        found = self._outcomes.scan()
-        unreadable = [place for register in found.unreadable if (place := self._named(register)) is not None]
-        conclusions = [one for commit in found.commits for one in self._of(commit)]
+        registers: list[Register] = []
+        conclusions = [one for commit in self._outcomes.iter_commits(registers) for one in self._of(commit)]
+        unreadable = [place for register in registers if (place := self._named(register)) is not None]
         self._keep(conclusions)
         self._unreadable += unreadable
         return Concluded(tuple(conclusions), tuple(unreadable))
@@ -123,7 +122,7 @@ class Leased(msgspec.Struct, frozen=True):
         return [item for item, lease in self.leases.items() if lease.is_live]
 
 
-def read_leases(reader: LeaseReader, places: CommandPlaces, listed: Iterable[Listed] | None = None) -> Leased:
+def read_leases(reader: LeaseReader, places: CommandPlaces, listed: Mapping[str, int] | None = None) -> Leased:
     """Who holds what, by the names in `leases/`, be it those that were `listed`."""
     found: dict[int, Lease] = {}
     for (shard, number), lease in reader.leases(listed).items():
@@ -135,9 +134,9 @@ def read_leases(reader: LeaseReader, places: CommandPlaces, listed: Iterable[Lis
 
 def read_attempt(files: FileReader, batch_root: Path, shard: ShardId, start: int, round_: int) -> Outcome | None:
     """The outcome of an attempt; None where there is none that can be read."""
-    register = Register(shard, start, WORK_TASK, round_)
+    name = layout.register_name(shard, start, WORK_TASK, round_)
     try:
-        data = read_document_bytes(files, batch_root / layout.OUTCOMES / layout.register_name(register))
+        data = read_document_bytes(files, batch_root / layout.OUTCOMES / name)
         commit = decode_commit(data)
     except (FileNotFoundError, ValueError):
         return None

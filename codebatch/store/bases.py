@@ -226,5 +226,5 @@ def find_bases(store: Store, sources: Sequence[bytes], pipeline: str) -> tuple[B
 
 
 def _has_results(batch: Batch) -> bool:
-    merged = any(DIGEST_PATTERN.match(name) for name, _ in batch.files.listing(batch.root / layout.OUTPUTS))
+    merged = any(DIGEST_PATTERN.match(name) for name in batch.files.listing(batch.root / layout.OUTPUTS))
     return merged or bool(batch.files.listing(batch.root / layout.OUTCOMES))

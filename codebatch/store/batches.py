@@ -293,7 +293,7 @@ def snapshot_of(store: Store, batch: Batch) -> Snapshot:
 
 def batch_ids(store: Store) -> list[str]:
     """The ids of all batches, oldest first."""
-    return [name for name, _ in store.files.listing(store.batches) if BATCH_ID_PATTERN.match(name)]
+    return [name for name in store.files.listing(store.batches) if BATCH_ID_PATTERN.match(name)]
 
 
 def is_work(batch: Batch) -> bool:
@@ -389,7 +389,7 @@ def _unreadable(store: Store, kind: BatchKind) -> NoReturn:
 
 def given_names(store: Store) -> dict[str, BatchId]:
     """The names that were given to batches, be these there or not. Where several have one it is the latest's."""
-    found = sorted(item.name.partition("@") for item in store.files.listing(store.root / layout.PINS))
+    found = sorted(name.partition("@") for name in store.files.listing(store.root / layout.PINS))
     return {
         name: BatchId(batch_id)
         for batch_id, _, name in found
@@ -431,7 +431,7 @@ def _stands_for(one: Batch, other: Batch) -> bool:
     mine, others = PIPELINES.get(one.about.pipeline), PIPELINES.get(other.about.pipeline)
     if mine is None or others is None or not set(others.tasks) <= set(mine.tasks):
         return False
-    return any(DIGEST_PATTERN.match(name) for name, _ in one.files.listing(one.root / layout.OUTPUTS))
+    return any(DIGEST_PATTERN.match(name) for name in one.files.listing(one.root / layout.OUTPUTS))
 
 
 def _is_alike(one: Batch, other: Batch) -> bool:

@@ -241,7 +241,7 @@ def _is_old(store: Store, path: Path, now_ns: int) -> bool:
 
 
 def _old_stat_caches(store: Store, named: Collection[str], now_ns: int) -> Iterator[Path]:
-    for name, _ in store.files.listing(store.root / layout.CACHE):
+    for name in store.files.listing(store.root / layout.CACHE):
         path = store.root / layout.CACHE / name
         is_ours = layout.STAT_CACHE_PATTERN.match(name) or layout.KEPT_PATTERN.match(name)
         if is_ours and name not in named and _is_old(store, path, now_ns):
@@ -249,7 +249,7 @@ def _old_stat_caches(store: Store, named: Collection[str], now_ns: int) -> Itera
 
 
 def _indexes_but_of(store: Store, staying: Collection[str]) -> Iterator[Path]:
-    for name, _ in store.files.listing(store.root / layout.INDEXES):
+    for name in store.files.listing(store.root / layout.INDEXES):
         if BATCH_ID_PATTERN.match(name) and name not in staying:
             yield store.root / layout.INDEXES / name
 
@@ -257,7 +257,7 @@ def _indexes_but_of(store: Store, staying: Collection[str]) -> Iterator[Path]:
 def _terms_but_of(store: Store, batches: list[Batch]) -> Iterator[Path]:
     """What is kept of shard files that no batch has any more; of one that cannot be read it is made anew."""
     directory = store.root / layout.INDEXES / layout.TERMS
-    names = [name for name, _ in store.files.listing(directory) if DIGEST_PATTERN.match(name)]
+    names = [name for name in store.files.listing(directory) if DIGEST_PATTERN.match(name)]
     needed = {each.digest for each in shard_names_of(batches)} if names else set()
     return (directory / name for name in names if name not in needed)
 

@@ -99,7 +99,7 @@ class EventReader:
         return None
 
     def _epochs(self) -> list[int]:
-        names = (layout.parse_events(name) for name, _ in self._files.listing(self._directory))
+        names = (layout.parse_events(name) for name in self._files.listing(self._directory))
         return sorted(epoch for epoch in names if epoch is not None)
 
     def _lines(self, epoch: int) -> list[bytes]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import errno
 import uuid
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +23,6 @@ from codebatch.model.shard import ShardId
 from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.documents import read_document_bytes
-from codebatch.system.calls import Listed
 from codebatch.system.files import Files, Lock
 from codebatch.system.host import Host, is_here, this_host
 
@@ -176,7 +175,7 @@ class LeaseReader:
     def holders(self) -> list[tuple[HolderFile, bool]]:
         """Every holder there ever was, and whether it is alive."""
         found: list[tuple[HolderFile, bool]] = []
-        for name, inode in self._files.listing(self._root / layout.HOLDERS):
+        for name, inode in self._files.listing(self._root / layout.HOLDERS).items():
             if layout.HOLDER_PATTERN.match(name):
                 holder = self._read(self._root / layout.HOLDERS / name)
                 if holder is None or holder.holder != name:
@@ -185,14 +184,14 @@ class LeaseReader:
                 found.append((holder, self.is_live(holder)))
         return found
 
-    def listed(self) -> list[Listed]:
-        """What lies in `leases/` now."""
+    def listed(self) -> dict[str, int]:
+        """What lies in `leases/` now, as `Files.listing` tells it."""
         return self._files.listing(self._root / layout.LEASES)
 
-    def leases(self, listed: Iterable[Listed] | None = None) -> dict[tuple[ShardId, int], Lease]:
+    def leases(self, listed: Mapping[str, int] | None = None) -> dict[tuple[ShardId, int], Lease]:
         """The highest lease of every unit that was ever leased, be it of what was `listed`."""
         highest: dict[tuple[ShardId, int], tuple[int, int, str]] = {}
-        for name, inode in self.listed() if listed is None else listed:
+        for name, inode in (self.listed() if listed is None else listed).items():
             parsed = layout.parse_lease(name)
             if parsed is None:
                 continue
@@ -210,13 +209,13 @@ class LeaseReader:
             )
         return leases
 
-    def leader(self, listed: Iterable[Listed] | None = None) -> tuple[int, HolderFile | None]:
+    def leader(self, listed: Mapping[str, int] | None = None) -> tuple[int, HolderFile | None]:
         """The highest epoch of the lease of a work batch as a whole, and its holder where that lives; 0 without one.
 
         Of what was `listed`, where that is given.
         """
         highest = (0, 0, "")
-        for name, inode in self.listed() if listed is None else listed:
+        for name, inode in (self.listed() if listed is None else listed).items():
             epoch = layout.parse_coordinator_lease(name)
             if epoch is not None:
                 highest = max(highest, (epoch, inode, name))

@@ -233,7 +233,7 @@ class JournalReader:
         time until it has one.
         """
         lines: list[JournalLine] = []
-        for name, _ in self._files.listing(self._directory):
+        for name in self._files.listing(self._directory):
             path = self._directory / name
             start = self._read.get(name, 0)
             size = self._files.size(path) or 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from codebatch.model.digest import Digest
@@ -80,7 +79,7 @@ _LOG = LatePattern(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\
 _EVENTS = LatePattern(r"([1-9]\d{0,8})\.jsonl\Z", re.ASCII)
 _QUESTION = LatePattern(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.([1-9]\d{0,8})\.json\Z", re.ASCII)
 _REQUEST = LatePattern(r"(\d{6,9})\.json\Z", re.ASCII)
-_REGISTER = LatePattern(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
+_REGISTER = LatePattern(_SHARD + r"\.(0|[1-9]\d{0,8})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
 _SHARD_ALONE = LatePattern(_SHARD + r"\Z")
 _GENERATION = LatePattern(r"[1-9]\d{0,8}\Z", re.ASCII)
 HOLDER_PATTERN = LatePattern(r"[0-9a-f]{32}\Z")
@@ -192,22 +191,24 @@ def parse_question(name: str) -> QuestionPlace | None:
     return QuestionPlace(ShardId(match[1]), *map(int, match.groups()[1:])) if match else None
 
 
-def register_name(register: Register) -> str:
+def register_name(shard: ShardId, start: int, task: str, round_: int) -> str:
     """The name of an outcome register."""
-    return f"{register.shard}.{register.start}.{register.task}.r{register.round}"
+    return f"{shard}.{start}.{task}.r{round_}"
+
+
+def is_register_name(name: str) -> bool:
+    """Whether a name stands for a register: each has one name."""
+    return _REGISTER.match(name) is not None
 
 
 def parse_register(name: str) -> Register | None:
     """The register that a name stands for; None where it is no such name."""
     match = _REGISTER.match(name)
-    return _type_of_registers()(ShardId(match[1]), int(match[2]), match[3], int(match[4])) if match else None
-
-
-@cache
-def _type_of_registers() -> type[Register]:
+    if match is None:
+        return None
     from codebatch.model.outcome import Register  # 5 ms of who reads none
 
-    return Register
+    return Register(ShardId(match[1]), int(match[2]), match[3], int(match[4]))
 
 
 def segment_name(holder: str) -> str:

@@ -29,7 +29,7 @@ _HOLDER_IN_NAME = re.compile(r"\.+([0-9a-f]{32})\.")
 
 def sweep_parts(files: Files, objects: Path) -> int:
     """Remove the parts of packs that no living writer holds; how many there were."""
-    parts = [objects / item.name for item in files.listing(objects) if item.name.endswith(layout.PART_SUFFIX)]
+    parts = [objects / name for name in files.listing(objects) if name.endswith(layout.PART_SUFFIX)]
     return sum(_remove_unlocked(files, part) for part in parts)
 
 
@@ -47,7 +47,7 @@ class BatchLeftovers:
         self._commits = _unfinished_in(files, batch_root / layout.OUTCOMES)
         self._holders = _unfinished_in(files, batch_root / layout.HOLDERS)
         scratch = batch_root / layout.SCRATCH
-        found = (item.name for item in files.listing(scratch))
+        found = files.listing(scratch)
         self._scratch = [scratch / name for name in found if layout.HOLDER_PATTERN.match(name)]
 
     def sweep(self, holders: Sequence[tuple[HolderFile, bool]], own: HolderId) -> int:

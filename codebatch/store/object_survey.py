@@ -38,7 +38,7 @@ def may_lack_objects(objects: ObjectStore) -> bool:
     sizes = objects.pack_sizes()
     if not sizes:
         return True
-    names = {name for name, _ in objects.files.listing(objects.root)}
+    names = set(objects.files.listing(objects.root))
     packs = {name.removesuffix(layout.PACK_SUFFIX): size for name, size in sizes}
     indexed = {name.removesuffix(layout.INDEX_SUFFIX) for name in names if name.endswith(layout.INDEX_SUFFIX)}
     return indexed != packs.keys() or any(_indexed_bytes(objects, pack) != size for pack, size in packs.items())

@@ -123,7 +123,7 @@ class ObjectStore:
 
     def pack_sizes(self) -> list[tuple[str, int]] | None:
         """Name and size of every pack on disk, sorted; None where some object is known to be unsound."""
-        names = [item.name for item in self.files.listing(self.root)]
+        names = self.files.listing(self.root)
         if any(name.endswith(layout.BAD_SUFFIX) for name in names):
             return None
         packs = [name for name in names if name.endswith(layout.PACK_SUFFIX)]
@@ -131,7 +131,7 @@ class ObjectStore:
 
     def refresh(self) -> None:
         """Look at the directory again: load what is new, forget packs that are gone."""
-        names = {item.name for item in self.files.listing(self.root)}
+        names = self.files.listing(self.root)
         packs = {name.removesuffix(layout.PACK_SUFFIX) for name in names if name.endswith(layout.PACK_SUFFIX)}
         bad = {name.removesuffix(layout.BAD_SUFFIX) for name in names if name.endswith(layout.BAD_SUFFIX)} & packs
         known = {pack.name: pack.content for pack in self._packs}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 
@@ -224,20 +224,18 @@ class Outcomes:
                 self._files.write_new(hidden, encoded)
             except FileNotFoundError as error:
                 raise lost_outcomes(self._directory.parent) from error
-            lost = [
-                outcome for outcome in commit.outcomes if not self._link(hidden, encoded, _register(commit, outcome))
-            ]
+            lost = [one for one in commit.outcomes if not self._link(hidden, encoded, _register_name(commit, one))]
             self._files.sync_directory(self._directory)
         finally:
             self._files.remove(hidden)
         return lost
 
-    def _link(self, hidden: str, encoded: bytes, register: Register) -> bool:
+    def _link(self, hidden: str, encoded: bytes, register: str) -> bool:
         """Give a commit file a register's name; False where another file has it.
 
         Where it has as many names as the file system gives one (ext4: 65,000, others 1,023) an equal file goes on.
         """
-        path = f"{self._directory}/{layout.register_name(register)}"
+        path = f"{self._directory}/{register}"
         try:
             return self._files.create_exclusive(hidden, path)
         except OSError as error:
@@ -249,35 +247,37 @@ class Outcomes:
 
     def note(self, commit: Commit) -> None:
         """Whoever made a commit has told of it, with the outcomes that it won: no scan need read it."""
-        self._seen.update(layout.register_name(_register(commit, outcome)) for outcome in commit.outcomes)
+        self._seen.update(_register_name(commit, outcome) for outcome in commit.outcomes)
 
     def scan(self) -> Scan:
         """Read the registers that appeared since the last scan. A commit holds just the outcomes it won.
 
         A register that cannot be read is no outcome; its name is taken, so its work is done again one round up.
         """
-        by_inode: dict[int, list[tuple[str, Register]]] = {}
-        for name, inode in self._files.listing(self._directory):
-            if name not in self._seen and (register := layout.parse_register(name)) is not None:
+        unreadable: list[Register] = []
+        return Scan(list(self.iter_commits(unreadable)), unreadable)
+
+    def iter_commits(self, unreadable: list[Register]) -> Iterator[Commit]:
+        """What `scan` finds, one commit at a time; what cannot be read is added to a list."""
+        by_inode: dict[int, list[str]] = {}
+        for name, inode in self._files.listing(self._directory).items():
+            if name not in self._seen and layout.is_register_name(name):
                 self._seen.add(name)
-                by_inode.setdefault(inode, []).append((name, register))
-        found = Scan([], [])
+                by_inode.setdefault(inode, []).append(name)
         directory = str(self._directory)
-        for same in by_inode.values():
+        for names in by_inode.values():
             try:
-                commit = decode_commit(read_document_bytes(self._files, f"{directory}/{same[0][0]}"))
+                commit = decode_commit(read_document_bytes(self._files, f"{directory}/{names[0]}"))
             except (FileNotFoundError, ValueError):
-                found.unreadable.extend(register for _, register in same)
+                unreadable.extend(_parsed(names))
                 continue
-            if len(same) == len(commit.outcomes) == 1 and _register(commit, commit.outcomes[0]) == same[0][1]:
-                found.commits.append(commit)  # As nearly every one is.
-                continue
-            won = {register for _, register in same}
-            outcomes = tuple(outcome for outcome in commit.outcomes if _register(commit, outcome) in won)
-            settled = {_register(commit, outcome) for outcome in outcomes}
-            found.unreadable.extend(sorted(won - settled))
-            found.commits.append(msgspec.structs.replace(commit, outcomes=outcomes))
-        return found
+            named = [_register_name(commit, outcome) for outcome in commit.outcomes]
+            if named != names:
+                won = set(names)
+                unreadable.extend(_parsed(sorted(won.difference(named))))
+                outcomes = tuple(one for name, one in zip(named, commit.outcomes, strict=True) if name in won)
+                commit = msgspec.structs.replace(commit, outcomes=outcomes)
+            yield commit
 
     def read_bytes(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, bytes]:
         """The frames of an outcome, unchecked but for their length, and its item table. Raises StoreCorrupt."""
@@ -380,5 +380,9 @@ def _damage_told(outcome: Outcome) -> Iterator[None]:
         raise StoreCorrupt(f"an outcome of shard {outcome.shard} is damaged: {error}", hint=_HINT) from error
 
 
-def _register(commit: Commit, outcome: Outcome) -> Register:
-    return Register(outcome.shard, outcome.start, outcome.task, commit.round)
+def _parsed(names: Iterable[str]) -> Iterator[Register]:
+    return (register for register in map(layout.parse_register, names) if register is not None)
+
+
+def _register_name(commit: Commit, outcome: Outcome) -> str:
+    return layout.register_name(outcome.shard, outcome.start, outcome.task, commit.round)

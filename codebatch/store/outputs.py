@@ -275,7 +275,7 @@ def current_outputs(batch: Batch) -> Outputs | None:
     best: Outputs | None = None
     directory = batch.root / layout.OUTPUTS
     settled = read_settled(batch)
-    for name, _ in batch.files.listing(directory):
+    for name in batch.files.listing(directory):
         if not DIGEST_PATTERN.match(name) or (settled is not None and name != settled.result_digest):
             continue
         path = directory / name / layout.MANIFEST_FILE

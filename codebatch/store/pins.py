@@ -15,7 +15,7 @@ from codebatch.store.store import Store
 
 def pinned_ids(store: Store) -> list[str]:
     """What is pinned, be it there or not; sorted."""
-    names = (item.name for item in store.files.listing(store.root / layout.PINS))
+    names = store.files.listing(store.root / layout.PINS)
     return [name for name in names if BATCH_ID_PATTERN.match(name) or SNAPSHOT_ID_PATTERN.match(name)]
 
 

@@ -29,7 +29,7 @@ class Questions:
         A question that cannot be read is none: who asked it goes on to wait, and can be cancelled.
         """
         places = {}
-        for name, _ in self._files.listing(self._directory):
+        for name in self._files.listing(self._directory):
             if name not in self._known and (place := layout.parse_question(name)) is not None:
                 places[place] = name
         found: list[tuple[QuestionPlace, Question]] = []

@@ -171,7 +171,7 @@ class _Repacker:
 
     def _sweep_companions(self) -> None:
         """Remove what lies beside a pack that is gone."""
-        names = [item.name for item in self._files.listing(self._objects.root)]
+        names = self._files.listing(self._objects.root)
         packs = {name.removesuffix(layout.PACK_SUFFIX) for name in names if name.endswith(layout.PACK_SUFFIX)}
         for name in names:
             stem, dot, suffix = name.rpartition(".")

@@ -31,7 +31,7 @@ class Requests:
         """
         if self._files.size(self._awaited) is None:
             return self._known  # To look for one name takes less than to list those that there are.
-        names = {name for name, _ in self._files.listing(self._directory)}
+        names = self._files.listing(self._directory)
         before = len(self._known)
         while (name := layout.request_name(len(self._known) + 1)) in names:
             self._known.append(self._read(name, len(self._known) + 1))

@@ -40,7 +40,7 @@ def read_settled(batch: Batch) -> SettledFile | None:
 
 def is_to_settle(batch: Batch) -> bool:
     """Whether there is anything left that goes with settling."""
-    names = {name for name, _ in batch.files.listing(batch.root)}
+    names = batch.files.listing(batch.root).keys()
     return layout.SETTLED_FILE not in names or not names.isdisjoint(UNSETTLED)
 
 

@@ -138,7 +138,7 @@ def _chosen(behind: Iterable[tuple[Digest, int | None]], choose: Choose) -> set[
 def _inodes(files: FileReader, directory: Path) -> dict[str, int]:
     """The inodes behind the names in a directory; none where something else is in its place."""
     try:
-        return {item.name: item.inode for item in files.listing(directory)}
+        return files.listing(directory)
     except StoreError:
         return {}
 

@@ -252,7 +252,7 @@ def load_snapshot(files: Files, store_root: Path, snapshot_id: str, *, objects: 
 
 def snapshot_ids(files: Files, store_root: Path) -> list[str]:
     """The ids of all published snapshots, sorted, damaged ones included."""
-    names = [item.name for item in files.listing(store_root / layout.SNAPSHOTS)]
+    names = files.listing(store_root / layout.SNAPSHOTS)
     return [name for name in names if SNAPSHOT_ID_PATTERN.match(name)]
 
 

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 FILE_MODE = 0o644
 SHARED_MODE = 0o777
@@ -28,13 +28,6 @@ _ENTERED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CONFINED = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 # A directory that may be searched but not read can be entered all the same.
 _PASSED = getattr(os, "O_PATH", os.O_RDONLY) | _ENTERED
-
-
-class Listed(NamedTuple):
-    """A name in a directory and the inode behind it: two names of one inode are one file."""
-
-    name: str
-    inode: int
 
 
 class SystemCalls(Protocol):
@@ -80,8 +73,8 @@ class SystemCalls(Protocol):
     def stat(self, path: Path | str) -> os.stat_result:
         """stat(2); lstat(2) below a confined root."""
 
-    def listing(self, path: Path) -> list[Listed]:
-        """Every name in a directory, in no order: getdents(2)."""
+    def listing(self, path: Path) -> dict[str, int]:
+        """Every name in a directory, in no order, and the inode behind it: getdents(2)."""
 
     def lengths(self, path: Path) -> dict[str, int]:
         """How long each plain file in a directory is: getdents(2), and lstat(2) of each."""
@@ -207,11 +200,11 @@ class RealCalls:
         with self._at(path) as at:
             return os.stat(at.name, dir_fd=at.parent, follow_symlinks=not at.is_confined)
 
-    def listing(self, path: Path) -> list[Listed]:
+    def listing(self, path: Path) -> dict[str, int]:
         fd = self.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             with os.scandir(fd) as found:
-                return [Listed(item.name, item.inode()) for item in found]
+                return {item.name: item.inode() for item in found}
         finally:
             os.close(fd)
 

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from codebatch.system.calls import Listed
-
 
 class FileReader(Protocol):
     """What is needed of a file system to read a store.
@@ -28,8 +26,11 @@ class FileReader(Protocol):
     def size(self, path: Path) -> int | None:
         """Bytes of a file, None where there is none."""
 
-    def listing(self, path: Path) -> list[Listed]:
-        """The names in a directory, sorted, without those that begin with `.`; empty where there is no directory."""
+    def listing(self, path: Path) -> dict[str, int]:
+        """The names in a directory, sorted, without those that begin with `.`; empty where there is no directory.
+
+        By each the inode behind it: two names of one inode are one file.
+        """
 
     def is_empty(self, path: Path) -> bool:
         """Whether a directory has no name in it, be it one that `listing` leaves out. Raises FileNotFoundError."""

@@ -24,7 +24,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from codebatch.system.calls import SHARED_MODE, Listed, RealCalls, SystemCalls
+from codebatch.system.calls import SHARED_MODE, RealCalls, SystemCalls
 from codebatch.system.file_reader import FileReader
 from codebatch.system.refusals import FOREIGN, foreign, locking, reading, refusals
 
@@ -223,12 +223,13 @@ class RealFiles:
         found = self.stat(path)
         return None if found is None else found.st_size
 
-    def listing(self, path: Path) -> list[Listed]:
+    def listing(self, path: Path) -> dict[str, int]:
         with reading(path):
             try:
-                return sorted([item for item in self._calls.listing(path) if item.name[0] != "."])
+                found = self._calls.listing(path)
             except (FileNotFoundError, NotADirectoryError):
-                return []
+                return {}
+        return {name: found[name] for name in sorted(found) if name[0] != "."}
 
     def is_empty(self, path: Path) -> bool:
         with reading(path):
@@ -244,7 +245,7 @@ class RealFiles:
     def unfinished(self, path: Path) -> list[str]:
         with reading(path):
             try:
-                found = [item.name for item in self._calls.listing(path)]
+                found = self._calls.listing(path)
             except (FileNotFoundError, NotADirectoryError):
                 return []
         return sorted(name for name in found if name.startswith(".") and name.endswith(".tmp"))

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from codebatch.system.calls import SHARED_MODE, Listed, SystemCalls, open_and_sync
+from codebatch.system.calls import SHARED_MODE, SystemCalls, open_and_sync
 
 Value = TypeVar("Value")
 
@@ -96,7 +96,7 @@ class WatchedCalls:
         path = Path(path)
         return self._do("stat", path, lambda: self._calls.stat(path))
 
-    def listing(self, path: Path) -> list[Listed]:
+    def listing(self, path: Path) -> dict[str, int]:
         return self._do("listing", path, lambda: self._calls.listing(path))
 
     def lengths(self, path: Path) -> dict[str, int]:

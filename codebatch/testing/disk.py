@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codebatch.system.calls import FILE_MODE, SHARED_MODE, Listed
+from codebatch.system.calls import FILE_MODE, SHARED_MODE
 
 DIRECTORY_MODE = 0o755
 
@@ -211,8 +211,8 @@ class DiskCalls:
         path = Path(path)
         return _stat(self._disk.find(path))
 
-    def listing(self, path: Path) -> list[Listed]:
-        return [Listed(name, node.number) for name, node in self._disk.directory(path).names.items()]
+    def listing(self, path: Path) -> dict[str, int]:
+        return {name: node.number for name, node in self._disk.directory(path).names.items()}
 
     def lengths(self, path: Path) -> dict[str, int]:
         return {name: len(node.data) for name, node in self._disk.directory(path).names.items() if type(node) is _File}

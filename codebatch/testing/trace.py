@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.system.calls import SHARED_MODE, Listed, SystemCalls, open_and_sync
+from codebatch.system.calls import SHARED_MODE, SystemCalls, open_and_sync
 from codebatch.testing.disk import Disk, DiskCalls
 
 
@@ -80,7 +80,7 @@ class TracedCalls:
     def stat(self, path: Path | str) -> os.stat_result:
         return self._calls.stat(path)
 
-    def listing(self, path: Path) -> list[Listed]:
+    def listing(self, path: Path) -> dict[str, int]:
         return self._calls.listing(path)
 
     def lengths(self, path: Path) -> dict[str, int]:

@@ -39,7 +39,7 @@ def find_log(found: WorkBatch, command: str, round_: int | None = None) -> Attem
     if round_ is None or round_ == of_it.round:
         return log_of(found, of_it)
     place = CommandPlaces(found.batch.plan().shards).place(of_it.item)
-    names = [name for name, _ in found.batch.files.listing(found.batch.root / layout.LOGS)]
+    names = found.batch.files.listing(found.batch.root / layout.LOGS)
     epochs = [told[3] for name in names if (told := layout.parse_log(name)) and told[:3] == (*place, round_)]
     if not epochs:
         hint = f"it had {of_it.round}: the last one is told without --round"

@@ -120,7 +120,7 @@ def test_a_failure_that_another_committed_first_is_learnt(bench: _Bench) -> None
 
 
 def _link(bench: _Bench, register: Register, data: bytes) -> None:
-    (bench.batch.root / layout.OUTCOMES / layout.register_name(register)).write_bytes(data)
+    (bench.batch.root / layout.OUTCOMES / layout.register_name(*register)).write_bytes(data)
 
 
 def _strange(register: Register) -> bytes:

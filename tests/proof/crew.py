@@ -113,7 +113,7 @@ class SimulatedCrew:
                 heard.append(Said(id_, message) if message else self._bury(id_))
                 if isinstance(message, messages.Committed):
                     for register in self._world.note_reported(message.commit):
-                        self.heard.setdefault(layout.register_name(register), self.waits)
+                        self.heard.setdefault(layout.register_name(*register), self.waits)
                     self._world.refused_late += message.lost
         return heard
 

@@ -60,7 +60,7 @@ def _act(calls: SystemCalls, root: Path, chance: random.Random) -> object:
                 calls.close(calls.open(one, os.O_RDONLY | os.O_DIRECTORY))
                 return stat.S_IFMT(calls.stat(one).st_mode)
             case _:
-                return sorted(item.name for item in calls.listing(one))
+                return sorted(calls.listing(one))
     except OSError as error:
         return error.errno
     return None
@@ -68,17 +68,17 @@ def _act(calls: SystemCalls, root: Path, chance: random.Random) -> object:
 
 def _tree(calls: SystemCalls, root: Path) -> dict[str, bytes | None]:
     found: dict[str, bytes | None] = {}
-    for item in calls.listing(root):
-        path = root / item.name
+    for name in calls.listing(root):
+        path = root / name
         kind = stat.S_IFMT(calls.stat(path).st_mode)
         if kind == stat.S_IFDIR:
-            found |= {f"{item.name}/{below}": content for below, content in _tree(calls, path).items()}
-            found[item.name] = None
+            found |= {f"{name}/{below}": content for below, content in _tree(calls, path).items()}
+            found[name] = None
         elif kind == stat.S_IFLNK:
-            found[item.name] = b"a link"
+            found[name] = b"a link"
         else:
             fd = calls.open(path, os.O_RDONLY)
-            found[item.name] = calls.pread(fd, 1000, 0)
+            found[name] = calls.pread(fd, 1000, 0)
             calls.close(fd)
     return found
 

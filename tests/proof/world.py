@@ -364,7 +364,7 @@ class World:
                     continue
                 begun = self._begun.get((link.segment, unit.shard), [])
                 is_owner = max((start for start in begun if start <= link.start), default=0) < unit.start
-                name = layout.register_name(Register(unit.shard, link.start, task, link.round))
+                name = layout.register_name(unit.shard, link.start, task, link.round)
                 assert self._linked_at[name] > worker.scanned_at, f"{unit} is begun, and {name} was read"
                 is_late_owner = is_owner and crew.heard.get(name, crew.waits + 1) > worker.assigned_in
                 is_unheard = link.segment not in crew.holders
@@ -384,7 +384,7 @@ class World:
             segment, outcome = known
             for one in outcome.parts or (outcome,):
                 list(outcomes.iter_items(segment, one))
-        present = {layout.register_name(register) for register in found}
+        present = {layout.register_name(*register) for register in found}
         self._linked_at = {name: at for name, at in self._linked_at.items() if name in present}
 
     def _read_outcomes(self) -> tuple[Outcomes, Ledger]:

@@ -28,7 +28,7 @@ def test_names_survive_a_round_trip(start: int, number: int) -> None:
     if start < 10**9:
         assert parse_lease(lease_name(shard, start, number)) == (shard, start, number)
         register = Register(shard, start, "lint", number)
-        assert parse_register(register_name(register)) == register
+        assert parse_register(register_name(*register)) == register
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,7 @@ def test_names_survive_a_round_trip(start: int, number: int) -> None:
         "x",
         "../a.0.parse.r1",
         "0123abcd.0.parse.r0",
+        "0123abcd.00.parse.r1",
         "0123abcd.-1.parse.r1",
         "0123abcd.0.pa/rse.r1",
         "a.0.1",

@@ -51,7 +51,7 @@ def test_a_commit_found_under_a_name_that_it_does_not_hold_settles_nothing_there
     held = Register(SHARD, 0, "parse", 1)
     other = Register(SHARD, 2, "parse", 1)
     outcomes = batch / layout.OUTCOMES
-    (outcomes / layout.register_name(other)).hardlink_to(outcomes / layout.register_name(held))
+    (outcomes / layout.register_name(*other)).hardlink_to(outcomes / layout.register_name(*held))
     found = Outcomes(RealFiles(), batch).scan()
     assert found.unreadable == [other]
     assert [[outcome.start for outcome in commit.outcomes] for commit in found.commits] == [[0]]

@@ -41,7 +41,7 @@ def shared(tmp_path: Path) -> Store:
 def make_three(store: Store) -> None:
     first = make_merged(store, [b"a", b"bb"], second=1)
     (outputs,) = store.files.listing(first.root / "outputs")
-    settle_batch(first, Digest(outputs.name))
+    settle_batch(first, Digest(outputs))
     for second in (2, 3):
         adopt_batch(store, first, sources=(b"/elsewhere",), stat_cache="", at_ns=second * 10**9)
 

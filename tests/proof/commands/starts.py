@@ -33,7 +33,7 @@ class Starts:
 
         Returns how many were lost.
         """
-        leases = {name for name, _ in batch.files.listing(batch.root / layout.LEASES)}
+        leases = set(batch.files.listing(batch.root / layout.LEASES))
         lost = [
             name
             for name, (task, _) in self.by_lease.items()

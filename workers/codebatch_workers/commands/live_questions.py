@@ -96,7 +96,7 @@ class LiveQuestions:
         return question
 
     def _look_for_question(self) -> None:
-        names = {name for name, _ in self._files.listing(self._directory)}
+        names = set(self._files.listing(self._directory))
         for name in sorted(names - self._done):
             if not (name.startswith(ASK_PREFIX) and name.endswith(ASK_SUFFIX)):
                 continue
