@@ -153,7 +153,8 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
             is_none = True
             paint = self.painter or str
             for line in lines:
-                self.display.make_way()
+                if is_none:
+                    self.display.make_way()
                 sys.stdout.write(f"{paint(printable(line))}\n")
                 is_none = False
             if is_none and if_none:

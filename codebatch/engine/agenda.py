@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
 
 from codebatch.model.command import CommandId
-from codebatch.model.work import OnFailure, Policy, Work
+from codebatch.model.work import NO_POLICY, OnFailure, Policy, Work
 
 ALL = 1 << 62
 """A demand for all that there is: whoever wants more gets no more."""
@@ -27,10 +28,11 @@ class Need(NamedTuple):
     must_succeed: bool
 
 
-class Agenda(msgspec.Struct, frozen=True, kw_only=True):
-    """A work batch by item: the place of a command in the plan. `keys` order those that may start, the least first.
+class Agenda(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """A work batch by item: the place of a command in the plan.
 
-    `batch` is its id, from which waits are drawn; between two starts are `start_every_seconds` at least. Where one
+    `ranks` are the places in the file, `seconds` how long each takes likely; none where that does not matter. `batch`
+    is its id, from which waits are drawn; between two starts are `start_every_seconds` at least. Where one
     `waits_for_answers`, it is not over while somebody could answer; where one `consults`, somebody else than people
     may.
     """
@@ -39,7 +41,8 @@ class Agenda(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[tuple[Need, ...], ...]
     policies: tuple[Policy, ...]
     demands: tuple[Demand, ...]
-    keys: tuple[tuple[int, int, int], ...]
+    ranks: tuple[int, ...]
+    seconds: tuple[float, ...]
     capacity: dict[str, int]
     on_failure: OnFailure
     failures_max: int
@@ -47,6 +50,12 @@ class Agenda(msgspec.Struct, frozen=True, kw_only=True):
     start_every_seconds: float = 0.0
     waits_for_answers: bool = False
     consults: bool = False
+
+    @cached_property
+    def keys(self) -> tuple[tuple[int, int, int], ...]:
+        """What orders those that may start, the least first. Who only looks on does not ask."""
+        behind = _behind(self.needs, self.seconds) if self.seconds else [0] * len(self.ids)
+        return tuple((-policy.priority, -behind[item], self.ranks[item]) for item, policy in enumerate(self.policies))
 
 
 def agenda_of(work: Work, ids: Sequence[CommandId], batch: str = "", seconds: Sequence[float] = ()) -> Agenda:
@@ -59,15 +68,16 @@ def agenda_of(work: Work, ids: Sequence[CommandId], batch: str = "", seconds: Se
     for edge in work.edges:
         needs[items[edge.task]].append(Need(items[edge.on], edge.kind == "needs"))
     policies = tuple(map(work.policy, ids))
+    usual = _demand(NO_POLICY)
     slots = 1 if work.strategy == "serial" else work.max_parallel
-    behind = [0] * len(ids) if work.strategy == "serial" else _behind(needs, seconds or [1.0] * len(ids))
     rank = {id_: place for place, id_ in enumerate(work.order)}
     return Agenda(
         ids=tuple(ids),
         needs=tuple(map(tuple, needs)),
         policies=policies,
-        demands=tuple(((SLOTS, ALL if policy.exclusive else 1), *sorted(policy.pools.items())) for policy in policies),
-        keys=tuple((-policies[item].priority, -behind[item], rank[id_]) for item, id_ in enumerate(ids)),
+        demands=tuple(usual if policy is NO_POLICY else _demand(policy) for policy in policies),
+        ranks=tuple(map(rank.__getitem__, ids)),
+        seconds=() if work.strategy == "serial" else tuple(seconds or [1.0] * len(ids)),
         capacity={**work.pools, SLOTS: slots},
         on_failure=work.on_failure,
         failures_max=work.failures_max,
@@ -76,6 +86,10 @@ def agenda_of(work: Work, ids: Sequence[CommandId], batch: str = "", seconds: Se
         waits_for_answers=work.on_blocked == "wait",
         consults=work.answering is not None,
     )
+
+
+def _demand(policy: Policy) -> Demand:
+    return ((SLOTS, ALL if policy.exclusive else 1), *sorted(policy.pools.items()))
 
 
 def _behind(needs: Sequence[Sequence[Need]], seconds: Sequence[float]) -> list[int]:

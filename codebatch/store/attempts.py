@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -25,17 +26,19 @@ class CommandPlaces:
     """Where commands stand in the plan: an item of it is an item of a shard."""
 
     def __init__(self, shards: Sequence[Shard]) -> None:
-        self._starts = {shard.id: shard for shard in shards}
-        self._places = [(shard.id, item) for shard in shards for item in range(shard.items)]
+        self._by_id = {shard.id: shard for shard in shards}
+        self._shards = sorted(shards, key=lambda shard: shard.start)
+        self._starts = [shard.start for shard in self._shards]
 
     def place(self, item: int) -> tuple[ShardId, int]:
         """The shard of an item, and its number there."""
-        return self._places[item]
+        shard = self._shards[bisect_right(self._starts, item) - 1]
+        return shard.id, item - shard.start
 
     def item(self, shard: ShardId, number: int) -> int | None:
         """The item with a number in a shard; None where there is none."""
-        found = self._starts.get(shard)
-        return found.start + number if found is not None and number < found.items else None
+        found = self._by_id.get(shard)
+        return found.start + number if found is not None and number < found.end - found.start else None
 
 
 class Attempts:
