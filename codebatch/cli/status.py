@@ -22,7 +22,8 @@ def status(answering: Answering, batch_reference: str | None) -> None:
         from codebatch.work.standing import look_at
 
         with collector_paused():
-            answer_status(answering, look_at(store, batch))
+            # What is counted is read here.
+            answer_status(answering, look_at(store, batch, may_fork=answering.files is None))
         return
     from codebatch.cli.standing import answer_standing  # 20 ms that batches of commands do without
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import partial
 
 import msgspec
 
 from codebatch.engine.agenda import SLOTS, agenda_of
-from codebatch.engine.command_events import Asked
+from codebatch.engine.command_events import Asked, Concluded
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.model.command import CommandId
@@ -25,7 +26,11 @@ from codebatch.store.questions import Questions
 from codebatch.store.requests import Requests
 from codebatch.store.store import Store
 from codebatch.store.work import commands_of, read_work
+from codebatch.system.ahead import Ahead, has_other_processor
 from codebatch.system.collector import collector_paused
+
+_LEASES_AHEAD = 2000
+"""With more, what is behind them takes longer to read than a fork to be made."""
 
 
 class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,30 +100,37 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
         return self.state is BatchState.RUNNING and self.coordinator is None and not self.workers
 
 
-def work_standing(store: Store, batch: Batch, attempts: Attempts | None = None) -> WorkStanding:
+def work_standing(
+    store: Store, batch: Batch, attempts: Attempts | None = None, *, may_fork: bool = False
+) -> WorkStanding:
     """Where a work batch stands. Raises WrongKind where it is an analysis, StoreCorrupt.
 
-    What somebody knows of its `attempts` is not read again.
+    What somebody knows of its `attempts` is not read again. Who `may_fork` has many read beside the rest.
     """
     with batch.files.keeping_open(batch.root / layout.OUTCOMES), collector_paused():
-        return _standing(store, batch, attempts or Attempts(batch.plan(), Outcomes(batch.files, batch.root)))
+        known = attempts or Attempts(batch.plan(), Outcomes(batch.files, batch.root))
+        return _standing(store, batch, known, may_fork=may_fork)
 
 
-def _standing(store: Store, batch: Batch, attempts: Attempts) -> WorkStanding:
-    work = read_work(batch)
-    commands = commands_of(store, batch, work)
+def _standing(store: Store, batch: Batch, attempts: Attempts, *, may_fork: bool) -> WorkStanding:
     reader = LeaseReader(batch.files, batch.root)
     listed = reader.listed()
+    read_all = attempts.read_all  # After the leases are listed: what the dead ended is all there.
+    if may_fork and len(listed) > _LEASES_AHEAD and has_other_processor():
+        read_all = partial(Ahead(attempts.read_all).wait, Concluded)
+    work = read_work(batch)
+    commands = commands_of(store, batch, work)
     _, coordinator = reader.leader(listed)
     leased = read_leases(reader, attempts.places, listed)
-    concluded = attempts.read_all()  # After the leases: what the dead ended is all there.
     asked = [
         (item, place, question)
         for place, question in Questions(batch.files, batch.root).read()
         if (item := attempts.places.item(place.shard, place.item)) is not None
     ]
+    agenda = agenda_of(work, commands, batch.id)
+    concluded = read_all()
     conductor = Conductor(
-        agenda_of(work, commands, batch.id),
+        agenda,
         concluded=concluded,
         epochs=leased.epochs,
         foreign=leased.live,

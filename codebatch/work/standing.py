@@ -101,10 +101,13 @@ def names_of(commands: list[CommandStanding]) -> str:
     return ", ".join(each.id for each in commands[:NAMED_MAX]) + more
 
 
-def look_at(store: Store, batch: Batch) -> WorkBatch:
-    """Where a work batch stands now. Raises WrongKind, StoreCorrupt."""
+def look_at(store: Store, batch: Batch, *, may_fork: bool = False) -> WorkBatch:
+    """Where a work batch stands now; who `may_fork` has many attempts read beside the rest.
+
+    Raises WrongKind, StoreCorrupt.
+    """
     check_kind(batch, "work")
-    return WorkBatch(store=store, batch=batch, standing=work_standing(store, batch))
+    return WorkBatch(store=store, batch=batch, standing=work_standing(store, batch, may_fork=may_fork))
 
 
 def iter_work(store: Store, note: Note = ignore_note) -> Iterator[WorkBatch]:
