@@ -9,18 +9,13 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import codebatch.query.work
 from codebatch.application.stores import open_store
-from codebatch.engine.command_events import Concluded
 from codebatch.engine.lifecycle import BatchState
-from codebatch.query.work import work_standing
-from codebatch.store.attempts import Attempts
 from codebatch.store.batches import resolve_batch
 from codebatch.system.proc import stat
 from codebatch.work import cancelling
@@ -476,34 +471,6 @@ print(work.resume().standing.counts, work.get().shortfall, work.cancel(ran.batch
         "True",
         "{'DONE': 1} None COMPLETED",
     ]
-
-
-def test_a_fork_that_reads_the_attempts_finds_what_the_process_itself_does(
-    line: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_list(line, {"good": 'run = "true"', "bad": 'run = "false"', "late": 'run = "true"\nneeds = ["bad"]'})
-    line("work", "run", status=3)
-    batch = resolve_batch(open_store(line.directory / ".codebatch"), None, kind="work")
-    outcomes = batch.root / "outcomes"
-    damaged = next(path for path in outcomes.iterdir() if b'"failed"' in path.read_bytes())
-    for lost in ((), ("bad",)):
-        store = open_store(line.directory / ".codebatch")
-        alone = work_standing(store, resolve_batch(store, None, kind="work"))
-        monkeypatch.setattr(codebatch.query.work, "_LEASES_AHEAD", 0)
-        monkeypatch.setattr(Attempts, "read_all", _only_elsewhere(os.getpid(), Attempts.read_all))
-        beside = work_standing(store, resolve_batch(store, None, kind="work"), may_fork=True)
-        monkeypatch.undo()
-        assert beside == alone
-        assert beside.unreadable == lost
-        damaged.write_bytes(b"{}")
-
-
-def _only_elsewhere(here: int, read_all: Callable[[Attempts], Concluded]) -> Callable[[Attempts], Concluded]:
-    def checked(attempts: Attempts) -> Concluded:
-        assert os.getpid() != here
-        return read_all(attempts)
-
-    return checked
 
 
 def test_a_shell_is_offered_tasks(line: CommandLine) -> None:

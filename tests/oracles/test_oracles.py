@@ -17,10 +17,18 @@ from tests.oracles.catalogue import COMPARISONS
 _WEEKLY = {
     "cc: includes of libuv",
     "eslint: complexity of eslint",
+    "eslint: complexity of rxjs",
+    "eslint: complexity of zod",
+    "eslint: shadowing names of rxjs 6",
     "eslint: unused names of rxjs 6",
+    "importlib: imports of airflow",
     "importlib: imports of django",
+    "javascript typescript tsx tools: syntax errors of effect",
     "jscpd: duplicated lines of psutil",
+    "lizard: c complexity of libuv",
     "rustc: modules and crates of cryptography",
+    "sonarjs: cognitive complexity of rxjs",
+    "sonarjs: cognitive complexity of zod",
 }
 _ASKED = COMPARISONS if os.environ.get("CODEBATCH_ORACLES") == "all" else sorted(COMPARISONS.keys() - _WEEKLY)
 

@@ -26,8 +26,8 @@ from tests.proof.case import draw, run, run_all, shrink
 from tests.proof.loop import WatchedLoop
 from tests.proof.world import MakeFiles
 
-SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "200"))
-BLOCK = 100
+SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "100"))
+BLOCK = 50
 SEEDS_OF_CONTROL_MAX = 400
 
 
