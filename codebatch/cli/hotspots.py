@@ -13,7 +13,6 @@ from msgspec import UNSET
 from codebatch.application.hotspots import HOTSPOTS_MAX, HOTSPOTS_SHOWN, Hotspot, HotspotBy, Hotspots
 from codebatch.cli.asking import answer_document, answer_written, ask
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option, table
-from codebatch.cli.terminal import printable
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.query.fields import JsonRecord, record_path
@@ -112,8 +111,8 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
 
     def cells(each: Hotspot) -> list[object]:
         told = [getattr(each, field) for field in (*numbers, "changes", "dependents")]
-        place = printable(record_path(msgspec.to_builtins(each)))
-        where = [printable(str(each.symbol)), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
+        place = record_path(msgspec.to_builtins(each))
+        where = [str(each.symbol), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
         return [*("-" if value is None else value for value in told), *where]
 
     yield from table(map(cells, rows), header)

@@ -19,7 +19,6 @@ from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.none_found import none_found
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, table
 from codebatch.cli.show import record_line, summary_lines
-from codebatch.cli.terminal import printable
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
@@ -208,7 +207,7 @@ def _code_lines(batch: OpenedBatch, ranked: list[tuple[str, int]], task: str | N
     rules = cast("list[dict[str, object]]", load_question("list_rules")({}))
     finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}
     cells = ((count, code, found[code][0], finds.get(code, found[code][1])) for code, count in ranked)
-    return table(([printable(str(cell)) for cell in row] for row in cells), ("count", "code", "severity", "finds"))
+    return table(cells, ("count", "code", "severity", "finds"))
 
 
 def _told_once(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:

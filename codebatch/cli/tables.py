@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from codebatch.cli.terminal import printable
 from codebatch.cli.widths import terminal_width
 
 _GAP = 2
@@ -18,7 +19,7 @@ _INDENT = "  "
 
 def table(rows: Iterable[Iterable[object]], header: Iterable[str], *, columns: int | None = None) -> list[str]:
     """Lines of a table: numbers to the right, text to the left. `columns` wide, by default as standard output is."""
-    cells = [[cell if type(cell) is str else _cell(cell) for cell in row] for row in rows]
+    cells = [[printable(cell) if type(cell) is str else _cell(cell) for cell in row] for row in rows]
     return aligned([list(header), *cells], terminal_width() if columns is None else columns)
 
 

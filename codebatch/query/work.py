@@ -115,13 +115,13 @@ def work_standing(
 def _standing(store: Store, batch: Batch, attempts: Attempts, *, may_fork: bool) -> WorkStanding:
     reader = LeaseReader(batch.files, batch.root)
     listed = reader.listed()
-    read_all = attempts.read_all  # After the leases are listed: what the dead ended is all there.
+    _, coordinator = reader.leader(listed)
+    leased = read_leases(reader, attempts.places, listed)
+    read_all = attempts.read_all  # After it is known who lives: what the dead ended is all there.
     if may_fork and len(listed) > _LEASES_AHEAD and has_other_processor():
         read_all = partial(Ahead(attempts.read_all).wait, Concluded)
     work = read_work(batch)
     commands = commands_of(store, batch, work)
-    _, coordinator = reader.leader(listed)
-    leased = read_leases(reader, attempts.places, listed)
     asked = [
         (item, place, question)
         for place, question in Questions(batch.files, batch.root).read()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 import msgspec
@@ -46,23 +46,31 @@ class Ahead(Generic[T]):
 
 def _start(function: Callable[[], object]) -> tuple[int, int]:
     """The fork, 0 where it cannot be made, and the end of its pipe that is ours."""
-    reading, writing = os.pipe()
+    try:
+        reading, writing = os.pipe()
+    except OSError:
+        return 0, -1
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # Until the fork's has its default effect there.
     try:
         pid = os.fork()
+        if pid == 0:
+            _work(function, reading, writing, mask)
     except OSError:
         os.close(reading)
         os.close(writing)
         return 0, -1
-    if pid == 0:
-        _work(function, writing)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     os.close(writing)
     return pid, reading
 
 
-def _work(function: Callable[[], object], writing: int) -> None:
+def _work(function: Callable[[], object], reading: int, writing: int, mask: Iterable[int]) -> None:
     try:
+        os.close(reading)  # Else who goes before all is written leaves a pipe that has a reader: us, who wait for ever.
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         # Whoever reads what we write waits until nobody can write there any more.
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         for stream in _STREAMS:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import select
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -65,6 +69,39 @@ def test_where_no_process_can_be_made_the_function_is_called_here(monkeypatch: p
     opened = len(os.listdir("/proc/self/fd"))
     assert Ahead(lambda: Answer(os.getpid())).wait(Answer).by == os.getpid()
     assert len(os.listdir("/proc/self/fd")) == opened
+
+
+def test_where_no_pipe_can_be_made_the_function_is_called_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> tuple[int, int]:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "pipe", refuse)
+    assert Ahead(lambda: Answer(os.getpid())).wait(Answer).by == os.getpid()
+
+
+def test_it_ends_where_who_wanted_its_answer_has_gone() -> None:
+    """Goal: an answer that fills a pipe is no process for ever. Method: all that could be left hold a pipe of ours."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        Ahead(lambda: Answer(0, b"x" * 1_000_000))
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(pid, 0)
+    assert select.select([reading], [], [], 60)[0]
+    assert os.read(reading, 1) == b""
+    os.close(reading)
+
+
+def test_ctrl_c_ends_it_at_once_and_without_a_word() -> None:
+    code = """
+import os, signal
+from codebatch.system.ahead import Ahead
+os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))
+print(Ahead(os.getpid).wait(int) == os.getpid())
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=True)
+    assert (ended.stdout, ended.stderr) == (b"True\n", b"")
 
 
 def test_whoever_reads_what_we_write_does_not_wait_for_it() -> None:
