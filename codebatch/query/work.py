@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from functools import partial
 
 import msgspec
 
 from codebatch.engine.agenda import SLOTS, agenda_of
-from codebatch.engine.command_events import Asked, Concluded
+from codebatch.engine.command_events import Asked
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.model.command import CommandId
@@ -26,11 +25,7 @@ from codebatch.store.questions import Questions
 from codebatch.store.requests import Requests
 from codebatch.store.store import Store
 from codebatch.store.work import commands_of, read_work
-from codebatch.system.ahead import Ahead, has_other_processor
 from codebatch.system.collector import collector_paused
-
-_LEASES_AHEAD = 2000
-"""With more, what is behind them takes longer to read than a fork to be made."""
 
 
 class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +100,7 @@ def work_standing(
 ) -> WorkStanding:
     """Where a work batch stands. Raises WrongKind where it is an analysis, StoreCorrupt.
 
-    What somebody knows of its `attempts` is not read again. Who `may_fork` has many read beside the rest.
+    What somebody knows of its `attempts` is not read again. `may_fork` is as in `Attempts.read_all`.
     """
     with batch.files.keeping_open(batch.root / layout.OUTCOMES), collector_paused():
         known = attempts or Attempts(batch.plan(), Outcomes(batch.files, batch.root))
@@ -113,24 +108,20 @@ def work_standing(
 
 
 def _standing(store: Store, batch: Batch, attempts: Attempts, *, may_fork: bool) -> WorkStanding:
+    work = read_work(batch)
+    commands = commands_of(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)
     listed = reader.listed()
     _, coordinator = reader.leader(listed)
     leased = read_leases(reader, attempts.places, listed)
-    read_all = attempts.read_all  # After it is known who lives: what the dead ended is all there.
-    if may_fork and len(listed) > _LEASES_AHEAD and has_other_processor():
-        read_all = partial(Ahead(attempts.read_all).wait, Concluded)
-    work = read_work(batch)
-    commands = commands_of(store, batch, work)
+    concluded = attempts.read_all(may_fork=may_fork)  # After the leases: what the dead ended is all there.
     asked = [
         (item, place, question)
         for place, question in Questions(batch.files, batch.root).read()
         if (item := attempts.places.item(place.shard, place.item)) is not None
     ]
-    agenda = agenda_of(work, commands, batch.id)
-    concluded = read_all()
     conductor = Conductor(
-        agenda,
+        agenda_of(work, commands, batch.id),
         concluded=concluded,
         epochs=leased.epochs,
         foreign=leased.live,

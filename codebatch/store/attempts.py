@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -19,7 +20,11 @@ from codebatch.store import layout
 from codebatch.store.documents import read_document_bytes
 from codebatch.store.holders import Lease, LeaseReader
 from codebatch.store.outcomes import Outcomes
+from codebatch.system.ahead import Ahead, has_other_processor
 from codebatch.system.file_reader import FileReader
+
+_FORKED_MIN = 2000
+"""Of so many commits half takes longer to read than a fork to be made."""
 
 
 class CommandPlaces:
@@ -50,19 +55,34 @@ class Attempts:
         self._known: dict[tuple[int, int], Conclusion] = {}
         self._unreadable: list[tuple[int, int]] = []
 
-    def read_all(self) -> Concluded:
-        """All that there is, of which only what appeared since is read."""
-        self.read()
+    def read_all(self, *, may_fork: bool = False) -> Concluded:
+        """All that there is, of which only what appeared since is read. Who `may_fork` has half of many read so."""
+        listed = self._outcomes.list_new()
+        half = len(listed) // 2 if may_fork and len(listed) > _FORKED_MIN and has_other_processor() else 0
+        if half:
+            ahead = Ahead(partial(self._read, listed[:half]))
+            rest = self._read(listed[half:])
+            self._take(ahead.wait(Concluded))
+            self._take(rest)
+        else:
+            self._take(self._read(listed))
         return Concluded(tuple(self._known.values()), tuple(self._unreadable))
 
     def read(self) -> Concluded:
         """What appeared since. What no plan of commands has is passed over as what cannot be read is."""
+        found = self._read(self._outcomes.list_new())
+        self._take(found)
+        return found
+
+    def _read(self, listed: Sequence[list[str]]) -> Concluded:
         registers: list[Register] = []
-        conclusions = [one for commit in self._outcomes.iter_commits(registers) for one in self._of(commit)]
-        unreadable = [place for register in registers if (place := self._named(register)) is not None]
-        self._keep(conclusions)
-        self._unreadable += unreadable
-        return Concluded(tuple(conclusions), tuple(unreadable))
+        conclusions = [one for commit in self._outcomes.iter_commits(listed, registers) for one in self._of(commit)]
+        unreadable = tuple([place for each in registers if (place := self._named(each)) is not None])
+        return Concluded(tuple(conclusions), unreadable)
+
+    def _take(self, found: Concluded) -> None:
+        self._keep(found.conclusions)
+        self._unreadable += found.unreadable
 
     def hear(self, commit: Commit) -> list[Conclusion]:
         """What a commit says that is on disk, told by whoever made it: it is not read again."""

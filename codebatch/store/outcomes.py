@@ -255,17 +255,21 @@ class Outcomes:
         A register that cannot be read is no outcome; its name is taken, so its work is done again one round up.
         """
         unreadable: list[Register] = []
-        return Scan(list(self.iter_commits(unreadable)), unreadable)
+        return Scan(list(self.iter_commits(self.list_new(), unreadable)), unreadable)
 
-    def iter_commits(self, unreadable: list[Register]) -> Iterator[Commit]:
-        """What `scan` finds, one commit at a time; what cannot be read is added to a list."""
+    def list_new(self) -> list[list[str]]:
+        """The names of the registers that appeared since this was last asked: those of one file together."""
         by_inode: dict[int, list[str]] = {}
         for name, inode in self._files.listing(self._directory).items():
             if name not in self._seen and layout.is_register_name(name):
                 self._seen.add(name)
                 by_inode.setdefault(inode, []).append(name)
+        return list(by_inode.values())
+
+    def iter_commits(self, listed: Iterable[list[str]], unreadable: list[Register]) -> Iterator[Commit]:
+        """What `scan` makes of names that were listed, one commit at a time; what cannot be read is added to a list."""
         directory = str(self._directory)
-        for names in by_inode.values():
+        for names in listed:
             try:
                 commit = decode_commit(read_document_bytes(self._files, f"{directory}/{names[0]}"))
             except (FileNotFoundError, ValueError):
