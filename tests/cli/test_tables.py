@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from codebatch.cli.tables import aligned, wrapped
+from codebatch.cli.tables import aligned, table, wrapped
 
 LONG = "a/path/that/is/longer/than/what/fits.py"
 ROWS = [
@@ -65,3 +65,8 @@ def test_wrapped_text_is_the_same_words(text: str, columns: int) -> None:
     lines = wrapped(text, columns, "  ")
     assert re.sub(r"\s+", " ", " ".join(lines)).strip() == re.sub(r"\s+", " ", text).strip()
     assert all(len(line) <= columns or " " not in line.strip() for line in lines)
+
+
+def test_columns_are_as_wide_as_what_is_shown() -> None:
+    lines = table([["a\tb\u202e", "x"], ["c", "y"]], ("name", "value"), columns=None)
+    assert lines == ["name        value", "a\\tb\\u202e  x", "c           y"]
