@@ -97,6 +97,7 @@ def test_ctrl_c_ends_it_at_once_and_without_a_word() -> None:
     code = """
 import os, signal
 from codebatch.system.ahead import Ahead
+signal.signal(signal.SIGINT, signal.default_int_handler)  # Who started us may have it ignored.
 os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))
 print(Ahead(os.getpid).wait(int) == os.getpid())
 """
