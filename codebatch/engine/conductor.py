@@ -17,7 +17,7 @@ It is one class, long as it is: every event may change what is to start.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -185,9 +185,13 @@ class Conductor:
             return CommandState.RUNNING if self._asking.question(item) is None else CommandState.BLOCKED
         return self._states.ended(item) or self._states.open_state(item, is_judged=self._is_judged(item))
 
-    def verdict(self) -> BatchState:
-        """Where the batch stands."""
-        states = [self.state(item) for item in range(len(self.agenda.ids))]
+    def states(self) -> list[CommandState]:
+        """Where each command stands."""
+        return list(map(self.state, range(len(self.agenda.ids))))
+
+    def verdict(self, states: Sequence[CommandState] | None = None) -> BatchState:
+        """Where the batch stands: by the `states` of all, where these are at hand."""
+        states = self.states() if states is None else states
         leased, pending = self._histories.leased, CommandState.PENDING
         is_judged = any(states[item] is pending and self._is_judged(item) for item in leased)
         runs, is_cancelled = any(map(self._runs, self.running)), self._requests.is_cancelled

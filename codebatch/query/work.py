@@ -134,17 +134,17 @@ def _standing(store: Store, batch: Batch, attempts: Attempts, *, may_fork: bool)
     )
     items = {id_: item for item, id_ in enumerate(commands)}
     costs = [each.said.cost for each in concluded.conclusions if each.said is not None and each.said.cost is not None]
-    running = conductor.running
-    workers = {leased.leases[item].holder.holder: leased.leases[item].holder for item in running}
+    states = conductor.states()
+    holders = {item: leased.leases[item].holder for item in conductor.running}
     return WorkStanding(
-        state=conductor.verdict(),
+        state=conductor.verdict(states),
         work=work,
         commands=tuple(
-            _standing_of(conductor, commands, attempts, item, leased.leases[item].holder if item in running else None)
+            _standing_of(conductor, states[item], attempts, item, holders.get(item))
             for item in map(items.__getitem__, work.order)
         ),
         coordinator=coordinator,
-        workers=tuple(workers.values()),
+        workers=tuple({each.holder: each for each in holders.values()}.values()),
         is_paused=conductor.is_paused,
         capacity=dict(conductor.capacity),
         asked={question.digest: question for _, _, question in asked},
@@ -154,10 +154,10 @@ def _standing(store: Store, batch: Batch, attempts: Attempts, *, may_fork: bool)
 
 
 def _standing_of(
-    conductor: Conductor, commands: list[CommandId], attempts: Attempts, item: int, holder: HolderFile | None
+    conductor: Conductor, state: CommandState, attempts: Attempts, item: int, holder: HolderFile | None
 ) -> CommandStanding:
     """Where a command stands that runs under a holder, if it runs."""
-    state = conductor.state(item)
+    commands = conductor.agenda.ids
     round_, epoch = conductor.attempt(item)
     last = conductor.conclusion(item)
     is_unbegun = last is not None and last.reason == "unbegun" and last.round == round_
