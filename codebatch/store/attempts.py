@@ -24,7 +24,7 @@ from codebatch.system.ahead import Ahead, has_other_processor
 from codebatch.system.file_reader import FileReader
 
 _FORKED_MIN = 2000
-"""Of so many commits half takes longer to read than a fork to be made."""
+"""Of so many commits some take longer to read than a fork to be made."""
 
 
 class CommandPlaces:
@@ -56,12 +56,12 @@ class Attempts:
         self._unreadable: list[tuple[int, int]] = []
 
     def read_all(self, *, may_fork: bool = False) -> Concluded:
-        """All that there is, of which only what appeared since is read. Who `may_fork` has half of many read so."""
+        """All that there is, of which only what appeared since is read. Who `may_fork` has some of many read so."""
         listed = self._outcomes.list_new()
-        half = len(listed) // 2 if may_fork and len(listed) > _FORKED_MIN and has_other_processor() else 0
-        if half:
-            ahead = Ahead(partial(self._read, listed[:half]))
-            rest = self._read(listed[half:])
+        forked = len(listed) * 2 // 5 if may_fork and len(listed) > _FORKED_MIN and has_other_processor() else 0
+        if forked:  # Less than half: it is ready later than we are, and what it says has to be read too.
+            ahead = Ahead(partial(self._read, listed[:forked]))
+            rest = self._read(listed[forked:])
             self._take(ahead.wait(Concluded))
             self._take(rest)
         else:

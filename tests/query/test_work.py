@@ -22,7 +22,7 @@ def _stands(project: Path, *, may_fork: bool = False) -> WorkStanding:
     return work_standing(store, resolve_batch(store, None, kind="work"), may_fork=may_fork)
 
 
-def test_a_fork_that_reads_half_of_the_attempts_finds_what_the_process_itself_does(
+def test_a_fork_that_reads_some_of_the_attempts_finds_what_the_process_itself_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = {"one": "true", "two": "false", "three": "true", "four": "false", "five": "exit 3"}
@@ -41,7 +41,7 @@ def test_a_fork_that_reads_half_of_the_attempts_finds_what_the_process_itself_do
     monkeypatch.setattr(Attempts, "_read", noted)
     for path in (None, *sorted(outcomes.iterdir())):
         if path is not None:
-            write(path, "{}")  # Each register by and by, in either half.
+            write(path, "{}")  # Each register by and by, whoever reads it.
         assert _stands(tmp_path, may_fork=True) == _stands(tmp_path)
         assert read_here == [3, 5]
         read_here.clear()
