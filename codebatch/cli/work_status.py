@@ -19,7 +19,7 @@ from codebatch.query.work import CommandStanding
 from codebatch.store import layout
 from codebatch.store.holders import HolderFile
 from codebatch.work.open_questions import OpenQuestion, open_questions
-from codebatch.work.standing import WorkBatch
+from codebatch.work.standing import NAMED_MAX, WorkBatch
 
 _REASONS = {
     "timeout": "it ran too long",
@@ -105,8 +105,11 @@ def answer_work(answering: Answering, found: WorkBatch, lines: Iterable[str], na
 def answer_status(answering: Answering, found: WorkBatch) -> None:
     """What `status` says of a batch of commands."""
     answer_work(answering, found, status_lines(found), name="work-status")
-    for each in found.standing.unreadable:
+    unreadable = found.standing.unreadable
+    for each in unreadable[:NAMED_MAX]:
         answering.tell(f"damaged: how the last attempt of {each} ended cannot be read; it counts as interrupted")
+    if len(unreadable) > NAMED_MAX:
+        answering.tell(f"damaged: so it is with {len(unreadable) - NAMED_MAX:,} more")
     if found.standing.is_stalled:
         answering.note(f"continue with: codebatch resume --batch {found.batch.id}")
 

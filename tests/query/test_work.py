@@ -14,6 +14,7 @@ from codebatch.query.work import WorkStanding, work_standing
 from codebatch.store.attempts import Attempts, CommandPlaces, Leased, read_leases
 from codebatch.store.batches import resolve_batch
 from codebatch.store.holders import LeaseReader
+from codebatch.work.standing import NAMED_MAX
 from tests.cli.process import CommandLine, wait_until, write
 
 
@@ -46,6 +47,18 @@ def test_a_fork_that_reads_some_of_the_attempts_finds_what_the_process_itself_do
         assert read_here == [3, 5]
         read_here.clear()
     assert len(_stands(tmp_path).unreadable) == 5
+
+
+def test_of_much_that_is_damaged_some_is_named_and_the_rest_counted(tmp_path: Path) -> None:
+    names = [f"task-{number:02}" for number in range(NAMED_MAX + 2)]
+    write(tmp_path / "work.toml", "".join(f'[tasks.{name}]\nrun = "true"\n' for name in names))
+    line = CommandLine(tmp_path)
+    line("work", "run")
+    for path in tmp_path.glob(".codebatch/batches/*/outcomes/*"):
+        write(path, "{}")
+    damaged = [told for told in line("status").notes.splitlines() if told.startswith("damaged:")]
+    assert [name for told in damaged for name in names if name in told] == names[:NAMED_MAX]
+    assert damaged[NAMED_MAX:] == ["damaged: so it is with 2 more"]
 
 
 def test_what_ends_while_it_is_looked_at_is_not_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
