@@ -19,7 +19,7 @@ from codebatch.model.work import Policy, Work
 from tests.engine.faults import Faults
 from tests.engine.lived import CheckedWorld, live_out
 
-SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "800"))
+SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "400"))
 STEP = 200
 
 KINDS = (

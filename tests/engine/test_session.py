@@ -27,7 +27,7 @@ from codebatch.model.shard import ProjectWork, ShardId
 from tests.engine.simulation import World, run_world
 from tests.engine.work import work_of
 
-SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "1000"))
+SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "500"))
 
 S = ShardId("00000001")
 W = WorkerId(1)

@@ -20,7 +20,7 @@ from tests.execution.harness import (
 )
 from tests.proof.invariants import check_chains, check_nothing_committed_ran_again, check_registers
 
-KILLS = 10
+KILLS = 6
 
 SHARDS = {"usual": (128, 16, 512), "small": (12, 4, 40), "large": (150, 50, 500)}
 

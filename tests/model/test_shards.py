@@ -61,7 +61,7 @@ def test_shards_have_the_size_that_the_rule_aims_at() -> None:
     assert 200 <= average <= 300
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("kind", ["change", "add", "remove", "rename"])
 def test_an_edit_changes_one_shard_rarely_more(kind: str, seed: int) -> None:
     chance = random.Random(seed)
@@ -83,14 +83,14 @@ def test_an_edit_changes_one_shard_rarely_more(kind: str, seed: int) -> None:
 
 def test_an_edit_changes_between_one_and_two_shards_on_average() -> None:
     total = 0
-    for seed in range(100):
+    for seed in range(40):
         chance = random.Random(seed)
         tree = _tree(chance, 2000)
         before = _keys(tree)
         new = f"d{chance.randrange(40)}/s0/new.py"
         tree[new] = _item(new)
         total += len(_keys(tree) - before)
-    assert total / 100 <= 1.5
+    assert total / 40 <= 1.5
 
 
 def test_a_file_above_the_limit_stands_alone() -> None:

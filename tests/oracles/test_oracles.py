@@ -15,20 +15,25 @@ from tests.oracles.catalogue import COMPARISONS
 
 # What takes longest, of oracles that are asked about another tree too: each week (CODEBATCH_ORACLES=all).
 _WEEKLY = {
+    "cc: includes of leveldb",
     "cc: includes of libuv",
     "eslint: complexity of eslint",
     "eslint: complexity of rxjs",
     "eslint: complexity of zod",
+    "eslint: shadowing names of pm2",
     "eslint: shadowing names of rxjs 6",
     "eslint: unused names of rxjs 6",
     "importlib: imports of airflow",
     "importlib: imports of django",
+    "importlib: imports of django, its package the root",
+    "javac: imports of cordova-android",
     "javascript typescript tsx tools: syntax errors of effect",
     "jscpd: duplicated lines of psutil",
     "lizard: c complexity of libuv",
     "rustc: modules and crates of cryptography",
     "sonarjs: cognitive complexity of rxjs",
     "sonarjs: cognitive complexity of zod",
+    "tsc: definitions of eslint",
 }
 _ASKED = COMPARISONS if os.environ.get("CODEBATCH_ORACLES") == "all" else sorted(COMPARISONS.keys() - _WEEKLY)
 

@@ -26,7 +26,7 @@ from tests.cli.process import CommandLine, make_many, write
 from tests.execution.harness import check_no_process_left, open_latest
 from tests.proof.invariants import check_batch, merged
 
-KILLS = int(os.environ.get("CODEBATCH_PROOF_KILLS", "100"))
+KILLS = int(os.environ.get("CODEBATCH_PROOF_KILLS", "60"))
 FILES = 120
 RULE = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n"
 ARGUMENTS = ("run", "many", "--store", "store", "-j", "2", "--json", "-q")

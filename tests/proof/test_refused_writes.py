@@ -37,11 +37,8 @@ def test_a_disk_that_refuses_any_write_of_a_simulated_run(number: int, is_lastin
     )
     writes = len(run_refused(case))
     assert writes > 60
-    # Each is refused once with one error and from then on with the other; beside an older batch, where there are more,
-    # in one of the four ways.
-    is_eio = number == errno.EIO
-    first, step = (is_lasting != is_eio, 2) if changed is None else (2 * is_lasting + is_eio, 4)
-    for at in range(first, writes, step):
+    # Each is refused in one of the four ways: once or from then on, with one error or the other.
+    for at in range(2 * is_lasting + (number == errno.EIO), writes, 4):
         run_refused(case, Refusal(at=at, number=number, is_lasting=is_lasting))
 
 

@@ -26,7 +26,7 @@ from tests.proof.case import draw, run, run_all, shrink
 from tests.proof.loop import WatchedLoop
 from tests.proof.world import MakeFiles
 
-SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "100"))
+SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "50"))
 BLOCK = 50
 SEEDS_OF_CONTROL_MAX = 400
 

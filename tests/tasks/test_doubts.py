@@ -210,7 +210,7 @@ def test_what_is_doubted_is_a_rule() -> None:
 def test_any_finding_anywhere_in_broken_code_can_be_doubted(text: str) -> None:
     """Whatever ruff may say of it: a doubt that raises would fail the file."""
     tokens = [match.span() for match in _TOKEN.finditer(text)]
-    for start, end in tokens:
+    for start, end in tokens[::3]:
         file = source("a.py", text[:start] + text[end:])
         code = file.utf8.decode()
         for first, last in (match.span() for match in _TOKEN.finditer(code)):

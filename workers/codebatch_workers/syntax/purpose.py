@@ -47,7 +47,7 @@ def purpose_of(path: bytes) -> Purpose | None:
     found = _purpose_of_directory(directory)
     if found == "fixture":
         return found
-    if found == "test" or _TEST_NAMES.fullmatch(name) is not None or _is_in_test(directory, name):
+    if found == "test" or _TEST_NAMES.fullmatch(name) is not None or _is_in_test(directory, name.endswith(b".py")):
         return "test"
     if name.endswith((b".go", b".key", b".pem")) and _OF_GO.search(directory + b"/"):
         return "test"
@@ -57,6 +57,9 @@ def purpose_of(path: bytes) -> Purpose | None:
 # Files come in path order, so that a directory is rarely looked at twice.
 @lru_cache(maxsize=16)
 def _purpose_of_directory(directory: bytes) -> Purpose | None:
+    # What is looked for stands between two slashes: names that tell nothing alone, nearly all, tell nothing together.
+    if not any(map(_may_tell, directory.split(b"/"))):
+        return None
     directory += b"/"
     tests = _ABOVE_DATA.search(directory)
     if _FIXTURES.search(directory) or (tests is not None and _DATA.search(directory, tests.end())):
@@ -68,7 +71,14 @@ def _purpose_of_directory(directory: bytes) -> Purpose | None:
     return "template" if _TEMPLATED.search(directory) else None
 
 
-def _is_in_test(directory: bytes, name: bytes) -> bool:
+@lru_cache(maxsize=4096)
+def _may_tell(name: bytes) -> bool:
+    alone = name + b"/"
+    return any(each.search(alone) for each in (_FIXTURES, _ABOVE_DATA, _TESTS, _EXAMPLES, _TEMPLATED))
+
+
+@lru_cache(maxsize=16)
+def _is_in_test(directory: bytes, is_python: bool) -> bool:
     """Whether a directory above is called `test`; of Python the first alone, for packages have modules of that name."""
     found = _TEST.search(directory + b"/")
-    return found is not None and not (name.endswith(b".py") and found.start())
+    return found is not None and not (is_python and found.start())
