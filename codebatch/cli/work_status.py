@@ -261,6 +261,8 @@ def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None)
             return f"waits for {', '.join(waits[:3])}{more}"
         case CommandState.PENDING if command.round > command.ended:
             return f"{_REASONS['interrupted']}: `resume` says what follows"
+        case CommandState.READY if command.round > command.ended:
+            return f"{_REASONS['interrupted']}: it is begun again"
         case CommandState.PENDING:
             return "nothing new starts: too many failed"
         case _:

@@ -201,6 +201,8 @@ def test_what_is_killed_with_all_that_conducts_it_is_begun_again_after_its_rest_
     process = start(line, began=("one",))
     kill_workers(line)
     process.communicate()
+    (stood,) = status(line)["tasks"]
+    assert (stood["state"], stood["why"].rpartition(": ")[2]) == ("READY", "it is begun again")
     write(line.directory / "go2", "")
     resumed = line.start("resume")
     wait_until(lambda: count(line, "one.began") == 2, "it is begun again")
