@@ -257,7 +257,7 @@ class Coordinator:
                 if lost:
                     # Another process settled this before. Unless we learn how, the work stays open here for ever.
                     self._learn()
-            case messages.Returned():
+            case messages.Returned() | messages.Delayed():
                 pass  # Said by workers for commands alone.
             case messages.Finished(is_worn=is_worn):
                 self._idle(worker, Finished(worker, is_worn))

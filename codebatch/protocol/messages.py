@@ -124,6 +124,15 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True, tag="returned"):
     count: int
 
 
+class Delayed(msgspec.Struct, frozen=True, kw_only=True, tag="delayed"):
+    """How commands ended cannot be made durable: the disk refuses it, as the message says. It is tried again, once
+    nothing runs for so many seconds.
+    """
+
+    message: str
+    seconds: float
+
+
 class GaveUp(msgspec.Struct, frozen=True, kw_only=True, tag="gave_up"):
     """The worker cannot go on, through no fault of a file: the disk refused a write, a task cannot be set up.
 
@@ -170,7 +179,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
 
 
 ToWorker = Assign | Shrink | Drain | Terminate | Proceed | Stop
-FromWorker = Hello | Refused | Committed | Returned | Finished | GaveUp
+FromWorker = Hello | Refused | Committed | Returned | Finished | Delayed | GaveUp
 
 _encoder = msgspec.msgpack.Encoder()
 _to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)

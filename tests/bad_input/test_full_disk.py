@@ -93,3 +93,21 @@ def test_standard_output_on_a_full_disk_is_told(codebatch: CommandLine) -> None:
         pytest.skip("there is no /dev/full here")
     ended = codebatch.shell("codebatch pipelines > /dev/full", status=4)
     assert ended.notes.startswith("error: ")
+
+
+def test_whoever_waits_for_commands_is_told_that_the_disk_is_full_and_it_goes_on_once_it_is_not(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    codebatch = CommandLine(tmp_path)
+    fills = f"dd if=/dev/zero of={small_disk}/big bs=4096 2> /dev/null; true"
+    (tmp_path / "work.toml").write_text(
+        f'[tasks.fills]\nrun = "{fills}"\n[tasks.next]\nrun = "true"\nneeds = ["fills"]\n'
+    )
+    process = codebatch.start("work", "run", "-f", "work.toml", "--store", small_disk / "store")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if b"free some space" in line:
+            break
+    assert b"No space left on device: how a task ended is kept for 60 s" in line
+    resize(small_disk, 256)
+    assert "COMPLETED: 2 of 2" in codebatch.finish(process).text

@@ -18,6 +18,7 @@ from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
     Assign,
     Committed,
+    Delayed,
     Finished,
     GaveUp,
     Hello,
@@ -226,11 +227,13 @@ def test_an_outcome_that_the_disk_refuses_is_tried_again_and_in_the_end_told(tmp
     be_subreaper(False)
     assert place.batch.files.unfinished(place.batch.root / layout.OUTCOMES) == []
     if heals:
-        assert [type(message) for message in heard] == [Hello, Committed, Finished]
+        assert [type(message) for message in heard] == [Hello, Delayed, Committed, Finished]
         assert [outcome.type for outcome in place.outcomes()] == ["result"]
         assert len(slept) == refusals
     else:
-        _, gave_up = heard
+        _, delayed, gave_up = heard
+        assert isinstance(delayed, Delayed)
+        assert (delayed.message.endswith("No space left on device"), delayed.seconds) == (True, COMMIT_SECONDS)
         assert isinstance(gave_up, GaveUp)
         assert gave_up.code == "store_unwritable"
         assert place.outcomes() == []

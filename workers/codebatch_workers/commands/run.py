@@ -17,7 +17,7 @@ from typing import Literal
 from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, Used
-from codebatch.protocol.messages import Assign, Committed, Finished, FromWorker, Refused, Returned
+from codebatch.protocol.messages import Assign, Committed, Delayed, Finished, FromWorker, Refused, Returned
 from codebatch.store.journal import Journal, JournalEvent
 from codebatch.store.outcomes import Committer, EncodedOutcome, attempt_outcome
 from codebatch_workers.commands.attempt import Result
@@ -63,14 +63,14 @@ class Run:
         self._rest: deque[Assign] = deque()
         self._ended: list[_Ended] = []
         self._due_ns: int | None = None
-        self._is_begun = self._is_told = False
+        self._is_begun = self._is_told = self._is_delayed = False
         self._seconds = 0.0
 
     def begin(self, assign: Assign) -> None:
         """Something was assigned."""
         self._rest = deque((assign, *assign.then))
         self._due_ns = self._now_ns() + round(RUN_SECONDS * 1e9)
-        self._is_begun = self._is_told = False
+        self._is_begun = self._is_told = self._is_delayed = False
         self._seconds = 0.0
 
     def next(self) -> Assign | None:
@@ -105,8 +105,9 @@ class Run:
         try:
             while self._ended:
                 messages.insert(-1, self._commit())
-        except StoreUnwritable:
+        except StoreUnwritable as error:
             self._due_ns = now_ns + round(_COMMIT_EVERY_SECONDS * 1e9)
+            self._tell_delay(error)
         self._flush_journal()
         with contextlib.suppress(CoordinatorGone):  # What runs is not to suffer where nobody is left to hear it.
             self._channel.send(*messages)
@@ -124,7 +125,8 @@ class Run:
             try:
                 messages.append(self._commit())
                 continue
-            except StoreUnwritable:
+            except StoreUnwritable as error:
+                self._tell_delay(error)
                 wish = self._ears.hear(self._now_ns())
                 if self._now_ns() > deadline_ns or (wish is not None and wish.why == "interrupted"):
                     raise
@@ -136,6 +138,13 @@ class Run:
             messages.append(Finished(seconds=self._seconds) if then == "is idle" else then)
         if messages:
             self._channel.send(*messages)
+
+    def _tell_delay(self, error: StoreUnwritable) -> None:
+        """Once of a run: whoever waits may be the one who can free some space."""
+        if not self._is_delayed:
+            self._is_delayed = True
+            with contextlib.suppress(CoordinatorGone):
+                self._channel.send(Delayed(message=error.message, seconds=COMMIT_SECONDS))
 
     def _return(self) -> Returned:
         self._is_told = True
