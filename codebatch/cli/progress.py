@@ -7,6 +7,7 @@ else on the terminal does so while the line is `aside`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -60,9 +61,10 @@ class Display:
         self._at_first = 0
 
     def start(self, command: str) -> None:
-        """Show, from a moment after now until it is closed, how far a command is."""
+        """Show, from a moment after now until it is closed, how far a command is; nothing where there is no thread."""
         self._stage = Stage(command)
-        threading.Thread(target=self._draw_until_over, name="progress", daemon=True).start()
+        with contextlib.suppress(RuntimeError):
+            threading.Thread(target=self._draw_until_over, name="progress", daemon=True).start()
 
     def tell(self, stage: Stage) -> None:
         """This is done now, and so far."""

@@ -41,7 +41,10 @@ class Notifier:
 
     def begin(self) -> None:
         """Deliver from now on."""
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self.problem = str(error)
 
     def tell(self, event: BatchEvent) -> None:
         """Have an event delivered, if it is one of those that are wanted."""
@@ -53,7 +56,8 @@ class Notifier:
         """Wait until all is delivered, for as long as the command may take once; what is left is given up."""
         with contextlib.suppress(queue.Full):
             self._waiting.put_nowait(None)
-        self._thread.join(self._notify.timeout_seconds + 1)
+        if self._thread.ident is not None:
+            self._thread.join(self._notify.timeout_seconds + 1)
         self._is_over.set()
 
     def _deliver_all(self) -> None:

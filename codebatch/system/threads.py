@@ -41,6 +41,8 @@ class Call(Generic[T]):
 class Threads:
     """At most so many threads, started as there are calls for them; they end with the process, or by `end`.
 
+    Where the system grants none, who submits a call makes it.
+
     As a context manager it makes every call before it ends.
     """
 
@@ -61,8 +63,13 @@ class Threads:
         self._calls.put(cast("Call[object]", call))
         if len(self._started) < self._most:
             thread = threading.Thread(target=self._work, daemon=True)
-            thread.start()
-            self._started.append(thread)
+            try:
+                thread.start()
+                self._started.append(thread)
+            except RuntimeError:
+                if not self._started:
+                    self.drop()
+                    call.make()
         return call
 
     def drop(self) -> None:

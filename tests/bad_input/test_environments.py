@@ -35,6 +35,7 @@ SAME = {
     "all signals blocked": AFTER.format("signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())"),
     "few descriptors": f"ulimit -n 64; {RUN}",
     "little memory": f"ulimit -v 1000000; {RUN}",
+    "no room for the stack of a thread": f"ulimit -s 8000000 -v 4000000; {RUN}",
     "an unreadable current directory": "mkdir no; cd no; chmod 0 .; codebatch --store {0}/store run {0}/tree --json",
 }
 
@@ -86,6 +87,9 @@ def _make(root: Path) -> Path:
 def test_work_is_the_same(here: CommandLine, digest: str, name: str) -> None:
     ended = here.shell(SAME[name].replace("{0}", str(here.directory)))
     assert (ended.json["status"], ended.json["result_digest"]) == ("COMPLETED", digest)
+    journals = [path.read_bytes() for path in (here.directory / "store" / "batches").glob("*/journal/*")]
+    assert journals
+    assert not any(b'"event":"lost"' in journal for journal in journals)
 
 
 @pytest.mark.parametrize("name", REFUSED)

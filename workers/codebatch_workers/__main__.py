@@ -64,7 +64,8 @@ def _work(launch: Launch, channel: Channel) -> int:
     except CoordinatorGone:
         _end()  # Nobody is left who would end us where a task's thread goes on.
     finally:  # However we end, a thread that never does is not waited for.
-        faulthandler.dump_traceback_later(_EXIT_SECONDS, exit=True, file=_STDERR)
+        with contextlib.suppress(RuntimeError):  # There is no thread to be had for it.
+            faulthandler.dump_traceback_later(_EXIT_SECONDS, exit=True, file=_STDERR)
     if worker.has_built_in_tasks_alone:
         _end()
     return 0
