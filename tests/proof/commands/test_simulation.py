@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import get_args
@@ -103,18 +104,19 @@ def _no_answers(questions: Sequence[Question], requests: Requests) -> list[Answe
 
 
 @pytest.mark.parametrize(
-    ("place", "planted", "said"),
+    ("place", "planted", "said", "found_by"),
     [
-        (conducting, {"Conductor": _ForgetsSkips}, "was skipped|RUNNING"),
-        (materials, {"answers_of": _last_answers}, "first was"),
-        (materials, {"answers_of": _no_answers}, "does not hear"),
+        (conducting, {"Conductor": _ForgetsSkips}, "was skipped|RUNNING", 4),
+        (materials, {"answers_of": _last_answers}, "first was", 188),
+        (materials, {"answers_of": _no_answers}, "does not hear", 148),
     ],
 )
 def test_a_planted_bug_is_found(
-    monkeypatch: pytest.MonkeyPatch, place: ModuleType, planted: dict[str, object], said: str
+    monkeypatch: pytest.MonkeyPatch, place: ModuleType, planted: dict[str, object], said: str, found_by: int
 ) -> None:
+    """The seed that found it last is tried first; what is drawn may have changed since."""
     for name, made in planted.items():
         monkeypatch.setattr(place, name, made)
     with pytest.raises(AssertionError, match=said):  # noqa: PT012 - whichever seed it is
-        for seed in range(SEEDS_OF_CONTROL_MAX):
+        for seed in chain([found_by], range(SEEDS_OF_CONTROL_MAX)):
             draw_world(seed, ("request",)).run()
