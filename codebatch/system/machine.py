@@ -10,7 +10,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Callable, Collection, Iterator, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,17 +51,14 @@ def oom_kills() -> int:
 def resident_bytes(pids: Collection[int], *, with_children: bool) -> dict[int, int]:
     """The resident memory of processes, with all that they started where asked; those that are gone are left out.
 
-    Finding the children means a look at every process of the machine.
+    Where the kernel lists no children, finding them means a look at every process of the machine.
     """
-    children: dict[int, list[int]] = {}
-    if with_children:
-        for pid, parent in _parents():
-            children.setdefault(parent, []).append(pid)
+    children_of = _children_finder() if with_children else _no_children
     resident: dict[int, int] = {}
     for root in pids:
         tree = [root]
         for pid in tree:
-            tree += children.get(pid, [])
+            tree += children_of(pid)
             size = _resident_bytes(pid)
             if size is not None:
                 resident[root] = resident.get(root, 0) + size
@@ -105,6 +102,19 @@ def _kill_if_marked(pid: int, marks: Set[tuple[bytes, bytes]]) -> bool:
         if process is not None:
             os.close(process)
     return True
+
+
+def _no_children(_pid: int) -> list[int]:
+    return []
+
+
+def _children_finder() -> Callable[[int], list[int]]:
+    if proc.lists_children():
+        return proc.children
+    children: dict[int, list[int]] = {}
+    for pid, parent in _parents():
+        children.setdefault(parent, []).append(pid)
+    return lambda pid: children.get(pid, [])
 
 
 def _parents() -> Iterator[tuple[int, int]]:

@@ -74,8 +74,13 @@ def name(pid: int) -> str:
     return _read(f"{pid}/comm").decode("utf-8", "replace").strip()
 
 
+def lists_children() -> bool:
+    """Whether the kernel lists the children of a process (proc_pid_task_children(5))."""
+    return os.path.exists(f"{_PROC}/thread-self/children")
+
+
 def children(pid: int) -> list[int]:
-    """The processes that one has started, or that were left to it."""
+    """The processes that one has started, or that were left to it; while others end one may be missing."""
     try:
         threads = os.listdir(f"{_PROC}/{pid}/task")
     except OSError:

@@ -59,7 +59,10 @@ def test_memory_is_what_psutil_says() -> None:
 
 
 @pytest.mark.usefixtures("_platform")
-def test_sizes_are_what_psutil_says() -> None:
+@pytest.mark.parametrize("are_children_listed", [True, False])
+def test_sizes_are_what_psutil_says(monkeypatch: pytest.MonkeyPatch, are_children_listed: bool) -> None:
+    assert proc.lists_children()
+    monkeypatch.setattr(proc, "lists_children", lambda: are_children_listed)
     with _sleeping("x") as process:
         (child,) = psutil.Process(process.pid).children()
         wait_until(lambda: child.name() == "sleep", "it is what it will be")
