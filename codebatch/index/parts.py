@@ -27,6 +27,8 @@ from codebatch.system.files import Files
 PART_BYTES_MAX = 1 << 20
 """In a part, but where one key has more."""
 
+# A tenth smaller than with level 1, in the same time; level 7 would save as much again, and take four times as long.
+_LEVEL = 3
 # What LMDB takes for a key and a value beside their bytes, about.
 _NODE_BYTES = 12
 
@@ -41,7 +43,7 @@ def write_parts(files: Files, directory: Path, name: str, pairs: Mapping[bytes, 
     def contents() -> Iterator[tuple[Path, bytes]]:
         for cut in _cut(pairs):
             database = make_database(cut)
-            data = compress(database)
+            data = compress(database, _LEVEL)
             path = directory / layout.index_part_name(name, len(made))
             made.append(Part(first=next(iter(cut)), length=len(data), crc32=zlib.crc32(data), content=len(database)))
             yield path, data

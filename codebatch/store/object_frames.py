@@ -40,9 +40,9 @@ class FrameError(ValueError):
     """The bytes are no whole sound zstd frame with a content size."""
 
 
-def compress(data: bytes) -> bytes:
+def compress(data: bytes, level: int = LEVEL) -> bytes:
     """One frame, its content size in the header."""
-    return zstandard.ZstdCompressor(level=LEVEL).compress(data)
+    return zstandard.ZstdCompressor(level=level).compress(data)
 
 
 def decompress_one(
