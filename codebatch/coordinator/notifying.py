@@ -44,7 +44,7 @@ class Notifier:
         try:
             self._thread.start()
         except RuntimeError as error:
-            self.problem = str(error)
+            self.problem = f"nobody is notified: {error}"
 
     def tell(self, event: BatchEvent) -> None:
         """Have an event delivered, if it is one of those that are wanted."""

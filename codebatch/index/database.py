@@ -8,7 +8,7 @@ through its name in /proc. A file of the store is only ever written by `Files`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import lmdb
 
@@ -84,15 +84,18 @@ class Database:
         except lmdb.Error as error:
             raise ValueError(str(error)) from error
 
-    def iter_values(self, lookup: Lookup) -> Iterator[bytes]:
+    def values(self, lookup: Lookup) -> Iterable[bytes]:
         """The values of the keys that are looked for. Raises ValueError where the database is unsound."""
         if lookup.is_prefix:
-            for key, value in self.iter_from(lookup.key, lookup.first):
-                if lookup.last and key > lookup.last:
-                    return
-                yield value
-        elif (found := self.get(lookup.key)) is not None:
-            yield found
+            return self._iter_values(lookup)
+        found = self.get(lookup.key)
+        return () if found is None else (found,)
+
+    def _iter_values(self, lookup: Lookup) -> Iterator[bytes]:
+        for key, value in self.iter_from(lookup.key, lookup.first):
+            if lookup.last and key > lookup.last:
+                return
+            yield value
 
     def iter_from(self, prefix: bytes, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """The pairs whose keys begin so, in the order of keys, from one that begins so on where that is given.

@@ -6,7 +6,6 @@ not sound is told then.
 
 from __future__ import annotations
 
-import contextlib
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from itertools import accumulate, islice, repeat
 from operator import add
 from pathlib import Path
 
+from codebatch.errors import CorruptFile
 from codebatch.index import keys
 from codebatch.index.database import Database, make_database
 from codebatch.index.generations import Layer, Part, corrupt_index, read_part
@@ -85,21 +85,25 @@ class LayerReader:
             for number in self._numbers(lookup):
                 asked.setdefault(number, []).append(lookup)
         for number, some in asked.items():
-            with self._damage_told(number):
+            try:
                 database = self._opened(number)
-                values = [value for lookup in some for value in database.iter_values(lookup)]
+                values = [value for lookup in some for value in database.values(lookup)]
                 found = [(self._digest(slot), items) for slot, items in keys.items_by_slot(values).items()]
+            except ValueError as error:
+                raise self._damaged(number, error) from error
             yield from found
 
     def iter_posted(self) -> Iterator[tuple[bytes, Digest, list[int]]]:
         """All that it holds: a key, a shard file by the digest of its trailer, and the items. Nothing is kept open."""
         for number in range(len(self._parts)):
-            with self._damage_told(number):
+            try:
                 database = self._open(number)
                 for key, value in database.iter_from(b""):
                     for slot, items in keys.items_by_slot([value]).items():
                         yield key, self._digest(slot), items
                 database.close()
+            except ValueError as error:
+                raise self._damaged(number, error) from error
 
     def check(self) -> None:
         """Hold the bytes of every part against index.json."""
@@ -111,17 +115,15 @@ class LayerReader:
         for database in self._databases.values():
             database.close()
 
-    def _numbers(self, lookup: Lookup) -> Iterator[int]:
+    def _numbers(self, lookup: Lookup) -> Sequence[int]:
         """The parts that may hold what is looked for."""
-        behind = bisect_right(self._firsts, lookup.first or lookup.key)
-        if behind:
-            yield behind - 1
-        while lookup.is_prefix and behind < len(self._firsts):
-            first = self._firsts[behind]
-            if not first.startswith(lookup.key) or (lookup.last and first > lookup.last):
-                return
-            yield behind
-            behind += 1
+        first = end = bisect_right(self._firsts, lookup.first or lookup.key)
+        if lookup.is_prefix:
+            while end < len(self._firsts) and self._firsts[end].startswith(lookup.key):
+                if lookup.last and self._firsts[end] > lookup.last:
+                    break
+                end += 1
+        return range(max(first - 1, 0), end)
 
     def _opened(self, number: int) -> Database:
         database = self._databases.get(number)
@@ -145,9 +147,5 @@ class LayerReader:
             raise ValueError("it names a slot that there is not")
         return self.slots[slot]
 
-    @contextlib.contextmanager
-    def _damage_told(self, number: int) -> Iterator[None]:
-        try:
-            yield
-        except ValueError as error:
-            raise corrupt_index(self._paths[number], f"is damaged: {error}") from error
+    def _damaged(self, number: int, error: ValueError) -> CorruptFile:
+        return corrupt_index(self._paths[number], f"is damaged: {error}")
