@@ -68,7 +68,7 @@ def test_after_its_end_it_can_be_used_again() -> None:
 
 def test_where_no_thread_is_to_be_had_who_submits_a_call_makes_it() -> None:
     threads = Threads(2)
-    before = threading.stack_size(1 << 46)  # More than there are addresses.
+    before = threading.stack_size(1 << 47)  # More than there are addresses.
     try:
         calls = [threads.submit(divmod, 7, divisor) for divisor in (2, 0)]
     finally:
