@@ -362,7 +362,7 @@ class Conducting:
             case messages.Delayed(message=text, seconds=seconds):
                 if self._watcher is not None:
                     self._watcher.noted(
-                        f"{text}: how a task ended is kept for {seconds:.0f} s; free some space, and it goes on"
+                        f"{text}: how a task ended is kept for {seconds:.0f} s or more; free some space, and it goes on"
                     )
             case messages.GaveUp(code=code, message=text, hint=hint):
                 self._give_up(error_of(code, text, hint))
