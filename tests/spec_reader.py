@@ -190,6 +190,8 @@ class Batch:
         frames, rows = self._bytes(outcome)
         if sha256(rows) != outcome["digest"]:
             raise Unsound("rows of another digest")
+        if outcome.get("crc", 0) not in (0, zlib.crc32(frames)):
+            raise Unsound("frames of another crc32")
         found = unzstd(frames)
         if len(found) != outcome.get("bytes", 0):
             raise Unsound("frames of another size")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from pathlib import Path
 
 import msgspec
@@ -60,7 +61,7 @@ def example(pack: bytes, frames: bytes) -> str:
         counts=Counts(kinds={"file": 1}, languages={"python": 1}),
     )
     row = encode_outcome(outcome, [_record()], FrameWriter())
-    done = msgspec.structs.replace(row.outcome, length=len(frames))
+    done = msgspec.structs.replace(row.outcome, length=len(frames), crc=zlib.crc32(frames))
     commit = Commit(segment=HOLDER, epoch=1, round=1, outcomes=(done,))
     return "\n".join(
         [
@@ -113,7 +114,7 @@ def test_the_worked_example_is_read_by_its_text(tmp_path: Path) -> None:
     (outcome,) = commit["outcomes"]
     segment = _hex(".seg")
     frames, rows = segment[: outcome["length"]], segment[outcome["length"] :]
-    assert spec_reader.sha256(rows) == outcome["digest"]
+    assert (spec_reader.sha256(rows), zlib.crc32(frames)) == (outcome["digest"], outcome["crc"])
     assert spec_reader.records_of_rows(rows, spec_reader.unzstd(frames)) == [_record()]
 
 

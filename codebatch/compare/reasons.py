@@ -220,10 +220,10 @@ class Stand:
         """What a task, and what it needs, is told of a file besides its content."""
         every = self.every_context(path)
         names = {name for each in self.needed_for(task).values() for name in each.contexts}
-        return {name: every[name] for name in names}
+        return {name: every.get(name, b"") for name in names}
 
     def every_context(self, path: bytes) -> Mapping[str, bytes]:
-        """What the plan tells of a file besides its content."""
+        """What the plan tells of a file besides its content, as far as that is not empty."""
         return self.records.plan.context_of(self._item(path))
 
     @cached_property

@@ -132,7 +132,7 @@ def _assemble(outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: 
     ends = [0, *(link.end for link in links)]
     assert ends[:-1] == [link.start for link in links], "a chain with a hole"
     if len(links) == 1 and links[0].type == "result":
-        frames, rows = outcomes.read_frames(links[0].segment, links[0].outcome)
+        frames, rows = outcomes.read_bytes(links[0].segment, links[0].outcome)
         return frames, rows, links[0].outcome.bytes
     tables = [outcomes.read_bytes(link.segment, link.outcome)[1] for link in links]
     tables += [make_row(b"")] * (items - ends[-1])

@@ -25,6 +25,14 @@ def make_row(records: bytes) -> bytes:
     return _row.pack(len(records), hashlib.sha256(records).digest())
 
 
+_ROW_OF_NOTHING = make_row(b"")
+
+
+def make_table(items: Iterable[bytes]) -> bytes:
+    """The rows of items whose record lines these are: of most files most tasks say nothing."""
+    return b"".join([make_row(records) if records else _ROW_OF_NOTHING for records in items])
+
+
 def item_lengths(table: bytes) -> list[int]:
     """The lengths of all rows. Raises ValueError where the table is cut."""
     if len(table) % ROW_BYTES:

@@ -52,9 +52,9 @@ class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The end of one task's work on items [start, end) of a shard.
 
-    Bytes [offset, offset + length) of segment `segment` are zstd frames of `bytes` bytes of records, followed by
-    `end - start` rows of the item table (model/items.py), whose digest is `digest`. A `failed` outcome covers exactly
-    one item and holds its `failure` record; a `cancelled` one holds no bytes.
+    Bytes [offset, offset + length) of segment `segment` are zstd frames of `bytes` bytes of records, whose crc32 is
+    `crc` (0 in older batches), followed by `end - start` rows of the item table (model/items.py), whose digest is
+    `digest`. A `failed` outcome covers one item and holds its `failure` record; a `cancelled` one holds no bytes.
 
     What was taken over from another batch was not done again: `served` counts its items. Where all of it was, `file` is
     the digest of the shard file in `results/` (store/shard_files.py) that holds its bytes, not a segment. What rests on
@@ -78,6 +78,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     offset: int = 0
     length: int = 0
     bytes: int = 0
+    crc: int = 0
     digest: Digest = Digest("")
     counts: Counts = msgspec.field(default_factory=Counts)
     file: Digest = Digest("")

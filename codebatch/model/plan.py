@@ -91,8 +91,8 @@ class Plan(Document, frozen=True, kw_only=True):
         return frozenset(needed)
 
     def context_of(self, item: int) -> dict[str, bytes]:
-        """The contexts of an item by name."""
-        return {name: table.values[table.items[item]] for name, table in self.contexts.items()}
+        """The contexts of an item that are not empty, by name."""
+        return {name: value for name, table in self.contexts.items() if (value := table.values[table.items[item]])}
 
 
 def contexts_seen(tasks: Sequence[PlannedTask]) -> dict[str, frozenset[str]]:

@@ -263,9 +263,12 @@ def _terms_but_of(store: Store, batches: list[Batch]) -> Iterator[Path]:
 
 
 def _is_due(store: Store, now_ns: int) -> bool:
-    """Whether objects were looked at a day ago or longer; a time to come, after which a clock was set back, is none."""
-    found = store.files.stat(store.root / layout.CACHE / layout.OBJECTS_COLLECTED)
-    return found is None or not 0 <= now_ns - found.st_mtime_ns < DAY_NS
+    """Whether objects were looked at a day ago or longer, or the store was made then; a time to come, after which a
+    clock was set back, is none.
+    """
+    looked_at = store.files.stat(store.root / layout.CACHE / layout.OBJECTS_COLLECTED)
+    since = looked_at or store.files.stat(store.root / layout.STORE_FILE)
+    return since is None or not 0 <= now_ns - since.st_mtime_ns < DAY_NS
 
 
 def _needed_objects(

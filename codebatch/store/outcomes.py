@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -21,7 +22,7 @@ from codebatch.errors import StoreCorrupt
 from codebatch.model.counts import Counts, add_counts
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import path_fields
-from codebatch.model.items import ROW_BYTES, item_lengths, item_range, iter_items, make_row
+from codebatch.model.items import ROW_BYTES, item_lengths, item_range, iter_items, make_table
 from codebatch.model.outcome import (
     Commit,
     HolderId,
@@ -106,14 +107,12 @@ def encode_outcome(
 ) -> EncodedOutcome:
     """Complete an outcome with the bytes of its items' record lines."""
     records = b"".join(items)
-    table = b"".join(map(make_row, items))
+    table = make_table(items)
     frames = frame_writer.encode(records)
-    return EncodedOutcome(
-        msgspec.structs.replace(outcome, length=len(frames), bytes=len(records), digest=digest_bytes(table)),
-        frames,
-        table,
-        evidence,
+    ended = msgspec.structs.replace(
+        outcome, length=len(frames), bytes=len(records), crc=zlib.crc32(frames), digest=digest_bytes(table)
     )
+    return EncodedOutcome(ended, frames, table, evidence)
 
 
 def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome], *, evidence: str = "") -> EncodedOutcome:
@@ -284,7 +283,10 @@ class Outcomes:
             yield commit
 
     def read_bytes(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, bytes]:
-        """The frames of an outcome, unchecked but for their length, and its item table. Raises StoreCorrupt."""
+        """The frames of an outcome and its item table, each as it was written; older batches say so of the table alone.
+
+        Raises StoreCorrupt.
+        """
         if outcome.file:
             return self._read_adopted(outcome)
         rows = (outcome.end - outcome.start) * ROW_BYTES
@@ -297,8 +299,10 @@ class Outcomes:
         if len(data) != outcome.length + rows:
             raise StoreCorrupt(f"{path} is cut or missing", hint=_HINT)
         frames, table = data[: outcome.length], data[outcome.length :]
-        if digest_bytes(table) != outcome.digest:
-            raise StoreCorrupt(f"{path} is damaged: an item table does not have its digest", hint=_HINT)
+        if digest_bytes(table) != outcome.digest or outcome.crc not in (0, zlib.crc32(frames)):
+            raise StoreCorrupt(
+                f"{path} is damaged: what shard {outcome.shard} has there is not what was written", hint=_HINT
+            )
         return frames, table
 
     def _read_adopted(self, outcome: Outcome) -> tuple[bytes, bytes]:
@@ -318,14 +322,6 @@ class Outcomes:
     def adopted_path(self, digest: Digest) -> Path:
         """Where a shard file that was taken over lies."""
         return self._results / layout.adopted_name(digest)
-
-    def read_frames(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, bytes]:
-        """The frames and the item table of an outcome; the frames' own checksums are checked. Raises StoreCorrupt."""
-        frames, table = self.read_bytes(segment, outcome)
-        with _damage_told(outcome):
-            for _ in iter_frames(frames, outcome.bytes):
-                pass
-        return frames, table
 
     def iter_items(self, segment: HolderId, outcome: Outcome) -> Iterator[bytes]:
         """The record lines of each item of an outcome, one at a time; each is checked first. Raises StoreCorrupt."""

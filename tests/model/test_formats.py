@@ -64,6 +64,7 @@ COMMIT = Commit(
             offset=17,
             length=90,
             bytes=400,
+            crc=0x89ABCDEF,
             digest=digest_bytes(b"table"),
             counts=Counts(kinds={"diagnostic": 2}, diagnostics={"error": {"F821": 2}}),
         ),

@@ -88,3 +88,17 @@ def test_a_chain_with_a_hole_is_never_merged(batch: Path) -> None:
     link = Link(2, 4, "result", 1, HOLDER, msgspec.structs.replace(outcome, start=2, end=4))
     with pytest.raises(AssertionError, match="hole"):
         _assemble(Outcomes(RealFiles(), batch), FrameWriter(), 4, [link])
+
+
+def test_a_shard_of_which_any_byte_is_another_is_never_merged(batch: Path) -> None:
+    """Its frames are copied, and not decompressed."""
+    outcome = _commit(batch, _encoded())
+    links = [Link(0, 2, "result", 1, HOLDER, outcome)]
+    path = batch / layout.RESULTS / layout.segment_name(HOLDER)
+    sound = path.read_bytes()
+    frames, table, _ = _assemble(Outcomes(RealFiles(), batch), FrameWriter(), 2, links)
+    assert frames + table == sound
+    for place in range(len(sound)):
+        path.write_bytes(sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :])
+        with pytest.raises(StoreCorrupt, match="not what was written"):
+            _assemble(Outcomes(RealFiles(), batch), FrameWriter(), 2, links)

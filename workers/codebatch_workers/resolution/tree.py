@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import msgspec
 
@@ -95,11 +95,17 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 class _Endings:
-    """Finds paths by their last components: they are kept sorted with their components turned round."""
+    """Finds paths by their last components: they are kept sorted with their components turned round, once any is
+    looked for.
+    """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._turned = sorted(f"{_turn(path)}/" for path in paths)
+        self._paths = paths
         self.find = lru_cache(_ENDINGS_KEPT)(self._find)
+
+    @cached_property
+    def _turned(self) -> list[str]:
+        return sorted(f"{_turn(path)}/" for path in self._paths)
 
     def _find(self, ending: str) -> tuple[str, ...]:
         wanted = f"{_turn(ending)}/"

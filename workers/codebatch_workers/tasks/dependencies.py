@@ -167,11 +167,15 @@ def _metrics(graph: _Graph, *, is_whole: bool) -> dict[str, _Values]:
     cycles: dict[str, int] = {}
     if is_whole:
         dependents.update(chain.from_iterable(graph.values()))
-        for component in components({path: list(targets) for path, targets in graph.items()}):
+        # What leads nowhere is in no cycle.
+        leading = {path: [each for each in targets if graph[each]] for path, targets in graph.items() if targets}
+        for component in components(leading):
             if len(component) > 1:
                 cycles.update(dict.fromkeys(component, len(component)))
     found: dict[str, _Values] = {}
     for path, targets in graph.items():
+        if not targets and path not in dependents:
+            continue
         every = {"dependencies": len(targets), "dependents": dependents[path], "cycle": cycles.get(path, 0)}
         if values := {metric: value for metric, value in every.items() if value}:
             found[path] = values
