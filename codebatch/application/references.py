@@ -107,6 +107,6 @@ def _known_calls(question: Question, name: str) -> dict[bytes, list[tuple[int, s
 def _indexed(records: BatchRecords, asked: RecordFilter) -> list[JsonRecord] | None:
     """The records that are asked for, None where an index does not know which hold them."""
     pieces = records.pieces(_TASK, asked, lookups_of(asked))
-    if any(piece.items is None for piece in pieces):
+    if any(piece.frames is None for piece in pieces):
         return None
     return [record for piece in pieces for record in asked.iter_matching(records.read(piece))]

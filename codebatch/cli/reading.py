@@ -39,11 +39,7 @@ def explained(question: Question) -> Iterator[str]:
     yield (
         f"shard files in question: {reading.shards:,}; {reading.told_by_counts:,} told by their counts, "
         f"{reading.left_out_by_index:,} left out by the index, {reading.shards_read:,} read"
+        + (f", {reading.shards_read_in_part:,} of them in part" if reading.shards_read_in_part else "")
     )
-    if reading.shards_read_in_part:
-        others = reading.shards_read - reading.shards_read_in_part
-        yield f"items looked at: {reading.items:,} in {reading.shards_read_in_part:,} of them" + (
-            f", all in the other {others:,}" if others else ""
-        )
     frames = f" in {count_of(read.frames, 'frame')}" if read.frames else ""
     yield f"records read: {human_bytes(read.record_bytes)}{frames}; {reading.matched:,} matched"

@@ -31,6 +31,7 @@ from codebatch.index.terms import (
 )
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
+from codebatch.protocol.record_frames import iter_frames
 from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.ids import PassedOver
@@ -156,7 +157,7 @@ def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> Contents:
     with collector_paused():
         for digest, terms in shard_terms:
             if terms.columns:
-                gathered.add(terms, keys.encode_postings(len(slots), terms.items))
+                gathered.add(terms, keys.encode_postings(len(slots), terms.frames))
             slots.append(digest)
         return Contents(gathered.by_key(), tuple(slots))
 
@@ -200,7 +201,8 @@ def publish_index(store: Store, batch_id: str, contents: Contents, base: Base | 
 
 def _decode_shard(outputs: Outputs, task: TaskOutput, index: int) -> Terms:
     """Raises StoreCorrupt."""
+    frames = outputs.whole_frames(task, index)  # Held against the trailer, which numbers them.
     try:
-        return collect_terms(map(posted_by_lines, outputs.iter_items(task, index)))
+        return collect_terms(map(posted_by_lines, iter_frames(frames, task.shards[index].bytes)))
     except ValueError as error:
         raise StoreCorrupt(f"{outputs.path_of(task, index)} is damaged: {error}") from error

@@ -19,7 +19,7 @@ import msgspec
 
 from codebatch.model.late_patterns import LatePattern
 
-TERMS_VERSION = 3
+TERMS_VERSION = 4
 """What is posted of a record, and how it is kept. Of a change of either: what is of another one is made anew."""
 
 KINDS_POSTED = frozenset(("symbol", "edge", "diagnostic", "metric"))
@@ -120,13 +120,13 @@ def last_component(target: str) -> str:
     return found[0]
 
 
-def encode_postings(slot: int, items: int) -> list[bytes]:
-    """What each of so many items of a slot puts into the value of a term: its number and the slot's, little-endian."""
-    return list(map(_posting.pack, range(items), repeat(slot)))
+def encode_postings(slot: int, frames: int) -> list[bytes]:
+    """What each of so many frames of a slot puts into the value of a term: its number and the slot's, little-endian."""
+    return list(map(_posting.pack, range(frames), repeat(slot)))
 
 
-def items_by_slot(values: Iterable[bytes]) -> dict[int, list[int]]:
-    """The items of postings, each once and ascending, by slot. Raises ValueError where a value is cut."""
+def frames_by_slot(values: Iterable[bytes]) -> dict[int, list[int]]:
+    """The frames of postings, each once and ascending, by slot. Raises ValueError where a value is cut."""
     postings = array("Q")
     try:
         for value in values:

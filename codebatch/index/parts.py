@@ -76,7 +76,7 @@ class LayerReader:
         self._databases: dict[int, Database] = {}
 
     def find(self, lookups: Sequence[Lookup]) -> Iterator[tuple[Digest, list[int]]]:
-        """The items that hold any of what is looked for, with the digest of their shard file's trailer.
+        """The frames that hold any of what is looked for, with the digest of their shard file's trailer.
 
         A shard file may come several times.
         """
@@ -88,19 +88,19 @@ class LayerReader:
             try:
                 database = self._opened(number)
                 values = [value for lookup in some for value in database.values(lookup)]
-                found = [(self._digest(slot), items) for slot, items in keys.items_by_slot(values).items()]
+                found = [(self._digest(slot), frames) for slot, frames in keys.frames_by_slot(values).items()]
             except ValueError as error:
                 raise self._damaged(number, error) from error
             yield from found
 
     def iter_posted(self) -> Iterator[tuple[bytes, Digest, list[int]]]:
-        """All that it holds: a key, a shard file by the digest of its trailer, and the items. Nothing is kept open."""
+        """All that it holds: a key, a shard file by the digest of its trailer, and the frames. Nothing is kept open."""
         for number in range(len(self._parts)):
             try:
                 database = self._open(number)
                 for key, value in database.iter_from(b""):
-                    for slot, items in keys.items_by_slot([value]).items():
-                        yield key, self._digest(slot), items
+                    for slot, frames in keys.frames_by_slot([value]).items():
+                        yield key, self._digest(slot), frames
                 database.close()
             except ValueError as error:
                 raise self._damaged(number, error) from error

@@ -37,10 +37,10 @@ class _Generation(msgspec.Struct, frozen=True):
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """The items that hold any of what was looked for, by the shard files that an index knew."""
+    """The frames that hold any of what was looked for, by the shard files that an index knew."""
 
     lookups: tuple[Lookup, ...]
-    items: dict[Digest, set[int]]
+    frames: dict[Digest, set[int]]
     known: frozenset[Digest]
 
 
@@ -54,7 +54,7 @@ class Index:
         self._found = _Found((), {}, generation.known)
 
     def posted(self) -> dict[Digest, dict[bytes, bytes]]:
-        """What each shard file posts that it knows: by key the items, as in `Terms`."""
+        """What each shard file posts that it knows: by key the frames, as in `Terms`."""
         return self._ask(_posted)
 
     def check(self) -> None:
@@ -62,14 +62,14 @@ class Index:
         self._ask(_check)
 
     def find(self, lookups: Sequence[Lookup]) -> dict[Digest, set[int]]:
-        """The items that hold any of what is looked for, by the digest of their shard file's trailer."""
-        return self._look_up(lookups).items
+        """The frames that hold any of what is looked for, by the digest of their shard file's trailer."""
+        return self._look_up(lookups).frames
 
     def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> list[Sequence[int] | None]:
-        """For each shard of a task the items, ascending, that hold any of what is looked for. None: all may."""
+        """For each shard of a task the frames, ascending, that hold any of what is looked for. None: all may."""
         found = self._look_up(lookups)
         return [
-            sorted(found.items.get(shard.digest, ()))
+            sorted(found.frames.get(shard.digest, ()))
             if shard.digest in found.known or KINDS_POSTED.isdisjoint(shard.counts.kinds)
             else None
             for shard in output.shards
@@ -103,8 +103,8 @@ class Index:
 def _find(generation: _Generation, lookups: tuple[Lookup, ...]) -> _Found:
     found: dict[Digest, set[int]] = {}
     for layer in generation.layers:
-        for digest, items in layer.find(lookups):
-            found.setdefault(digest, set()).update(items)
+        for digest, frames in layer.find(lookups):
+            found.setdefault(digest, set()).update(frames)
     return _Found(lookups, found, generation.known)
 
 
@@ -113,8 +113,8 @@ def _posted(generation: _Generation) -> dict[Digest, dict[bytes, bytes]]:
 
     posted: dict[Digest, dict[bytes, bytes]] = {digest: {} for digest in generation.known}
     for layer in generation.layers:
-        for key, digest, items in layer.iter_posted():
-            posted[digest][key] = struct.pack(f"<{len(items)}I", *items)
+        for key, digest, frames in layer.iter_posted():
+            posted[digest][key] = struct.pack(f"<{len(frames)}I", *frames)
     return posted
 
 

@@ -1,4 +1,4 @@
-"""What the records of a shard post to an index, and the files that keep it (SPEC.md "Index").
+"""What the frames of a shard file post to an index, and the files that keep it (SPEC.md "Index").
 
 A terms file stands for one shard file, by the digest of its trailer, and saves decoding it again for the index of the
 next batch that has it. It proves itself: what is cut, flipped, of another shard or of an older version is made anew.
@@ -26,13 +26,13 @@ from codebatch.model.digest import Digest
 from codebatch.model.record import TAGS, Diagnostic, Edge, Metric, Record, Symbol
 from codebatch.store import layout
 
-_TYPES_POSTED: frozenset[type[Record]] = frozenset(type_ for type_, kind in TAGS.items() if kind in KINDS_POSTED)
+_TYPES: dict[str, type[Record]] = {kind: type_ for type_, kind in TAGS.items() if kind in KINDS_POSTED}
 
 _START = b"cbterms"
 _head = struct.Struct(f"<{len(_START)}sB32sIB")
 _length = struct.Struct("<Q")
 _crc = struct.Struct("<I")
-_item = struct.Struct("<I")
+_frame = struct.Struct("<I")
 _APART = b"\xff"
 
 # Columns are gone through by what is written in C: a worker does this of each record that it makes.
@@ -43,7 +43,7 @@ _metric_value = attrgetter("metric", "value")
 
 
 class Column(NamedTuple):
-    """Terms of one tag: how many each item of a shard posts, and all of them, those of the first item first.
+    """Terms of one tag: how many each frame of a shard file posts, and all of them, those of the first frame first.
 
     Of each the tag and the term, of any length, and 0xFF, which UTF-8 has not, between two.
     """
@@ -53,26 +53,26 @@ class Column(NamedTuple):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """What a shard of so many items posts: a column for each tag of which there is anything."""
+    """What a shard file of so many frames posts: a column for each tag of which there is anything."""
 
-    items: int
+    frames: int
     columns: tuple[Column, ...]
 
     def by_key(self) -> dict[bytes, bytes]:
-        """The items of each key: they ascend, 4 bytes each, little-endian."""
+        """The frames of each key: they ascend, 4 bytes each, little-endian."""
         found = Gathered()
-        found.add(self, list(map(_item.pack, range(self.items))))
+        found.add(self, list(map(_frame.pack, range(self.frames))))
         return found.by_key()
 
 
 class Gathered:
-    """What some shards post, by key."""
+    """What some shard files post, by key."""
 
     def __init__(self) -> None:
         self._held: defaultdict[bytes, list[bytes]] = defaultdict(list)
 
     def add(self, terms: Terms, postings: Sequence[bytes]) -> None:
-        """What one more shard posts; `postings` are what each of its items puts into a value."""
+        """What one more shard file posts; `postings` are what each of its frames puts into a value."""
         for counts, texts in terms.columns:
             lists = map(self._held.__getitem__, texts.split(_APART))
             deque(map(list.append, lists, chain.from_iterable(map(repeat, postings, counts))), maxlen=0)
@@ -89,7 +89,7 @@ class Gathered:
         return {key: values[key] for key in sorted(values)}
 
 
-class _Posted(msgspec.Struct, gc=False):
+class _Line(msgspec.Struct, gc=False):
     """The members of a record line that terms are made of; other members and kinds are passed over."""
 
     kind: str
@@ -102,7 +102,8 @@ class _Posted(msgspec.Struct, gc=False):
     value: int = 0
 
 
-_decoder = msgspec.json.Decoder(_Posted)
+_decoder = msgspec.json.Decoder(_Line)
+_kind = attrgetter("kind")
 # Most of what is called is called in many files, and most values are of many functions.
 _last_component = lru_cache(1 << 14)(keys.last_component)
 
@@ -113,7 +114,7 @@ def _metric_term(metric: tuple[str, int]) -> bytes:
 
 
 class Posted(msgspec.Struct, frozen=True):
-    """What one item posts, each once: by tag how many terms, and these, of each 0xFF, the tag and the term."""
+    """What one frame posts, each once: by tag how many terms, and these, of each 0xFF, the tag and the term."""
 
     counts: tuple[int, ...]
     texts: tuple[bytes, ...]
@@ -121,56 +122,36 @@ class Posted(msgspec.Struct, frozen=True):
 
 _TAGS = (keys.CODE, keys.METRIC, keys.SYMBOL, keys.REFERENCE, keys.DEPENDENCY)
 
-NOTHING_POSTED = Posted((0,) * len(_TAGS), (b"",) * len(_TAGS))
-
-
-def posted_by(records: Sequence[Record], types: Sequence[type[Record]]) -> Posted:
-    """What an item posts whose records, of these types, are at hand."""
-    present = set(types)
-    if present.isdisjoint(_TYPES_POSTED):
-        return NOTHING_POSTED
-
-    def of(type_: type[Record]) -> Iterable[Record]:
-        if type_ not in present:
-            return ()
-        return records if len(present) == 1 else compress(records, map(is_, types, repeat(type_)))
-
-    edges = set(map(_edge_target, of(Edge)))
-    return _posted(
-        set(map(_diagnostic_code, of(Diagnostic))),
-        set(map(_metric_value, of(Metric))),
-        set(map(_symbol_name, of(Symbol))),
-        {target for edge_type, target in edges if edge_type != "depends"},
-        {target for edge_type, target in edges if edge_type == "depends"},
-    )
-
 
 def posted_by_lines(lines: bytes) -> Posted:
-    """What an item posts whose records stand written. Raises ValueError where they are no records."""
-    if not lines:
-        return NOTHING_POSTED
-    try:
-        records = _decoder.decode_lines(lines)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise ValueError(f"a record of it cannot be read: {error}") from error
-    edges = [each for each in records if each.kind == "edge"]
-    return _posted(
-        {(each.code, each.severity) for each in records if each.kind == "diagnostic"},
-        {(each.metric, each.value) for each in records if each.kind == "metric"},
-        {each.name for each in records if each.kind == "symbol"},
-        {each.target for each in edges if each.edge_type != "depends"},
-        {each.target for each in edges if each.edge_type == "depends"},
-    )
+    """What a frame posts of which this is written. Raises ValueError where it is no records."""
+    return posted_by((), (), lines)
 
 
-def _posted(
-    codes: Collection[tuple[str, str]],
-    metrics: Collection[tuple[str, int]],
-    names: Collection[str],
-    targets: Collection[str],
-    dependencies: Collection[str],
-) -> Posted:
-    """Written at once: a worker has the texts in the processor's caches now, and not when its shard is done."""
+def posted_by(records: Sequence[Record], types: Sequence[type[Record]], lines: bytes = b"") -> Posted:
+    """What a frame posts of which these records are at hand, of these types, and of the rest its lines.
+
+    Raises ValueError where the lines are no records.
+    """
+    every: Sequence[object] = records
+    of_every: Sequence[type[Record] | None] = types
+    if lines:
+        decoded = _decode(lines)
+        every = [*records, *decoded]
+        of_every = [*types, *map(_TYPES.get, map(_kind, decoded))]
+    present = set(of_every)
+
+    def of(type_: type[Record]) -> Iterable[object]:
+        if type_ not in present:
+            return ()
+        return every if len(present) == 1 else compress(every, map(is_, of_every, repeat(type_)))
+
+    codes = set(map(_diagnostic_code, of(Diagnostic)))
+    metrics = set(map(_metric_value, of(Metric)))
+    names = set(map(_symbol_name, of(Symbol)))
+    edges = set(map(_edge_target, of(Edge)))
+    targets = {target for edge_type, target in edges if edge_type != "depends"}
+    dependencies = [target for edge_type, target in edges if edge_type == "depends"]
     terms: tuple[Collection[bytes], ...] = (
         [keys.code_term(*code) for code in codes],
         set(map(_metric_term, metrics)),
@@ -184,16 +165,23 @@ def _posted(
     )
 
 
-def collect_terms(items: Iterable[Posted]) -> Terms:
-    """What a shard posts, by what each of its items does."""
-    posted = list(items)
+def _decode(lines: bytes) -> list[_Line]:
+    try:
+        return _decoder.decode_lines(lines)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(f"a record of it cannot be read: {error}") from error
+
+
+def collect_terms(frames: Iterable[Posted]) -> Terms:
+    """What a shard file posts, by what each of its frames does."""
+    posted = list(frames)
     counts = zip(*[each.counts for each in posted], strict=True)
     texts = map(b"".join, zip(*[each.texts for each in posted], strict=True))
     return Terms(
         len(posted),
         tuple(
-            Column(array("I", of_items), text[len(_APART) :])
-            for of_items, text in zip(counts, texts, strict=True)
+            Column(array("I", of_frames), text[len(_APART) :])
+            for of_frames, text in zip(counts, texts, strict=True)
             if text
         ),
     )
@@ -206,7 +194,7 @@ def terms_path(store_root: Path, digest: Digest) -> Path:
 
 def encode_terms(digest: Digest, terms: Terms) -> bytes:
     """The terms file of the shard file whose trailer has this digest."""
-    said = [_head.pack(_START, TERMS_VERSION, bytes.fromhex(digest), terms.items, len(terms.columns))]
+    said = [_head.pack(_START, TERMS_VERSION, bytes.fromhex(digest), terms.frames, len(terms.columns))]
     for counts, texts in terms.columns:
         said += (_little(counts).tobytes(), _length.pack(len(texts)), texts)
     data = b"".join(said)
@@ -218,13 +206,13 @@ def decode_terms(data: bytes, digest: Digest) -> Terms:
     end = len(data) - _crc.size
     if end < _head.size or _crc.unpack_from(data, end) != (zlib.crc32(memoryview(data)[:end]),):
         raise ValueError("it is damaged")
-    name, version, proof, items, number = _head.unpack_from(data)
+    name, version, proof, frames, number = _head.unpack_from(data)
     if (name, version, proof.hex()) != (_START, TERMS_VERSION, digest):
         raise ValueError("it is of another shard or version")
     columns: list[Column] = []
     at = _head.size
     for _ in range(number):
-        start = at + 4 * items + _length.size
+        start = at + 4 * frames + _length.size
         if start > end:
             raise ValueError("it does not fit itself")
         counts = array("I", data[at : start - _length.size])
@@ -238,7 +226,7 @@ def decode_terms(data: bytes, digest: Digest) -> Terms:
             raise ValueError("it has a key that is none")
     if at != end:
         raise ValueError("it does not fit itself")
-    return Terms(items, tuple(columns))
+    return Terms(frames, tuple(columns))
 
 
 def _little(numbers: array[int]) -> array[int]:

@@ -51,12 +51,14 @@ class FrameWriter:
             yield self._compressor.compress(held)
 
 
-def iter_frames(frames: bytes, size: int) -> Iterator[bytes]:
-    """What each of some frames holds, one at a time: whole lines.
+def iter_frames(
+    frames: bytes | memoryview, size: int, decompressor: zstandard.ZstdDecompressor | None = None
+) -> Iterator[bytes]:
+    """What each of some frames holds, one at a time: whole lines. Whoever asks often brings a decompressor.
 
     Raises ValueError unless they are exactly `size` bytes, sound and whole; what was yielded before is sound.
     """
-    decompressor = zstandard.ZstdDecompressor()
+    decompressor = decompressor or zstandard.ZstdDecompressor()
     for frame in iter_places(frames, size):
         yield _decompress(decompressor, frames, frame)
 
@@ -91,7 +93,7 @@ class Place(msgspec.Struct, frozen=True):
     bytes: int
 
 
-def iter_places(frames: bytes, size: int) -> Iterator[Place]:
+def iter_places(frames: bytes | memoryview, size: int) -> Iterator[Place]:
     """The frames one after the other, unread. Raises ValueError where they are none of ours, or do not hold `size`."""
     start = found = 0
     while start < len(frames):
@@ -118,7 +120,7 @@ def iter_places(frames: bytes, size: int) -> Iterator[Place]:
         raise ValueError(f"{found} bytes where {size} were expected")
 
 
-def _decompress(decompressor: zstandard.ZstdDecompressor, frames: bytes, place: Place) -> bytes:
+def _decompress(decompressor: zstandard.ZstdDecompressor, frames: bytes | memoryview, place: Place) -> bytes:
     try:
         return decompressor.decompress(memoryview(frames)[place.start : place.end])
     except zstandard.ZstdError as error:

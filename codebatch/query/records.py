@@ -130,7 +130,7 @@ class BatchRecords:
 
     def read(self, piece: Piece) -> Iterator[bytes]:
         """What a piece reads, which is counted as read."""
-        self.reading.note(piece.items)
+        self.reading.note(piece.frames)
         return piece.read()
 
     def _wanted(self, pieces: Iterable[Piece], asked: RecordFilter) -> Iterator[Piece]:

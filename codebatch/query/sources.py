@@ -23,13 +23,13 @@ from codebatch.store.outputs import FramesRead, Outputs, OutputShard, TaskOutput
 class Piece(msgspec.Struct, frozen=True):
     """What a task says of a shard: its counts, and how to read the record lines, in blocks of whole lines.
 
-    `unkeyed` is what it rests on besides its key. `items` are how many an index left to be read, None where it is all.
+    `unkeyed` is what it rests on besides its key. `frames` are how many an index left to be read, None where it is all.
     """
 
     counts: Counts
     read: Callable[[], Iterator[bytes]]
     unkeyed: str
-    items: int | None = None
+    frames: int | None = None
 
 
 class ShardSoFar(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class RecordSource(Protocol):
     def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[Piece]:
         """All that a task says, shard by shard in path order. Nothing is read of a piece that nobody reads.
 
-        With `lookups` items may be left out that hold none of them, where an index knows that.
+        With `lookups` frames may be left out that hold none of them, where an index knows that.
         """
 
     def item_lines(self, task: str, item: int) -> bytes | None:
@@ -90,7 +90,7 @@ class RecordSource(Protocol):
 
 
 Narrow = Callable[[TaskOutput, Sequence[Lookup]], Sequence[Sequence[int] | None]]
-"""The items of each shard of a task that may hold any of what is looked for, which ascend; None where all may."""
+"""The frames of each shard of a task that may hold any of what is looked for, which ascend; None where all may."""
 
 
 def find_source(batch: Batch, plan: Callable[[], Plan], narrow: Narrow | None = None) -> RecordSource:
@@ -187,7 +187,7 @@ class Merged:
         if lookups and self._narrow is not None:
             narrowed = self._narrow(output, lookups)
         pieces = zip_longest(enumerate(output.shards), narrowed)
-        return (self._piece(output, index, shard, items) for (index, shard), items in pieces)
+        return (self._piece(output, index, shard, frames) for (index, shard), frames in pieces)
 
     def item_lines(self, task: str, item: int) -> bytes:
         return self._outputs.item_records(self._output(task), item, self._shard_starts)
@@ -201,9 +201,9 @@ class Merged:
         assert output is not None, "the manifest names the tasks that there are"
         return output
 
-    def _piece(self, output: TaskOutput, index: int, shard: OutputShard, items: Sequence[int] | None) -> Piece:
+    def _piece(self, output: TaskOutput, index: int, shard: OutputShard, frames: Sequence[int] | None) -> Piece:
         def read() -> Iterator[bytes]:
             outputs = self._outputs
-            return outputs.iter_shard(output, index) if items is None else outputs.iter_some(output, index, items)
+            return outputs.iter_shard(output, index) if frames is None else outputs.iter_frames(output, index, frames)
 
-        return Piece(shard.counts, read, shard.unkeyed, None if items is None else len(items))
+        return Piece(shard.counts, read, shard.unkeyed, None if frames is None else len(frames))

@@ -73,16 +73,18 @@ class Trailer(msgspec.Struct, frozen=True):
         return sum(frame.bytes for frame in self.frames)
 
     @property
-    def _before(self) -> tuple[list[int], list[int]]:
-        """Where each frame begins in the file and in the records, and where the last one ends."""
-        return (
-            list(accumulate((frame.length for frame in self.frames), initial=0)),
-            list(accumulate((frame.bytes for frame in self.frames), initial=0)),
-        )
+    def offsets(self) -> list[int]:
+        """Where each frame begins in the file, and where the last one ends."""
+        return list(accumulate((frame.length for frame in self.frames), initial=0))
+
+    @property
+    def starts(self) -> list[int]:
+        """Where each frame begins in the records, and where the last one ends."""
+        return list(accumulate((frame.bytes for frame in self.frames), initial=0))
 
     def frames_of(self, start: int, end: int) -> FrameRange:
         """The frames that hold bytes [start, end) of the records."""
-        offsets, starts = self._before
+        offsets, starts = self.offsets, self.starts
         inside = [index for index in range(len(self.frames)) if starts[index] < end and starts[index + 1] > start]
         if not inside:
             return FrameRange(0, 0, 0, ())
@@ -96,7 +98,7 @@ class Trailer(msgspec.Struct, frozen=True):
         where the frames hold less than the rows say.
         """
         ends = list(accumulate(item_lengths(self.table), initial=0))
-        offsets, starts = self._before
+        offsets, starts = self.offsets, self.starts
         runs: list[tuple[int, int, list[tuple[int, int, int]]]] = []
         for item in items:
             last = bisect_left(starts, ends[item + 1])

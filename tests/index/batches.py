@@ -114,6 +114,11 @@ def cut_small(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("codebatch.index.parts.PART_BYTES_MAX", 1)
 
 
+def frame_lines(patch: pytest.MonkeyPatch) -> None:
+    """From now on a frame has one line."""
+    patch.setattr("codebatch.protocol.record_frames.FRAME_BYTES", 1)
+
+
 def spoilt(sound: bytes) -> Iterator[bytes]:
     """A file of which every 40th byte is flipped, or that ends there, or is longer."""
     for at in range(0, len(sound), 40):

@@ -28,7 +28,7 @@ from codebatch.testing.disk import Disk
 from tests.proof.plans import make_batch
 from tests.store.support import make_merged
 
-from .batches import BASE, Said, calls, diagnostic, make_saying, make_store, opened, spoilt, symbol
+from .batches import BASE, Said, calls, diagnostic, frame_lines, make_saying, make_store, opened, spoilt, symbol
 
 SAID: Said = {
     "symbols": [[symbol("f")], [symbol("g")], [], [symbol("f"), calls("a.f")], [], [symbol("fg")], [symbol("g")]],
@@ -42,8 +42,9 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def batch(store: Store) -> Batch:
-    """Seven items in three shards."""
+def batch(store: Store, monkeypatch: pytest.MonkeyPatch) -> Batch:
+    """Seven items in three shards, a frame a record."""
+    frame_lines(monkeypatch)
     return make_saying(store, 7, SAID)
 
 
@@ -67,7 +68,7 @@ def _shard_file(batch: Batch, task: str, place: int) -> Path:
     return _outputs(batch).path_of(_output(batch, task), place)
 
 
-def test_an_index_names_the_items_of_each_shard(store: Store, batch: Batch) -> None:
+def test_an_index_names_the_frames_of_each_shard(store: Store, batch: Batch) -> None:
     answer = build_index(store, batch)
     assert (answer.shard_files, answer.terms, answer.postings, answer.decoded, answer.damaged) == (6, 7, 9, 6, 0)
     index = opened(store, batch)
@@ -75,9 +76,9 @@ def test_an_index_names_the_items_of_each_shard(store: Store, batch: Batch) -> N
     assert index.narrow(symbols, [keys.look_for(keys.SYMBOL, "f")]) == [[0], [0], []]
     assert index.narrow(symbols, [keys.look_for(keys.SYMBOL, "f*")]) == [[0], [0, 2], []]
     assert index.narrow(symbols, [keys.look_for(keys.SYMBOL, name) for name in ("g", "fg")]) == [[1], [2], [0]]
-    assert index.narrow(symbols, [keys.look_for(keys.REFERENCE, "f")]) == [[], [0], []]
-    assert index.narrow(lint, [keys.look_for_code("E1")]) == [[1], [], [0]]
-    assert index.narrow(lint, [keys.look_for_code("E1*")]) == [[1], [0], [0]]
+    assert index.narrow(symbols, [keys.look_for(keys.REFERENCE, "f")]) == [[], [1], []]
+    assert index.narrow(lint, [keys.look_for_code("E1")]) == [[0], [], [0]]
+    assert index.narrow(lint, [keys.look_for_code("E1*")]) == [[0], [0], [0]]
     assert index.narrow(lint, [keys.look_for(keys.SYMBOL, "f")]) == [[], [], []]
 
 

@@ -23,6 +23,7 @@ from .batches import (
     SHARD_ITEMS,
     cut_small,
     diagnostic,
+    frame_lines,
     make_saying,
     make_store,
     opened,
@@ -37,7 +38,9 @@ Symbols = dict[int, str]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """One whose shard files have a frame for each record."""
+    frame_lines(monkeypatch)
     return make_store(tmp_path)
 
 

@@ -26,7 +26,7 @@ TERMS = Terms(
     3, (Column(array("I", [0, 1, 1]), b"dE\0hint\xffdE\0hint"), Column(array("I", [2, 0, 1]), b"nf\xffnlong\xffnf"))
 )
 FILE = (
-    b"cbterms\x03" + b"\xab" * 32 + b"\x03\0\0\0\x02"
+    b"cbterms\x04" + b"\xab" * 32 + b"\x03\0\0\0\x02"
     b"\0\0\0\0\x01\0\0\0\x01\0\0\0" + b"\x0f" + b"\0" * 7 + b"dE\0hint\xffdE\0hint"
     b"\x02\0\0\0\0\0\0\0\x01\0\0\0" + b"\x0b" + b"\0" * 7 + b"nf\xffnlong\xffnf"
 )
@@ -57,7 +57,7 @@ def test_keys_and_values_have_these_bytes() -> None:
     assert keys.encode_postings(1, 2) == [b"\0\0\0\0\x01\0\0\0", b"\x01\0\0\0\x01\0\0\0"]
     for cut in (b"\0" * 7, b"\0" * 9):
         with pytest.raises(ValueError, match="cut"):
-            keys.items_by_slot([b"\0" * 8, cut])
+            keys.frames_by_slot([b"\0" * 8, cut])
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_postings_are_read_as_they_were_written(slot: int, items: int) -> None:
     values = keys.encode_postings(slot, items)
     assert values == [struct.pack("<Q", slot << 32 | item) for item in range(items)]
     others = keys.encode_postings(slot ^ 1, 1)
-    assert keys.items_by_slot([b"".join(values), *others, *values]) == {slot: [*range(items)], slot ^ 1: [0]}
+    assert keys.frames_by_slot([b"".join(values), *others, *values]) == {slot: [*range(items)], slot ^ 1: [0]}
 
 
 @given(st.lists(st.sets(names, max_size=4), max_size=5))

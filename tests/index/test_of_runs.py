@@ -18,6 +18,8 @@ from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
 from tests.application.inline import inline, run
 
+from .batches import frame_lines
+
 pytestmark = pytest.mark.slow
 
 
@@ -46,6 +48,7 @@ def test_a_run_is_indexed_where_that_is_configured(tree: Path, tmp_path: Path) -
 
 def test_workers_say_what_is_posted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of files that they work on, and of those besides of which results are taken over; nothing is decoded for it."""
+    frame_lines(monkeypatch)
     monkeypatch.setattr("codebatch.index.build._decode_shard", lambda *_: pytest.fail("a shard is decoded"))
     with inline():
         run(tree, tmp_path / "store")
@@ -101,9 +104,12 @@ def _questions(chance: random.Random) -> Iterator[RecordFilter]:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_answers_are_the_same_with_the_index_of_each_of_many_runs(tree: Path, tmp_path: Path, seed: int) -> None:
-    """Each stands on those before it; now and then the pipeline is another one."""
+def test_answers_are_the_same_with_the_index_of_each_of_many_runs(
+    tree: Path, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each stands on those before it; now and then the pipeline is another one. Frames are of few lines."""
     chance = random.Random(seed)
+    monkeypatch.setattr("codebatch.protocol.record_frames.FRAME_BYTES", chance.choice((1, 200, 1000)))
     (tree / "codebatch.toml").write_text(
         '[index]\nbuild = "run"\n[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n', encoding="utf-8"
     )

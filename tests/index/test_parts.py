@@ -63,7 +63,7 @@ def _written(root: Path, pairs: dict[bytes, bytes]) -> tuple[Part, ...]:
 
 def _pairs(posted: dict[bytes, set[tuple[int, int]]]) -> dict[bytes, bytes]:
     return {
-        key: b"".join(struct.pack("<II", item, slot) for slot, item in sorted(posted[key])) for key in sorted(posted)
+        key: b"".join(struct.pack("<II", frame, slot) for slot, frame in sorted(posted[key])) for key in sorted(posted)
     }
 
 
@@ -82,13 +82,13 @@ def test_what_is_looked_for_is_found_where_it_is(
     files = _Files()
     layer = LayerReader(files, root, "base", Layer(parts=parts, slots=SLOTS))
     matching = {key for key in posted if any(_holds(lookup, key) for lookup in asked)}
-    found = {(digest, item) for digest, items in layer.find(asked) for item in items}
-    assert found == {(SLOTS[slot], item) for key in matching for slot, item in posted[key]}
+    found = {(digest, frame) for digest, frames in layer.find(asked) for frame in frames}
+    assert found == {(SLOTS[slot], frame) for key in matching for slot, frame in posted[key]}
     starts = [part.first for part in parts]
     needed = {sum(start <= key for start in starts) for key in matching}
     assert len(files.asked) == len({*files.asked}) <= len(needed) + len(asked), "but one that just may hold it"
-    everything = {(key, SLOTS.index(digest), item) for key, digest, items in layer.iter_posted() for item in items}
-    assert everything == {(key, slot, item) for key in posted for slot, item in posted[key]}
+    everything = {(key, SLOTS.index(digest), frame) for key, digest, frames in layer.iter_posted() for frame in frames}
+    assert everything == {(key, slot, frame) for key in posted for slot, frame in posted[key]}
     layer.close()
 
 

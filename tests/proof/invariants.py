@@ -94,8 +94,8 @@ def check_terms(store: Store, batch: Batch) -> int:
             except (FileNotFoundError, ValueError):
                 continue
             found += 1
-            anew = collect_terms(map(posted_by_lines, outputs.iter_items(task, index)))
-            assert (terms.items, terms.by_key()) == (anew.items, anew.by_key())
+            anew = collect_terms(map(posted_by_lines, outputs.iter_shard(task, index)))
+            assert (terms.frames, terms.by_key()) == (anew.frames, anew.by_key())
     return found
 
 

@@ -23,7 +23,18 @@ from codebatch.query.records import BatchRecords
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import current_outputs
 from codebatch.store.store import Store
-from tests.index.batches import BASE, calls, cut_small, depends, diagnostic, make_saying, make_store, metric, symbol
+from tests.index.batches import (
+    BASE,
+    calls,
+    cut_small,
+    depends,
+    diagnostic,
+    frame_lines,
+    make_saying,
+    make_store,
+    metric,
+    symbol,
+)
 from tests.proof.plans import FILE_TASKS
 
 NAMES = ["f", "fg", "g", "Ä", "", "f*", "x" * 400, "x" * 401, "x" * 402]
@@ -86,17 +97,18 @@ def _notes(store: Store, batch: Batch, asked: RecordFilter = SYMBOLS) -> list[st
     return notes
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[Batch]]:
+@pytest.fixture(scope="module", params=[1, 700])
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[Batch]]:
     """Two batches with an index each, that have a shard file in common; and two whose indexes know the other's.
 
-    All are in many parts.
+    All are in many parts, their shard files in frames of a line or of some.
     """
     store = make_store(tmp_path_factory.mktemp("pair"))
     first = {task: [_some_records(f"{task}{item}") for item in range(7)] for task in FILE_TASKS}
     second = {**first, "symbols": [*first["symbols"][:3], *first["symbols"][5:], *first["symbols"][3:5]]}
-    batches = [make_saying(store, 7, said, second=number) for number, said in enumerate((first, second) * 2)]
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codebatch.protocol.record_frames.FRAME_BYTES", request.param)
+        batches = [make_saying(store, 7, said, second=number) for number, said in enumerate((first, second) * 2)]
         cut_small(patch)
         for batch in batches:
             build_index(store, batch)
@@ -215,7 +227,10 @@ def test_a_filter_that_implies_no_term_asks_no_index(asked: RecordFilter) -> Non
         (RecordFilter(where="metric == 'm' and value == 9"), [5]),
     ],
 )
-def test_what_a_filter_implies_narrows(tmp_path: Path, asked: RecordFilter, found: list[int]) -> None:
+def test_what_a_filter_implies_narrows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: RecordFilter, found: list[int]
+) -> None:
+    frame_lines(monkeypatch)
     said: list[list[Record]] = [
         [symbol("f")], [diagnostic("E1")], [calls("a.f")], [depends("a/b.py")], [metric("m", 8)], [metric("m", 9)],
     ]  # fmt: skip
@@ -226,5 +241,5 @@ def test_what_a_filter_implies_narrows(tmp_path: Path, asked: RecordFilter, foun
     symbols = outputs.manifest.task("symbols")
     assert symbols is not None
     narrowed = index.narrow(symbols, lookups_of(asked))
-    assert [3 * shard + item for shard, items in enumerate(narrowed) for item in items or ()] == found
+    assert [3 * shard + frame for shard, frames in enumerate(narrowed) for frame in frames or ()] == found
     assert len(list(BatchRecords(store, batch, pytest.fail).iter_records("symbols", asked))) == 1

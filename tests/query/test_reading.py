@@ -39,11 +39,9 @@ def records(tmp_path: Path) -> BatchRecords:
     return BatchRecords(store, batch, pytest.fail)
 
 
-def test_an_index_leaves_out_shards_and_items(records: BatchRecords) -> None:
+def test_an_index_leaves_out_shards_and_frames(records: BatchRecords) -> None:
     assert len(list(records.iter_records("symbols", RecordFilter(names=("f",))))) == 1
-    assert records.reading == Reading(
-        shards=3, told_by_counts=1, shards_read=1, shards_read_in_part=1, items=1, matched=1
-    )
+    assert records.reading == Reading(shards=3, told_by_counts=1, shards_read=1, shards_read_in_part=1, matched=1)
     assert records.reading.left_out_by_index == 1
 
 
@@ -66,4 +64,4 @@ def test_counts_read_what_their_shards_do_not_tell(records: BatchRecords) -> Non
 
 def test_one_item_is_read_alone(records: BatchRecords) -> None:
     assert records.item_records("symbols", 0)
-    assert records.reading == Reading(shards=1, shards_read=1, shards_read_in_part=1, items=1)
+    assert records.reading == Reading(shards=1, shards_read=1, shards_read_in_part=1)

@@ -15,7 +15,6 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError
-from codebatch.index.terms import NOTHING_POSTED, posted_by
 from codebatch.model.counting import count_lines, count_records
 from codebatch.model.counts import Counts, add_counts
 from codebatch.model.digest import Digest
@@ -91,7 +90,6 @@ class TaskRunner:
         self._own = OwnTasks(catalogue, store)
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
-        self._posts = keep is not None
         self._keep = keep or keep_nothing
 
     def set_up(self, tasks: Sequence[str]) -> None:
@@ -303,9 +301,8 @@ class TaskRunner:
         lines = self._encoder.encode_lines(records)
         if len(lines) > ITEM_BYTES_MAX:
             raise ValueError("more than 4 GiB of records for one file")
-        # The types and what is posted now, while the processor's caches hold the records.
-        types = list(map(type, records))
-        return Sealed(lines, records, types, posted_by(records, types) if self._posts else NOTHING_POSTED)
+        # The types now, while the processor's caches hold the records.
+        return Sealed(lines, records, list(map(type, records)))
 
     def _told(self, name: str, file: SourceFile, records: list[Record]) -> list[Record]:
         """What is recorded of findings in a file: they bear their task's name, but for those that notes hush."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.index.terms import NOTHING_POSTED, Posted
 from codebatch.model.counts import Counts
 from codebatch.model.entry import Entry
 from codebatch.model.record import FailureReason, Record
@@ -24,12 +23,11 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Sealed(msgspec.Struct, frozen=True):
-    """The lines of some records of one file, the types of these, and what they post where an index is to be made."""
+    """The lines of some records of one file, these, and their types."""
 
     lines: bytes
     records: list[Record]
     types: list[type[Record]]
-    posted: Posted = NOTHING_POSTED
 
 
 NOTHING_SAID = Sealed(b"", [], [])

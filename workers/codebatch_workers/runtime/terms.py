@@ -7,13 +7,14 @@ covers all of a shard. Of other shards, and where it cannot be written, who make
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from codebatch.errors import StoreError
 from codebatch.index.keys import KINDS_POSTED
-from codebatch.index.terms import collect_terms, encode_terms, posted_by_lines, terms_path
+from codebatch.index.terms import Posted, collect_terms, encode_terms, posted_by, terms_path
 from codebatch.model.plan import Plan
+from codebatch.model.record import Record
 from codebatch.store.outcomes import EncodedOutcome
 from codebatch.store.shard_files import make_trailer, read_trailer
 from codebatch.system.files import Files
@@ -29,11 +30,58 @@ def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:
         outcome = encoded.outcome
         if len(said) != shard_items[outcome.shard] or KINDS_POSTED.isdisjoint(outcome.counts.kinds):
             return
-        digest = read_trailer(make_trailer(encoded.frames, encoded.table, outcome.bytes)).digest
+        trailer = read_trailer(make_trailer(encoded.frames, encoded.table, outcome.bytes))
         with contextlib.suppress(StoreError, ValueError):  # Lines of an older batch may be no records.
-            terms = collect_terms(
-                posted_by_lines(each.lines) if isinstance(each, Kept) else each.posted for each in said
-            )
-            files.write_volatile(terms_path(store_root, digest), encode_terms(digest, terms))
+            terms = collect_terms(posted_by_frames(said, [frame.bytes for frame in trailer.frames]))
+            files.write_volatile(terms_path(store_root, trailer.digest), encode_terms(trailer.digest, terms))
 
     return keep
+
+
+def posted_by_frames(said: Iterable[Sealed | Kept], sizes: Iterable[int]) -> Iterator[Posted]:
+    """What each frame posts of those, of so many bytes, that hold what is said of the items of a shard.
+
+    A record is a line: so of an item that lies in several frames its lines tell which of its records are in each.
+    Raises ValueError where lines of an older batch are no records.
+    """
+    more = iter(sizes)
+    left = next(more, 1)  # Of nothing there are no frames.
+    frame = _Frame()
+    for each in said:
+        start = record = 0
+        while len(each.lines) - start >= left:
+            end = start + left
+            ended = record + each.lines.count(b"\n", start, end)
+            frame.add(_part(each, slice(start, end), slice(record, ended)))
+            yield frame.posted()
+            frame, left, start, record = _Frame(), next(more, 1), end, ended
+        rest = _part(each, slice(start, None), slice(record, None)) if start else each
+        if rest.lines:
+            frame.add(rest)
+            left -= len(rest.lines)
+
+
+def _part(each: Sealed | Kept, lines: slice, records: slice) -> Sealed | Kept:
+    """Some lines of an item, which are some of its records."""
+    if isinstance(each, Kept):
+        return Kept(each.lines[lines])
+    return Sealed(each.lines[lines], each.records[records], each.types[records])
+
+
+class _Frame:
+    """What is in a frame: records that are at hand with their types, and the lines of others."""
+
+    def __init__(self) -> None:
+        self._records: list[Record] = []
+        self._types: list[type[Record]] = []
+        self._lines: list[bytes] = []
+
+    def add(self, each: Sealed | Kept) -> None:
+        if isinstance(each, Kept):
+            self._lines.append(each.lines)
+        else:
+            self._records += each.records
+            self._types += each.types
+
+    def posted(self) -> Posted:
+        return posted_by(self._records, self._types, b"".join(self._lines))

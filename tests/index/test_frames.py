@@ -1,0 +1,182 @@
+"""What frames post, out of records at hand or of their lines; and what is read of the frames that an index names."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from codebatch.application.indexing import build_index, verify_index
+from codebatch.errors import StoreCorrupt
+from codebatch.index.build import posted_anew, publish_index, unite
+from codebatch.index.terms import Posted, collect_terms, posted_by_lines
+from codebatch.model.record import Record
+from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, iter_frames, iter_places
+from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
+from codebatch.store.batches import Batch
+from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
+from codebatch.store.store import Store
+from codebatch_workers.runtime.results import NOTHING_SAID, Kept, Sealed
+from codebatch_workers.runtime.terms import posted_by_frames
+
+from .batches import calls, depends, diagnostic, frame_lines, make_saying, make_store, metric, symbol
+
+SOME: list[Record] = [
+    symbol("f"),
+    symbol("g"),
+    calls("a.f"),
+    calls("b.f"),
+    depends("a/b.py"),
+    diagnostic("E1"),
+    diagnostic("E1", "hint"),
+    metric("loc", 3),
+]
+ASKED = RecordFilter(names=("f",))
+
+# Frames that are ended, counted on from where a record begins, and by how many bytes it ends before or behind that.
+ends = st.tuples(st.integers(0, 3), st.integers(-2, 2))
+records = st.tuples(st.sampled_from(SOME), st.none() | ends)
+items = st.tuples(st.sampled_from(["new", "kept", "kept"]), st.lists(records, max_size=6))
+
+
+def _line(record: Record) -> bytes:
+    return msgspec.json.encode(record) + b"\n"
+
+
+def _fitted(record: Record, at: int, end: tuple[int, int] | None) -> Record:
+    """A record whose line, which begins at a byte of its shard, ends where it is told, if it is not too long for it."""
+    if end is None:
+        return record
+    missing = (at // FRAME_BYTES + 1 + end[0]) * FRAME_BYTES + end[1] - at - len(_line(record))
+    return replace(record, path="a" + "/" * max(missing, 0))
+
+
+def _said(drawn: Sequence[tuple[str, list[tuple[Record, tuple[int, int] | None]]]]) -> list[Sealed | Kept]:
+    said: list[Sealed | Kept] = []
+    at = 0
+    for how, wanted in drawn:
+        made: list[Record] = []
+        lines = b""
+        for record, end in wanted:
+            made.append(_fitted(record, at + len(lines), end))
+            lines += _line(made[-1])
+        at += len(lines)
+        said.append(Kept(lines) if how == "kept" else Sealed(lines, made, [*map(type, made)]) if made else NOTHING_SAID)
+    return said
+
+
+def _terms(posted: Posted) -> dict[bytes, bytes]:
+    return collect_terms((posted,)).by_key()
+
+
+@settings(deadline=None)
+@given(st.lists(items, max_size=8))
+def test_frames_post_the_same_of_what_is_at_hand_as_of_what_is_written(
+    drawn: list[tuple[str, list[tuple[Record, tuple[int, int] | None]]]],
+) -> None:
+    """Of items that are empty, of some lines, of several frames, that end where a frame does or beside it."""
+    said = _said(drawn)
+    lines = b"".join(each.lines for each in said)
+    frames = FrameWriter().encode(lines)
+    sizes = [place.bytes for place in iter_places(frames, len(lines))]
+    of_frames = [*iter_frames(frames, len(lines))]
+    at_hand = [*posted_by_frames(said, sizes)]
+    assert len(at_hand) == len(of_frames)
+    for posted, written in zip(at_hand, of_frames, strict=True):
+        assert _terms(posted) == _terms(posted_by_lines(written))
+
+
+def test_lines_of_an_older_batch_that_are_no_records_post_nothing() -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        list(posted_by_frames([Sealed(b"", [], []), Kept(b"[]\n")], [3]))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return make_store(tmp_path)
+
+
+def _shard(batch: Batch) -> tuple[Outputs, TaskOutput]:
+    outputs = current_outputs(batch)
+    assert outputs is not None
+    output = outputs.manifest.task("symbols")
+    assert output is not None
+    return outputs, output
+
+
+def _answer(store: Store, batch: Batch, note: bool = True) -> bytes:
+    records = BatchRecords(store, batch, pytest.fail if note else None)
+    return msgspec.json.encode([*records.iter_records("symbols", ASKED)])
+
+
+def test_some_frames_are_those_of_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame_lines(monkeypatch)
+    batch = make_saying(store, 3, {"symbols": [[symbol(f"{name}{item}") for name in "abc"] for item in range(3)]})
+    outputs, output = _shard(batch)
+    every = [*outputs.iter_shard(output, 0)]
+    assert len(every) == 9
+    chance = random.Random(0)
+    for size in (*range(10), 3, 5):
+        some = sorted(chance.sample(range(9), size))
+        before = outputs.read.frames
+        assert [*outputs.iter_frames(output, 0, some)] == [every[frame] for frame in some]
+        assert outputs.read.frames == before + size
+    for some in ([9], [0, 9], [2**32 - 1]):
+        assert [*outputs.iter_frames(output, 0, some)] == every
+
+
+def test_an_index_that_names_frames_that_there_are_not_hides_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame_lines(monkeypatch)
+    batch = make_saying(store, 6, {"symbols": [[symbol("f"), symbol(f"g{item}")] for item in range(6)]})
+    expected = _answer(store, batch, note=False)
+    outputs, _ = _shard(batch)
+    contents = unite(posted_anew(store, outputs, pytest.fail)[0].items())
+    for frame in (6, 7, 2**32 - 1):
+        posting = frame | 1 << 32
+        pairs = {
+            key: value + posting.to_bytes(8, "little") if key == b"nf" else value
+            for key, value in contents.pairs.items()
+        }
+        publish_index(store, batch.id, contents._replace(pairs=pairs), None)
+        assert _answer(store, batch) == expected
+        with pytest.raises(StoreCorrupt, match="is not what its records say"):
+            verify_index(store, batch)
+
+
+def test_a_byte_that_is_flipped_in_a_frame_is_told_or_the_answer_is_right(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anywhere in a shard file, of which the index leads to some frames. What is told ends a command with status 4."""
+    frame_lines(monkeypatch)
+    batch = make_saying(store, 3, {"symbols": [[symbol("f" if item % 3 else "g"), symbol("h")] for item in range(3)]})
+    build_index(store, batch)
+    expected = _answer(store, batch)
+    outputs, output = _shard(batch)
+    path = outputs.path_of(output, 0)
+    sound = path.read_bytes()
+    trailer = outputs.trailer(output, 0)
+    told: dict[int, StoreCorrupt] = {}
+    for at in range(len(sound)):
+        path.write_bytes(sound[:at] + bytes([sound[at] ^ 1 << at % 8]) + sound[at + 1 :])
+        try:
+            assert _answer(store, batch) == expected
+        except StoreCorrupt as error:
+            told[at] = error
+    assert {error.exit_status for error in told.values()} == {4}
+    frames = enumerate(iter_frames(sound[: trailer.length], trailer.bytes))
+    asked = [frame for frame, lines in frames if b'"name":"f"' in lines]
+    assert asked == [2, 4]
+    of_frames = {at for at in told if at < trailer.length}
+    offsets = trailer.offsets
+    able = {at for frame in asked for at in range(offsets[frame], offsets[frame + 1])}
+    assert of_frames <= able, "no others are read"
+    assert len(of_frames) > 0.9 * len(able), "but for bits that mean nothing"
