@@ -10,20 +10,21 @@ import random
 import sqlite3
 import sys
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from codebatch.index import keys
-from codebatch.index.read import open_index
+from codebatch.index.read import Index, open_index
+from codebatch.model.items import item_range
 from codebatch.query.counting import count_records
 from codebatch.query.decoding import decode_records
 from codebatch.query.fields import record_path
 from codebatch.query.filters import RecordFilter, last_name
 from codebatch.query.records import BatchRecords
 from codebatch.store.batches import Batch, resolve_batch
-from codebatch.store.outputs import current_outputs
 from codebatch.store.store import Store, open_store
 from codebatch.system.files import RealFiles
 
@@ -151,7 +152,7 @@ def _questions(store: Store, batch: Batch, table: sqlite3.Connection) -> Iterato
     yield (
         f"{len(drawn)} scattered records",
         10,
-        _scattered(records, batch, [(str(path), str(name)) for _, path, name in drawn]),
+        _scattered(records, index, [(str(path), str(name)) for _, path, name in drawn]),
         lambda: [ask("select doc from records where rowid = ?", row) for row, _, _ in drawn],
     )
 
@@ -164,28 +165,38 @@ def _items(records: BatchRecords, paths: Sequence[str]) -> Sequence[int]:
     return list(records.find_items([path.encode() for path in paths]).values())
 
 
-def _scattered(records: BatchRecords, batch: Batch, drawn: Sequence[tuple[str, str]]) -> Side:
-    """Decode the symbols of some names at some paths, out of the frames that hold the items."""
-    outputs = current_outputs(batch)
+def _scattered(records: BatchRecords, index: Index, drawn: Sequence[tuple[str, str]]) -> Side:
+    """Decode the symbols of some names at some paths, out of the frames that hold them.
+
+    These are known beforehand, as sqlite knows its rows: of the frames that are posted for a name those of its path.
+    """
+    outputs = records.source.outputs
     assert outputs is not None
     output = outputs.manifest.task("symbols")
     assert output is not None
     items = records.find_items({path.encode() for path, _ in drawn})
-    names: dict[int, list[str]] = {}
+    shard_starts = [shard.start for shard in records.plan.shards]
+    wanted: dict[int, dict[int, set[tuple[str, str]]]] = {}
     for path, name in drawn:
-        names.setdefault(items[path.encode()], []).append(name)
-    asked = {item: RecordFilter(names=tuple(some)) for item, some in sorted(names.items())}
+        item = items[path.encode()]
+        place = bisect_right(shard_starts, item) - 1
+        trailer = outputs.trailer(output, place)
+        start, end = item_range(trailer.table, item - shard_starts[place])
+        posted = index.narrow(output, [keys.look_for(keys.SYMBOL, name)])[place]
+        for frame in range(bisect_right(trailer.starts, start) - 1, bisect_left(trailer.starts, end)):
+            if posted is None or frame in posted:
+                wanted.setdefault(place, {}).setdefault(frame, set()).add((path, name))
     by_shard = [
-        (place, inside, [asked[shard.start + item] for item in inside])
-        for place, shard in enumerate(records.plan.shards)
-        if (inside := [item - shard.start for item in asked if shard.start <= item < shard.end])
+        (place, frames, [(RecordFilter(names=tuple({name for _, name in of[frame]})), of[frame]) for frame in frames])
+        for place, of in sorted(wanted.items())
+        if (frames := sorted(of))
     ]
 
     def read() -> list[object]:
         return [
-            list(each.iter_matching((lines,)))
-            for place, inside, filters in by_shard
-            for lines, each in zip(outputs.iter_some(output, place, inside), filters, strict=True)
+            [each for each in asked.iter_matching((lines,)) if (record_path(each), each["name"]) in pairs]
+            for place, frames, filters in by_shard
+            for lines, (asked, pairs) in zip(outputs.iter_frames(output, place, frames), filters, strict=True)
         ]
 
     return read

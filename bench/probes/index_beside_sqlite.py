@@ -108,7 +108,7 @@ def _build(store: Store, batch: Batch, outputs: Outputs) -> None:
 
 def _fill(table: sqlite3.Connection, outputs: Outputs) -> None:
     table.execute("PRAGMA synchronous = OFF")
-    table.execute("CREATE TABLE records (shard, item, name, last, depends, code, severity, metric, value)")
+    table.execute("CREATE TABLE records (shard, frame, name, last, depends, code, severity, metric, value)")
     table.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", _rows(outputs))
     for number, columns in enumerate(_INDEXES):
         table.execute(f"CREATE INDEX index{number} ON records ({columns})")
@@ -121,11 +121,11 @@ def _rows(outputs: Outputs) -> Iterator[_Row]:
     for task in outputs.manifest.tasks:
         for index in range(len(task.shards)):
             shard += 1
-            for item, lines in enumerate(outputs.iter_items(task, index)):
+            for frame, lines in enumerate(outputs.iter_shard(task, index)):
                 for each in decoder.decode_lines(lines):
                     depends = each.target if each.edge_type == "depends" else None
                     last = keys.last_component(each.target) if each.target is not None and depends is None else None
-                    yield shard, item, each.name, last, depends, each.code, each.severity, each.metric, each.value
+                    yield shard, frame, each.name, last, depends, each.code, each.severity, each.metric, each.value
 
 
 def _look_up(index: Index, lookups: list[Lookup]) -> float:
@@ -138,7 +138,7 @@ def _look_up(index: Index, lookups: list[Lookup]) -> float:
 def _select(table: sqlite3.Connection, where: str, arguments: list[tuple[str, ...]]) -> float:
     began = time.perf_counter()
     for each in arguments:
-        table.execute(f"SELECT DISTINCT shard, item FROM records WHERE {where}", each).fetchall()
+        table.execute(f"SELECT DISTINCT shard, frame FROM records WHERE {where}", each).fetchall()
     return time.perf_counter() - began
 
 
