@@ -25,6 +25,7 @@ from codebatch.system.files import RealFiles
 from codebatch.system.host import this_host
 from tests.bad_input.conftest import manifest
 from tests.bad_input.test_store_fuzz import ask
+from tests.cli.forking import run_forked
 from tests.cli.process import DEADLINE_SECONDS, SCRIPT, UNPRIVILEGED, CommandLine, permissions_bind, write
 
 FORGED = {"GIT_AUTHOR_NAME": "m", "GIT_AUTHOR_EMAIL": "m@x", "GIT_COMMITTER_NAME": "m", "GIT_COMMITTER_EMAIL": "m@x"}
@@ -275,11 +276,9 @@ def _entries(store: Path) -> list[str]:
 def _status(codebatch: CommandLine, *arguments: str) -> int:
     """The status of a command that may do its work or refuse, and nothing else. What starts no worker runs in here."""
     if arguments[0] == "run":
-        process = subprocess.Popen(
-            [SCRIPT, *arguments], env=codebatch.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
-        returned = process.returncode
+        forked = run_forked([SCRIPT, *arguments], Path.cwd(), codebatch.environment, DEADLINE_SECONDS)
+        assert forked is not None
+        returned, stdout, stderr = forked
     else:
         answer = ask(arguments)
         returned, stdout, stderr = answer.status, answer.stdout, answer.stderr.encode()

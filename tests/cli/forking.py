@@ -34,11 +34,17 @@ OF_INTERPRETERS = ("PYTHON", "LC_", "LANG", "LD_")
 
 
 def run_forked(
-    arguments: Sequence[str | bytes | Path], directory: Path, environment: Mapping[str, str], seconds: float
+    arguments: Sequence[str | bytes | Path],
+    directory: Path,
+    environment: Mapping[str, str],
+    seconds: float,
+    *,
+    plugins: Path | None = None,
 ) -> tuple[int, bytes, bytes] | None:
     """The status, standard output and standard error of a command that is given no input, as subprocess tells them.
 
-    None where only a process of its own will do. Raises TimeoutError where it takes longer than so many seconds.
+    `plugins` is a directory of more packages that it finds. None where only a process of its own will do. Raises
+    TimeoutError where it takes longer than so many seconds.
     """
     with contextlib.ExitStack() as closing:
         nothing = closing.enter_context(open(os.devnull, "rb")).fileno()
@@ -48,7 +54,8 @@ def run_forked(
         with contextlib.ExitStack() as handing_over:
             for descriptor in written:
                 handing_over.callback(os.close, descriptor)
-            forked = closing.enter_context(started(arguments, directory, environment, [nothing, *written]))
+            descriptors = [nothing, *written]
+            forked = closing.enter_context(started(arguments, directory, environment, descriptors, plugins=plugins))
         if forked is None:
             return None
         stdout, stderr = _read_all(read, time.monotonic() + seconds)
@@ -83,12 +90,14 @@ def started(
     directory: Path,
     environment: Mapping[str, str],
     descriptors: Sequence[int],
+    *,
+    plugins: Path | None = None,
 ) -> Iterator[Forked | None]:
     """Start a command over a standard input, output and error; it ends here at the latest.
 
     None where only a process of its own will do: it is about how an interpreter begins, or one is under way.
     """
-    request = pickle.dumps((list(map(os.fsencode, arguments)), str(directory), dict(environment)))
+    request = pickle.dumps((list(map(os.fsencode, arguments)), str(directory), dict(environment), plugins))
     of_interpreter = {name: value for name, value in environment.items() if name.startswith(OF_INTERPRETERS)}
     if of_interpreter != {"LC_ALL": LOCALE} or len(request) > REQUEST_BYTES_MAX:
         yield None
@@ -166,7 +175,13 @@ def _serve(channel: socket.socket) -> None:
         channel.send(b"%d" % os.waitstatus_to_exitcode(status))
 
 
-def _become(descriptors: list[int], arguments: list[bytes], directory: str, environment: dict[str, str]) -> NoReturn:
+def _become(
+    descriptors: list[int],
+    arguments: list[bytes],
+    directory: str,
+    environment: dict[str, str],
+    plugins: Path | None,
+) -> NoReturn:
     try:
         for number, descriptor in enumerate(descriptors):
             os.dup2(descriptor, number)
@@ -175,6 +190,8 @@ def _become(descriptors: list[int], arguments: list[bytes], directory: str, envi
         os.environ.update(environment)
         os.chdir(directory)
         sys.argv[:] = map(os.fsdecode, arguments)
+        if plugins is not None:
+            sys.path.insert(1, str(plugins))  # As PYTHONPATH has it.
 
         from codebatch.__main__ import main
         from tests.cli.forked_workers import fork_workers

@@ -77,10 +77,16 @@ class CommandLine:
     """`codebatch` run in a directory. Called with arguments, it answers when the process has ended as expected."""
 
     def __init__(
-        self, directory: Path, environment: Mapping[str, str] | None = None, *, prefix: Sequence[str] = ()
+        self,
+        directory: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        prefix: Sequence[str] = (),
+        plugins: Path | None = None,
     ) -> None:
-        """`prefix` is a program that runs the script, such as UNPRIVILEGED."""
+        """`prefix` is a program that runs the script, such as UNPRIVILEGED; `plugins` a directory of more packages."""
         self.directory = directory
+        self.plugins = plugins
         self.prefix = prefix
         self.environment = {
             "PATH": f"{SCRIPT.parent}:/usr/local/bin:/usr/bin:/bin",
@@ -108,7 +114,7 @@ class CommandLine:
         process = subprocess.run(
             ["bash", "-o", "pipefail", "-c", line],
             cwd=self.directory,
-            env=self.environment,
+            env=self._whole_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=DEADLINE_SECONDS,
@@ -123,7 +129,7 @@ class CommandLine:
         return subprocess.Popen(
             [*self.prefix, SCRIPT, *arguments],
             cwd=self.directory,
-            env=self.environment,
+            env=self._whole_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -137,19 +143,25 @@ class CommandLine:
     def _run(self, arguments: Sequence[str | bytes | Path], directory: Path) -> tuple[int, bytes, bytes]:
         """The status, standard output and standard error of a command."""
         if not self.prefix:
-            forked = run_forked([SCRIPT, *arguments], directory, self.environment, DEADLINE_SECONDS)
+            forked = run_forked(
+                [SCRIPT, *arguments], directory, self.environment, DEADLINE_SECONDS, plugins=self.plugins
+            )
             if forked is not None:
                 return forked
         process = subprocess.run(
             [*self.prefix, SCRIPT, *arguments],
             cwd=directory,
-            env=self.environment,
+            env=self._whole_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=DEADLINE_SECONDS,
             check=False,
         )
         return process.returncode, process.stdout, process.stderr
+
+    def _whole_environment(self) -> dict[str, str]:
+        """That of a process of its own."""
+        return self.environment if self.plugins is None else {**self.environment, "PYTHONPATH": str(self.plugins)}
 
     @staticmethod
     def check(

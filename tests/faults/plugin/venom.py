@@ -67,6 +67,11 @@ def loop() -> None:
     collections.deque(itertools.repeat(0), maxlen=0)
 
 
+def hang() -> None:
+    while True:
+        signal.pause()
+
+
 def memory() -> None:
     hoard = []
     while True:
@@ -175,6 +180,7 @@ DEEDS = {
         exit_at_once,
         leave,
         loop,
+        hang,
         memory,
         memory_of_a_child,
         descriptors,
