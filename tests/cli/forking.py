@@ -1,8 +1,8 @@
 """Commands as processes that are forked from one that has imported the command line: most of their time was to import.
 
 Such a process has all that one of its own has: arguments, environment, directory, descriptors, signals, an end. It has
-not: an interpreter that is set up anew, and modules that come one by one as they are asked for. What depends on these
-is tested with the script itself, and so is every command line of README and the help pages. Its workers are forked too:
+not: an interpreter that is set up anew, modules that come one by one as they are asked for, and what a command makes of
+our own files at its first need. What depends on these is tested with the script itself, and so is every command line of README and the help pages. Its workers are forked too:
 tests/cli/forked_workers.py.
 """
 
@@ -20,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -190,18 +191,34 @@ def _become(
         os.environ.update(environment)
         os.chdir(directory)
         sys.argv[:] = map(os.fsdecode, arguments)
-        if plugins is not None:
-            sys.path.insert(1, str(plugins))  # As PYTHONPATH has it.
-
         from codebatch.__main__ import main
+        from codebatch.system.plugins import look_again
         from tests.cli.forked_workers import fork_workers
 
+        if plugins is not None:
+            sys.path.insert(1, str(plugins))  # As PYTHONPATH has it.
+            look_again()
         fork_workers()
         main()
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(1)
+
+
+def _run_once() -> None:
+    """What a command makes when it first needs it, as what decodes a document, is there for all that are forked."""
+    from codebatch.cli import cli
+    from codebatch.cli.ending import run_to_exit_status
+    from tests.cli.forked_workers import fork_workers
+
+    fork_workers()
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        Path("a.py").write_text("import os\n", encoding="ascii")
+        for words in ("run . -q --store store -j 1", "run . -q --store store", "summary --store store"):
+            assert run_to_exit_status(cli, words.split()) == 0
+        os.chdir("/")
 
 
 def _import_all() -> None:
@@ -224,4 +241,5 @@ if __name__ == "__main__":
         sys.path[0] = str(Path(__file__).parents[2])
         _import_all()
         sys.path[0] = os.path.dirname(sys.executable)  # As the script has it.
+        _run_once()
         _serve(served)
