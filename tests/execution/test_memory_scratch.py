@@ -81,8 +81,8 @@ def test_ruff_goes_on_in_the_store_when_its_memory_is_taken_away(tmp_path: Path)
 def test_kill_9_of_a_run_leaves_nothing_once_the_next_has_ended(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
-    for number in range(400):
-        (tree / f"module_{number}.py").write_text("import os\n" + "def f(x):\n    return x + 1\n\n\n" * 200)
+    for number in range(80):
+        (tree / f"module_{number}.py").write_text("import os\n" + "def f(x):\n    return x + 1\n\n\n" * 100)
     run = CommandLine(tmp_path)
     arguments = ["run", str(tree), "--store", str(tmp_path / "store"), "-j", "1", "-q"]
     process = run.start(*arguments)
