@@ -2,8 +2,8 @@
 
 Such a process has all that one of its own has: arguments, environment, directory, descriptors, signals, an end. It has
 not: an interpreter that is set up anew, modules that come one by one as they are asked for, and what a command makes of
-our own files at its first need. What depends on these is tested with the script itself, and so is every command line of README and the help pages. Its workers are forked too:
-tests/cli/forked_workers.py.
+our own files at its first need. What depends on these is tested with the script itself, and so is every command line of
+README and the help pages. Its workers are forked too: tests/cli/forked_workers.py.
 """
 
 from __future__ import annotations

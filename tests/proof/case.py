@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import pickle
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from codebatch.system.files import RealFiles
 from tests.proof.invariants import Merged, check_batch, check_served, check_terms, merged
 from tests.proof.loop import WatchedLoop
 from tests.proof.plans import make_paths
-from tests.proof.world import SWITCH_RATE, Fault, FaultKind, MakeFiles, Refusal, World
+from tests.proof.world import SWITCH_RATE, Fault, FaultKind, MakeFiles, Older, Refusal, World
 
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 STEPS_OF_ITEM = 22
@@ -178,29 +179,44 @@ def _world(
     loop: type[WatchedLoop] = WatchedLoop,
     switch_rate: float = SWITCH_RATE,
 ) -> World:
-    paths = make_paths(
-        random.Random(case.seed),
-        items=case.items,
-        failing=case.failing,
-        healing=case.healing,
-        killing=case.killing,
-    )
     return World(
         random.Random(case.seed),
-        paths,
+        _paths(case),
         shard_items=case.shard_items,
         jobs=case.jobs,
         faults=case.faults,
         make_files=make_files,
         loop=loop,
         switch_rate=switch_rate,
-        older=None if case.changed is None else _older(case, paths, case.changed),
+        older=None
+        if case.changed is None
+        else _older(replace(case, jobs=1, coordinators=1, faults=(), keeps_terms=False)),
         keeps_terms=case.keeps_terms,
     )
 
 
-def _older(case: Case, paths: list[bytes], changed: int) -> World:
+def _paths(case: Case) -> list[bytes]:
+    return make_paths(
+        random.Random(case.seed),
+        items=case.items,
+        failing=case.failing,
+        healing=case.healing,
+        killing=case.killing,
+    )
+
+
+def _older(case: Case) -> Older:
     """The world as it was when some files were not yet what they are, after a batch over it."""
+    older = pickle.loads(_kept_older(case))
+    assert isinstance(older, Older)
+    return older
+
+
+@functools.lru_cache(maxsize=1)
+def _kept_older(case: Case) -> bytes:
+    """It is the same whatever goes wrong beside it: of each that begins there a copy is made."""
+    assert case.changed is not None
+    paths, changed = _paths(case), case.changed
     chance = random.Random(case.seed)
     gone = set(chance.sample(paths, min(changed, len(paths) - 1)))
     others = [b"does/old-%d" % number for number in range(chance.randint(0, changed))]
@@ -213,7 +229,7 @@ def _older(case: Case, paths: list[bytes], changed: int) -> World:
         switch_rate=0.0,
     )
     world.run(coordinators=1)
-    return world
+    return pickle.dumps(Older(world.disk, world.batch_id))
 
 
 def _serial_of(case: Case) -> Merged:

@@ -26,7 +26,7 @@ from tests.application.inline import inline, run
 from tests.cli.process import write
 from tests.proof.invariants import Merged, merged
 
-PREFIXES = int(os.environ.get("CODEBATCH_PROOF_PREFIXES", "16"))
+PREFIXES = int(os.environ.get("CODEBATCH_PROOF_PREFIXES", "12"))
 SETTINGS = "[shard]\nfiles_average = 2\nfiles_min = 2\nfiles_max = 2\n[store]\nkeep = 1\n"
 
 

@@ -16,7 +16,7 @@ from tests.proof.invariants import check_batch, merged
 from tests.proof.test_crash_prefixes import FILES, RULE, SITE
 from tests.proof.world import Refusal
 
-REAL_REFUSALS = int(os.environ.get("CODEBATCH_PROOF_REFUSALS", "12"))
+REAL_REFUSALS = int(os.environ.get("CODEBATCH_PROOF_REFUSALS", "8"))
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=["ENOSPC", "EIO"])

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from codebatch.coordinator.adoption import Reuse
 from codebatch.coordinator.run import run_and_merge
@@ -76,6 +76,13 @@ class Refusal:
     is_lasting: bool
 
 
+class Older(NamedTuple):
+    """What a world leaves to the next: its disk, and the batch on it."""
+
+    disk: Disk
+    batch_id: BatchId
+
+
 class World:
     """One batch, its disk, and all that happens to them."""
 
@@ -90,10 +97,10 @@ class World:
         make_files: MakeFiles = RealFiles,
         loop: type[WatchedLoop] = WatchedLoop,
         switch_rate: float = SWITCH_RATE,
-        older: World | None = None,
+        older: Older | None = None,
         keeps_terms: bool = False,
     ) -> None:
-        """`older` is a world whose batch is over: this one is on its disk, and may take its results over.
+        """`older` has a batch that is over: this world is on its disk, and may take its results over.
 
         `keeps_terms`: workers write what is posted to an index.
         """

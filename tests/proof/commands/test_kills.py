@@ -28,7 +28,7 @@ from codebatch.store.store import open_store
 from codebatch.system.files import RealFiles
 from tests.cli.process import CommandLine
 
-KILLS = int(os.environ.get("CODEBATCH_PROOF_KILLS", "20"))
+KILLS = int(os.environ.get("CODEBATCH_PROOF_KILLS", "12"))
 TASKS = 40
 PATIENCE_SECONDS = 60.0
 
