@@ -54,13 +54,11 @@ def test_a_full_disk_ends_each_run_with_4_and_one_page_more_gets_further(
     refusals: list[str] = []
     for pages in range(1, RUNS_MAX):
         resize(small_disk, used_pages(small_disk) + pages)
-        process = codebatch.start("run", "many", "--store", store, "--json", "-q", "-j", "1")
-        stdout, stderr = process.communicate(timeout=60)
-        ended = codebatch.check("run", process.returncode, stdout, stderr, process.returncode)
-        if process.returncode == 0:
+        ended = codebatch.ends("run", "many", "--store", store, "--json", "-q", "-j", "1")
+        if ended.status == 0:
             assert ended.json["result_digest"] == digest_of_many
             break
-        assert process.returncode == 4, ended.notes
+        assert ended.status == 4, ended.notes
         assert ended.error["code"] == "store_unwritable", ended.notes
         assert "space" in ended.error["hint"]
         refusals.append(ended.error["message"])
@@ -78,10 +76,8 @@ def test_a_disk_of_any_size_leaves_a_store_that_more_space_completes(
     codebatch = CommandLine(tmp_path)
     make_many(tmp_path / "many", 40)
     resize(small_disk, used_pages(small_disk) + 1 + start)
-    process = codebatch.start("run", "many", "--store", small_disk / "store", "--json", "-q")
-    stdout, stderr = process.communicate(timeout=60)
-    ended = codebatch.check("run", process.returncode, stdout, stderr, process.returncode)
-    if process.returncode != 0:
+    ended = codebatch.ends("run", "many", "--store", small_disk / "store", "--json", "-q")
+    if ended.status != 0:
         assert ended.error["code"] == "store_unwritable", ended.notes
     resize(small_disk, 4096)
     again = codebatch("run", "many", "--store", small_disk / "store", "--json").json

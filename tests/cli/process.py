@@ -109,6 +109,11 @@ class CommandLine:
         returned, stdout, stderr = self._run(arguments, cwd or self.directory)
         return self.check(shown, returned, stdout, stderr, status, has_answer=has_answer)
 
+    def ends(self, *arguments: str | bytes | Path) -> Ended:
+        """Run to the end, whatever the status."""
+        returned, stdout, stderr = self._run(arguments, self.directory)
+        return self.check(str(arguments), returned, stdout, stderr, returned)
+
     def shell(self, line: str, *, status: int = 0) -> Ended:
         """Run a line of shell."""
         process = subprocess.run(

@@ -192,7 +192,8 @@ def test_every_move_of_the_tables_is_made() -> None:
     watch = Watch()
     wanted = {move for life in LIVES.values() for move in life}
     _by_hand(watch)
-    for seed in (393, 46, 95, 169, 53, *range(1000)):  # The first have what is rarest.
+    # The first have all, unless what is drawn has changed since.
+    for seed in (222, 861, 791, 405, 169, 113, 949, 829, *range(1000)):
         if wanted <= watch.seen.keys():
             return
         with pytest.MonkeyPatch.context() as patch:

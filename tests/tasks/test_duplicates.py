@@ -371,11 +371,11 @@ HOSTILE: dict[str, Callable[[int], Iterable[Sequence[int]]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hundred_thousand_lines_take_seconds_whatever_they_are(name: str) -> None:
-    """Five at most on the machine that this was written on; what is quadratic in any of these takes an hour."""
-    lines = 100_000
+def test_forty_thousand_lines_take_seconds_whatever_they_are(name: str) -> None:
+    """Two at most on the machine that this was written on; what is quadratic in any of these takes ten minutes."""
+    lines = 40_000
     files = list(HOSTILE[name](lines))
     start = time.process_time()
     repeats = _repeats(files)
-    assert time.process_time() - start <= 60
+    assert time.process_time() - start <= 30
     assert sum(map(len, repeats)) <= lines

@@ -98,7 +98,7 @@ WRITERS: dict[str, Callable[[dict[str, object]], str]] = {
 }
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(DOCUMENTS)
 def test_a_list_is_the_same_in_each_language(tmp_path: Path, document: dict[str, object]) -> None:
     told: set[object] = set()

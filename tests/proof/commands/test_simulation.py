@@ -26,7 +26,7 @@ from codebatch_workers.commands.materials import AnswerRow
 from tests.proof.commands.drawn import draw_world
 from tests.proof.commands.world import FaultKind
 
-SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "100"))
+SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "50"))
 BLOCK = 50
 SEEDS_OF_CONTROL_MAX = 400
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
