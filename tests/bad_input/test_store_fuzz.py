@@ -305,12 +305,11 @@ def test_an_unfinished_store_comes_to_the_same_result_whatever_was_damaged(
 def problem_of_run(codebatch: CommandLine, digest: str, *, is_store: bool) -> str:
     """What is wrong with `run` of a damaged store, and with a batch begun anew, as a hint says, where it is refused."""
     for arguments in (("run", "project", "--json"), ("run", "project", "--again", "--json")):
-        process = codebatch.start(*arguments)
-        stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
-        if process.returncode == 3 and json.loads(stdout)["result_digest"] == digest:
+        ended = codebatch.ends(*arguments)
+        if ended.status == 3 and ended.json["result_digest"] == digest:
             return ""
-        if process.returncode != 4 or stdout:
-            return f"{' '.join(arguments)}: status {process.returncode}: {stdout[:300]!r} {stderr[-300:]!r}"
+        if ended.status != 4 or ended.stdout:
+            return f"{ended.command}: status {ended.status}: {ended.stdout[:300]!r} {ended.stderr[-300:]!r}"
         if is_store:
             return ""
     return "a new batch is refused too"

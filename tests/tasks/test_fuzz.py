@@ -1,4 +1,4 @@
-"""Every grammar for a quarter of a second: nothing crashes, hangs or raises. `python -m bench fuzz` gives each a minute."""
+"""Every grammar for a quarter of a second: nothing crashes, hangs or raises. `bench fuzz` gives each a minute."""
 
 from __future__ import annotations
 
