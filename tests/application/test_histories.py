@@ -36,7 +36,7 @@ from tests.cli.process import write
 from tests.proof.invariants import check_chains, check_registers, merged
 
 FIRST = int(os.environ.get("CODEBATCH_HISTORIES_FROM", "100"))
-HISTORIES = int(os.environ.get("CODEBATCH_HISTORIES", "3"))
+HISTORIES = int(os.environ.get("CODEBATCH_HISTORIES", "2"))
 STEPS = 12
 BASES_MAX = 4
 

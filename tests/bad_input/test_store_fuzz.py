@@ -24,7 +24,7 @@ import pytest
 
 from codebatch.cli import cli
 from codebatch.cli.ending import run_to_exit_status
-from tests.cli.process import DEADLINE_SECONDS, CommandLine, make_project, write
+from tests.cli.process import CommandLine, make_project, write
 
 ROUNDS = int(os.environ.get("CODEBATCH_STORE_FUZZ", "0"))
 RUNS = 60 * ROUNDS or 5
@@ -234,7 +234,7 @@ def test_no_damage_of_a_finished_store_becomes_an_answer(here: Path) -> None:
     assert {answer.status for answer in sound.values()} == {0, 3}, "a task failed, and where that matters it is said"
     asked = 0
     wrong: list[str] = []
-    for path, damage, form in trials(store, 2):
+    for path, damage, form in trials(store, 1):
         name = path.relative_to(store.root)
         answer = ask(form)
         store.repair(path)

@@ -171,7 +171,7 @@ def test_files_why_names_the_rule(codebatch: CommandLine) -> None:
     assert "is in no tree here" in outside.notes
 
 
-@pytest.mark.parametrize("count", [2, 4, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_runs_that_begin_together_share_one_batch(codebatch: CommandLine, count: int) -> None:
     make_project(codebatch.directory / "tree")
     arguments = ("run", "tree", "--store", "store", "--json", "-j", "1")

@@ -20,7 +20,7 @@ from tests.execution.harness import (
 )
 from tests.proof.invariants import check_chains, check_nothing_committed_ran_again, check_registers
 
-KILLS = 6
+KILLS = 4
 
 SHARDS = {"usual": (32, 4, 128), "small": (6, 2, 20), "large": (40, 13, 130)}
 
