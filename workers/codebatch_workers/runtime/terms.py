@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from codebatch.errors import StoreError
 from codebatch.index.keys import KINDS_POSTED
 from codebatch.index.terms import Posted, collect_terms, encode_terms, posted_by, terms_path
 from codebatch.model.plan import Plan
-from codebatch.model.record import Record
 from codebatch.store.outcomes import EncodedOutcome
 from codebatch.store.shard_files import make_trailer, read_trailer
 from codebatch.system.files import Files
@@ -46,42 +46,42 @@ def posted_by_frames(said: Iterable[Sealed | Kept], sizes: Iterable[int]) -> Ite
     """
     more = iter(sizes)
     left = next(more, 1)  # Of nothing there are no frames.
-    frame = _Frame()
+    inside: list[Sealed | Kept] = []
     for each in said:
+        length = len(each.lines)
         start = record = 0
-        while len(each.lines) - start >= left:
+        while length - start >= left:
             end = start + left
-            ended = record + each.lines.count(b"\n", start, end)
-            frame.add(_part(each, slice(start, end), slice(record, ended)))
-            yield frame.posted()
-            frame, left, start, record = _Frame(), next(more, 1), end, ended
-        rest = _part(each, slice(start, None), slice(record, None)) if start else each
-        if rest.lines:
-            frame.add(rest)
-            left -= len(rest.lines)
+            ended = _record_at(each, end, start, record)
+            inside.append(_part(each, slice(start, end), slice(record, ended)))
+            yield _posted(inside)
+            inside, left, start, record = [], next(more, 1), end, ended
+        if start < length:
+            inside.append(_part(each, slice(start, None), slice(record, None)) if start else each)
+            left -= length - start
+
+
+def _record_at(each: Sealed | Kept, end: int, start: int, record: int) -> int:
+    """Which record of an item begins at a byte of it, where another one does at `start`: the shorter way is counted."""
+    if isinstance(each, Kept):
+        return 0
+    if len(each.lines) - end < end - start:
+        return len(each.records) - each.lines.count(b"\n", end)
+    return record + each.lines.count(b"\n", start, end)
 
 
 def _part(each: Sealed | Kept, lines: slice, records: slice) -> Sealed | Kept:
-    """Some lines of an item, which are some of its records."""
+    """Some lines of an item, or the records that they are."""
     if isinstance(each, Kept):
         return Kept(each.lines[lines])
-    return Sealed(each.lines[lines], each.records[records], each.types[records])
+    return Sealed(b"", each.records[records], each.types[records])
 
 
-class _Frame:
-    """What is in a frame: records that are at hand with their types, and the lines of others."""
-
-    def __init__(self) -> None:
-        self._records: list[Record] = []
-        self._types: list[type[Record]] = []
-        self._lines: list[bytes] = []
-
-    def add(self, each: Sealed | Kept) -> None:
-        if isinstance(each, Kept):
-            self._lines.append(each.lines)
-        else:
-            self._records += each.records
-            self._types += each.types
-
-    def posted(self) -> Posted:
-        return posted_by(self._records, self._types, b"".join(self._lines))
+def _posted(inside: Sequence[Sealed | Kept]) -> Posted:
+    ready = [each for each in inside if isinstance(each, Sealed)]
+    kept = [each.lines for each in inside if isinstance(each, Kept)] if len(ready) < len(inside) else ()
+    return posted_by(
+        list(chain.from_iterable([each.records for each in ready])),
+        list(chain.from_iterable([each.types for each in ready])),
+        b"".join(kept),
+    )
