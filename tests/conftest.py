@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
 
 _OF_PROCESSES = frozenset({"bad_input", "cli", "commands", "execution", "faults", "oracles", "proof"})
@@ -14,9 +12,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name in _OF_PROCESSES:
             item.add_marker(pytest.mark.slow)
-
-
-def pytest_collection_finish() -> None:
-    """Thousands of tests live to the end: no collection of garbage need look at them."""
-    gc.collect()
-    gc.freeze()
