@@ -208,7 +208,12 @@ def _keys(store: Store, batch: Batch) -> dict[tuple[bytes, str], Key]:
             if task.scope == "file":
                 seen = {context for each in plan.needed_for(name) for context in tasks[each].contexts}
                 decides = task.version, task.implementation_digest, repr(task.config), repr(task.tools)
-                found[entry.path, name] = (name, decides, entry, repr(sorted((each, of_item[each]) for each in seen)))
+                found[entry.path, name] = (
+                    name,
+                    decides,
+                    entry,
+                    repr(sorted((each, of_item.get(each)) for each in seen)),
+                )
     return found
 
 

@@ -17,6 +17,7 @@ from codebatch.store.batches import create_batch
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
+from codebatch.system.plugins import look_again
 from codebatch.system.task_catalogue import TaskCatalogue
 from tests.cli.process import CommandLine, write
 from tests.faults.plugin.venom import ORPHAN_SECONDS_FILE
@@ -39,7 +40,9 @@ def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Poison
         return CommandLine(tmp_path, plugins=PLUGIN)
 
     monkeypatch.syspath_prepend(PLUGIN)
+    look_again()
     yield make
+    look_again()
     for process in orphans():
         process.kill()
 
