@@ -8,7 +8,7 @@ through its name in /proc. A file of the store is only ever written by `Files`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import lmdb
 
@@ -84,31 +84,26 @@ class Database:
         except lmdb.Error as error:
             raise ValueError(str(error)) from error
 
-    def values(self, lookup: Lookup) -> Iterable[bytes]:
+    def values(self, lookup: Lookup) -> Sequence[bytes]:
         """The values of the keys that are looked for. Raises ValueError where the database is unsound."""
         if lookup.is_prefix:
-            return self._iter_values(lookup)
+            return [value for _, value in self.iter_from(lookup.key, lookup.first, lookup.last)]
         found = self.get(lookup.key)
         return () if found is None else (found,)
 
-    def _iter_values(self, lookup: Lookup) -> Iterator[bytes]:
-        for key, value in self.iter_from(lookup.key, lookup.first):
-            if lookup.last and key > lookup.last:
-                return
-            yield value
-
-    def iter_from(self, prefix: bytes, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """The pairs whose keys begin so, in the order of keys, from one that begins so on where that is given.
+    def iter_from(self, prefix: bytes, first: bytes = b"", last: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """The pairs whose keys begin so, in the order of keys, from one that begins so up to another where they are
+        given.
 
         Raises ValueError where the database is unsound.
         """
         try:
             with self._environment.begin() as transaction, transaction.cursor() as cursor:
                 if not prefix or cursor.set_range(first or prefix):
-                    for key, value in cursor.iternext():
-                        if not key.startswith(prefix):
+                    for pair in cursor.iternext():
+                        if not pair[0].startswith(prefix) or (last and pair[0] > last):
                             return
-                        yield key, value
+                        yield pair
         except lmdb.Error as error:
             raise ValueError(str(error)) from error
 

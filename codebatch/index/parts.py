@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, islice, repeat
+from itertools import accumulate, chain, islice, repeat
 from operator import add
 from pathlib import Path
 
@@ -87,7 +87,7 @@ class LayerReader:
         for number, some in asked.items():
             try:
                 database = self._opened(number)
-                values = [value for lookup in some for value in database.values(lookup)]
+                values = chain.from_iterable(map(database.values, some))
                 found = [(self._digest(slot), frames) for slot, frames in keys.frames_by_slot(values).items()]
             except ValueError as error:
                 raise self._damaged(number, error) from error

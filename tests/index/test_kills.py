@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import errno
 import os
+import pickle
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,7 +67,7 @@ def _check(disk: Disk, *, had_one: bool) -> None:
 
 
 def _has_one(disk: Disk) -> bool:
-    store = open_store(RealFiles(copy.deepcopy(disk).calls()), PLACE)
+    store = open_store(RealFiles(pickle.loads(pickle.dumps(disk)).calls()), PLACE)
     return bool(generations(store, batch_ids(store)[0]))
 
 
@@ -76,7 +76,7 @@ def test_whoever_is_killed_at_any_call(old: Disk, seed: int | None) -> None:
     """Then power is lost, or not."""
     had_one = _has_one(old)
     for at in range(1000):
-        disk = copy.deepcopy(old)
+        disk = pickle.loads(pickle.dumps(old))
         calls = iter(range(at))
 
         def die(_: Operation, calls: Iterator[int] = calls) -> Fate | None:
@@ -101,7 +101,7 @@ def test_whoever_is_killed_at_any_call(old: Disk, seed: int | None) -> None:
 def test_a_refused_write_is_told(old: Disk, number: int) -> None:
     had_one = _has_one(old)
     for at in range(0, 1000, 3):
-        disk = copy.deepcopy(old)
+        disk = pickle.loads(pickle.dumps(old))
         writes = iter(range(at))
 
         def refuse(operation: Operation, writes: Iterator[int] = writes) -> Fate | None:
