@@ -37,7 +37,8 @@ def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
     files.make_directory(building)
     try:
         outcomes = Outcomes(files, batch.root)
-        tasks = tuple(_merge_task(batch, outcomes, building, ledger, task) for task in plan.tasks)
+        with files.keeping_open(batch.root / layout.RESULTS, building):
+            tasks = tuple(_merge_task(batch, outcomes, building, ledger, task) for task in plan.tasks)
         digest = result_digest((task.task, task.digest) for task in tasks)
         manifest = Manifest(
             plan_digest=plan.digest,

@@ -18,7 +18,7 @@ import zstandard
 from codebatch.errors import ObjectMissing, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.store import layout
-from codebatch.store.object_frames import CHUNK_BYTES, FrameError, decompress_one
+from codebatch.store.object_frames import CHUNK_BYTES, Frame, FrameError, decompress_one
 from codebatch.store.packs import PackIndex, decode_bad, decode_index, encode_bad, encode_index, index_from_pack
 from codebatch.system.files import Files
 
@@ -35,9 +35,7 @@ class Location(msgspec.Struct, frozen=True):
     """Where an object lies: the pack's name without suffix, and the frame in it."""
 
     pack: str
-    offset: int
-    length: int
-    size: int
+    frame: Frame
 
 
 class _Window(msgspec.Struct, frozen=True):
@@ -77,7 +75,7 @@ class ObjectStore:
         bad_pack: str | None = None
         # Two rounds: between the listing that we know and this read, gc may have moved the object to another pack.
         for _ in range(2):
-            while (location := self.location(digest)) is not None:
+            while (location := self._location(key)) is not None:
                 data = self._try_read(key, location)
                 if data is not None:
                     # The hash is right, so it is whoever remembers another size that is wrong: the object stays.
@@ -104,17 +102,7 @@ class ObjectStore:
 
     def location(self, digest: Digest) -> Location | None:
         """Where an object lies, looked up in packs sealed since as well; None where no pack holds it."""
-        key = bytes.fromhex(digest)
-        pack = self._holder(key)
-        if pack is None:
-            self.refresh()
-            pack = self._holder(key)
-        row = None if pack is None else pack.content.find(key)
-        return (
-            None
-            if pack is None or row is None
-            else Location(pack.name, *msgspec.structs.astuple(pack.content.frame(row)))
-        )
+        return self._location(bytes.fromhex(digest))
 
     def packs(self) -> list[tuple[str, PackIndex, Collection[bytes]]]:
         """Every sealed pack by name: its index, and the objects that somebody found unsound in it."""
@@ -161,6 +149,14 @@ class ObjectStore:
         self._packs.append(_Pack(name, index))
         if self._holders is not None:
             self._hold(self._packs[-1], self._holders)
+
+    def _location(self, key: bytes) -> Location | None:
+        pack = self._holder(key)
+        if pack is None:
+            self.refresh()
+            pack = self._holder(key)
+        row = None if pack is None else pack.content.find(key)
+        return None if pack is None or row is None else Location(pack.name, pack.content.frame(row))
 
     def _holder(self, key: bytes) -> _Pack | None:
         """The last of the packs that are known that holds an object soundly."""
@@ -225,21 +221,22 @@ class ObjectStore:
 
     def _content(self, key: bytes, location: Location) -> bytes | None:
         try:
-            data = decompress_one(self._frame_bytes(location), location.size, self._decompressor)
+            data = decompress_one(self._frame_bytes(location), location.frame.size, self._decompressor)
         except (FileNotFoundError, FrameError):
             return None
         return data if hashlib.sha256(data).digest() == key else None
 
     def _frame_bytes(self, location: Location) -> bytes:
+        pack, start, length = location.pack, location.frame.offset, location.frame.length
         for window in self._windows:
-            inside = location.offset - window.start
-            if window.pack == location.pack and 0 <= inside <= len(window.data) - location.length:
-                return window.data[inside : inside + location.length]
-        length = max(location.length, _WINDOW_BYTES)
-        data = self.files.read_range(self.root / f"{location.pack}{layout.PACK_SUFFIX}", location.offset, length)
-        if length == _WINDOW_BYTES:
-            self._windows.appendleft(_Window(location.pack, location.offset, data))
-        return data[: location.length]
+            inside = start - window.start
+            if 0 <= inside <= len(window.data) - length and window.pack == pack:
+                return window.data[inside : inside + length]
+        read = max(length, _WINDOW_BYTES)
+        data = self.files.read_range(self.root / f"{pack}{layout.PACK_SUFFIX}", start, read)
+        if read == _WINDOW_BYTES:
+            self._windows.appendleft(_Window(pack, start, data))
+        return data[:length]
 
     def _condemn(self, key: bytes, pack: str) -> None:
         """Remember that a pack's copy of an object is unsound, and fall back to another pack's copy if there is one.

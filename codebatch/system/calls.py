@@ -157,7 +157,8 @@ class RealCalls:
         mine: dict[str, int] = {}
         try:
             for directory in directories:
-                with self._at(directory) as at:
+                # One that is not there, or may not be opened, is gone to as ever.
+                with contextlib.suppress(OSError), self._at(directory) as at:
                     if at.is_confined:
                         mine[os.fspath(directory)] = _enter(at.name, at.parent)
             self._kept |= mine

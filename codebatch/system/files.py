@@ -191,10 +191,8 @@ class RealFiles:
     def confine(self, root: Path) -> None:
         self._calls.confine(root)
 
-    @contextlib.contextmanager
-    def keeping_open(self, *directories: Path) -> Iterator[None]:
-        with self._calls.keeping_open(*(each for each in directories if self.stat(each) is not None)):
-            yield
+    def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
+        return self._calls.keeping_open(*directories)
 
     def read(self, path: Path) -> bytes:
         with reading(path):

@@ -245,7 +245,7 @@ def test_notes_are_read_while_the_tree_is_there() -> None:
     for file in files:
         file.release()
     assert runner.complete("tool", files, results) == [[], []]
-    assert not any("tree" in file.__dict__ for file in files)
+    assert not any(file.__dict__.get("tree") for file in files)
 
 
 def test_task_sees_the_contexts_that_it_and_its_needs_declare_and_no_others() -> None:

@@ -47,7 +47,7 @@ from codebatch_workers.runtime.parts import Adopt, Keep, adopt_none, keep_nothin
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import NOTHING_SAID, Failed, Kept, Result, Sealed, UnitResults
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.syntax.suppression import suppressions, without_unwanted
+from codebatch_workers.syntax.suppression import look_for_notes, without_unwanted
 
 EVIDENCE_CHARACTERS_MAX = 4000
 _BUILT_IN = "codebatch_workers.tasks."
@@ -108,19 +108,25 @@ class TaskRunner:
         """One file through the per-file part of the tasks, in plan order; `begin` is told of each."""
         results: dict[str, Result] = {}
         failed: set[str] = set()
-        seen = {name: file.seeing(self._seen[name]) for name in tasks}
+        views: dict[frozenset[str], SourceFile] = {}
         for name in tasks:
+            seen = self._seen[name]
+            view = views.get(seen)
+            if view is None:
+                view = views[seen] = file.seeing(seen)
+            result: Result
             if failed and not failed.isdisjoint(self._planned[name].needs):
-                results[name] = Failed(reason="needs", evidence=_NEED_FAILED)
+                result = Failed(reason="needs", evidence=_NEED_FAILED)
             else:
                 if begin is not None:
                     begin(name)
-                results[name] = _guarded(self._run, name, seen[name])
-            if isinstance(results[name], Failed):
+                result = _guarded(self._run, name, view)
+            if isinstance(result, Failed):
                 failed.add(name)
-        # Now, while its tree is there; what is raised is raised again where they are asked for.
-        for each in set(seen.values()):
-            _guarded(each.lasting, suppressions)
+            results[name] = result
+        for view in views.values():
+            # What is raised is raised again where they are asked for.
+            _guarded(look_for_notes, view)
         return results
 
     def complete(self, name: str, files: Sequence[SourceFile], results: Sequence[Result]) -> list[Result]:

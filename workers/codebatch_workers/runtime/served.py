@@ -26,6 +26,13 @@ class Found(msgspec.Struct, frozen=True):
     lines: dict[tuple[str, int], bytes]
     counts: dict[str, tuple[int, Counts]]
 
+    def wanted(self, tasks: Sequence[str], start: int, end: int) -> dict[int, Sequence[str]]:
+        """Of items [start, end) the tasks that nothing is served of; no item of which everything is."""
+        items = range(start, end)
+        if not self.lines:
+            return dict.fromkeys(items, tasks)
+        return {item: rest for item in items if (rest := [name for name in tasks if (name, item) not in self.lines])}
+
 
 class Bases:
     """The older batches that a worker was told of, each opened once."""

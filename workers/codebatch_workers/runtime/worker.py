@@ -140,6 +140,12 @@ class Worker:
 
     def run(self) -> None:
         """Work until told to stop. Raises CoordinatorGone."""
+        directories = (layout.OUTCOMES, layout.RESULTS, layout.LEASES)
+        kept = [self._objects.root, *(self._root / name for name in directories)]
+        with self._files.keeping_open(*(kept if self.has_built_in_tasks_alone else ())):
+            self._run()
+
+    def _run(self) -> None:
         self._channel.send(Hello(version=PROTOCOL_VERSION, holder=self._holder.id))
         while True:
             match self._channel.receive():
@@ -207,11 +213,7 @@ class Worker:
         done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks}, kept=found.counts)
         start = first + unit.start
         entries = self._items_between(start, first + unit.end)
-        wanted = {
-            item: tasks
-            for item in range(unit.start, unit.end)
-            if (tasks := [name for name in unit.tasks if (name, item) not in kept])
-        }
+        wanted = found.wanted(unit.tasks, unit.start, unit.end)
         loaded = iter_sources(
             ((entries[item - unit.start], self._plan.context_of(first + item)) for item in wanted), self._read
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 
 _BYTES_LOOKED_AT = 2048
 _GENERATED = re.compile(
@@ -28,8 +29,9 @@ _GENERATED_HINTS = (
     b"this is a",
     b"do not",
 )
-# What programs say that do not call it so: Bison, gperf, Qt's moc.
+# What programs say that do not call it so, Bison, gperf, Qt's moc, and where they do.
 _MADE = (b" bison parser, made by gnu bison", b" code produced by gperf", b"meta object code from reading c++ file")
+_MADE_ENDS = tuple(b".c .cc .cpp .cxx .c++ .h .hh .hpp .hxx .h++ .inc .def .d .java .moc .m .mm".split())
 # More than it takes before the word or after it.
 _GENERATED_BYTES_AROUND = 256
 # Compared in lower case.
@@ -43,14 +45,19 @@ _GENERATED_ENDS = tuple(
     b"_pb2.py _pb2.pyi _pb2_grpc.py _pb2_grpc.pyi .pb.go .pb.cc .pb.h .designer.cs .designer.vb .map".split()
 )
 _GENERATED_START = b".pnp."
-_GENERATED_DIRECTORY = re.compile(rb"(?:^|/)__generated__/", re.IGNORECASE)
 MINIFIED_ENDS = tuple(b".min.js -min.js .min.mjs -min.mjs .min.cjs -min.cjs .min.css -min.css".split())
-_VENDORED_DIRECTORY = re.compile(
-    rb"(?:^|/)(?:node_modules|bower_components|jspm_packages|vendors?|vendored|_vendor|(?:third|3rd)[-_]?party|"
-    rb"site-packages|Godeps/_workspace|Pods|Carthage|\.yarn/(?:releases|plugins|sdks|versions|unplugged)|dist|"
-    rb"extern(?:als?)?|\.venv|\.pc)/|^(?:deps|dependencies)/",
-    re.IGNORECASE,
+# Directories, compared in lower case: anywhere, at the top, and one in another.
+_GENERATED_DIRECTORY = b"__generated__"
+_VENDORED = frozenset(
+    b"node_modules bower_components jspm_packages vendor vendors vendored _vendor site-packages pods carthage dist "
+    b"third_party third-party thirdparty 3rd_party 3rd-party 3rdparty extern external externals .venv .pc".split()
 )
+_VENDORED_AT_TOP = frozenset((b"deps", b"dependencies"))
+_VENDORED_IN = {
+    b"godeps": frozenset((b"_workspace",)),
+    b".yarn": frozenset((b"releases", b"plugins", b"sdks", b"versions", b"unplugged")),
+}
+_TELLING = _VENDORED | _VENDORED_AT_TOP | _VENDORED_IN.keys() | {_GENERATED_DIRECTORY}
 _VENDORED_NAME = re.compile(rb"jquery(?:-\d+(?:\.\d+)+)?(?:\.slim)?\.js", re.IGNORECASE)
 
 
@@ -62,34 +69,36 @@ def is_generated(path: bytes, utf8: bytes) -> bool:
         name in _GENERATED_NAMES
         or name[1:].endswith(_GENERATED_ENDS)
         or name.startswith(_GENERATED_START)
-        or _is_generated_directory(directory)
-        or _says_generated(utf8[:_BYTES_LOOKED_AT])
+        or _of_directory(directory)[0]
+        or _says_generated(utf8[:_BYTES_LOOKED_AT].lower(), name)
     )
 
 
 def is_vendored(path: bytes) -> bool:
     """Whether a file is other people's code, or was built from the project's: its directory or its name says so."""
     directory, _, name = path.rpartition(b"/")
-    return _is_vendored_directory(directory) or _VENDORED_NAME.fullmatch(name) is not None
+    return _of_directory(directory)[1] or _VENDORED_NAME.fullmatch(name) is not None
 
 
 # Files come in path order, so that a directory is rarely looked at twice.
 @lru_cache(maxsize=16)
-def _is_vendored_directory(directory: bytes) -> bool:
-    return _VENDORED_DIRECTORY.search(directory + b"/") is not None
+def _of_directory(directory: bytes) -> tuple[bool, bool]:
+    """Whether what lies below a directory was generated, and whether it is vendored."""
+    names = directory.lower().split(b"/")
+    if _TELLING.isdisjoint(names):
+        return False, False
+    return _GENERATED_DIRECTORY in names, (
+        names[0] in _VENDORED_AT_TOP
+        or not _VENDORED.isdisjoint(names)
+        or any(below in _VENDORED_IN.get(name, ()) for name, below in pairwise(names))
+    )
 
 
-@lru_cache(maxsize=16)
-def _is_generated_directory(directory: bytes) -> bool:
-    return _GENERATED_DIRECTORY.search(directory + b"/") is not None
-
-
-def _says_generated(head: bytes) -> bool:
-    head = head.lower()
+def _says_generated(head: bytes, name: bytes) -> bool:
+    if name.endswith(_MADE_ENDS) and any(made in head for made in _MADE):
+        return True
     # Every branch of the expression has the word, and not much around it; looking for the word alone is far cheaper.
     first = head.find(b"generated")
-    if (b" by g" in head or b"meta object" in head) and any(made in head for made in _MADE):
-        return True
     if first < 0 or not any(hint in head for hint in _GENERATED_HINTS):
         return False
     start, end = max(first - _GENERATED_BYTES_AROUND, 0), head.rfind(b"generated") + _GENERATED_BYTES_AROUND

@@ -44,10 +44,13 @@ _TEST_NAMES = re.compile(
 def purpose_of(path: bytes) -> Purpose | None:
     """What a file is for, where that is not what the project is for."""
     directory, _, name = path.rpartition(b"/")
-    found = _purpose_of_directory(directory)
+    found, in_test = _of_directory(directory)
     if found == "fixture":
         return found
-    if found == "test" or _TEST_NAMES.fullmatch(name) is not None or _is_in_test(directory, name.endswith(b".py")):
+    if found == "test" or _TEST_NAMES.fullmatch(name) is not None:
+        return "test"
+    # Of Python the first directory alone, for packages have modules of that name.
+    if in_test == 0 or (in_test is not None and not name.endswith(b".py")):
         return "test"
     if name.endswith((b".go", b".key", b".pem")) and _OF_GO.search(directory + b"/"):
         return "test"
@@ -56,11 +59,17 @@ def purpose_of(path: bytes) -> Purpose | None:
 
 # Files come in path order, so that a directory is rarely looked at twice.
 @lru_cache(maxsize=16)
-def _purpose_of_directory(directory: bytes) -> Purpose | None:
+def _of_directory(directory: bytes) -> tuple[Purpose | None, int | None]:
+    """What a directory tells, and where in it the first one begins that is called `test`."""
     # What is looked for stands between two slashes: names that tell nothing alone, nearly all, tell nothing together.
     if not any(map(_may_tell, directory.split(b"/"))):
-        return None
+        return None, None
     directory += b"/"
+    in_test = _TEST.search(directory)
+    return _purpose_of_directory(directory), None if in_test is None else in_test.start()
+
+
+def _purpose_of_directory(directory: bytes) -> Purpose | None:
     tests = _ABOVE_DATA.search(directory)
     if _FIXTURES.search(directory) or (tests is not None and _DATA.search(directory, tests.end())):
         return "fixture"
@@ -74,11 +83,4 @@ def _purpose_of_directory(directory: bytes) -> Purpose | None:
 @lru_cache(maxsize=4096)
 def _may_tell(name: bytes) -> bool:
     alone = name + b"/"
-    return any(each.search(alone) for each in (_FIXTURES, _ABOVE_DATA, _TESTS, _EXAMPLES, _TEMPLATED))
-
-
-@lru_cache(maxsize=16)
-def _is_in_test(directory: bytes, is_python: bool) -> bool:
-    """Whether a directory above is called `test`; of Python the first alone, for packages have modules of that name."""
-    found = _TEST.search(directory + b"/")
-    return found is not None and not (is_python and found.start())
+    return any(each.search(alone) for each in (_FIXTURES, _ABOVE_DATA, _TESTS, _TEST, _EXAMPLES, _TEMPLATED))

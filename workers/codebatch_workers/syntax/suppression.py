@@ -60,6 +60,12 @@ def suppressions(file: SourceFile) -> Suppressions:
     return found
 
 
+def look_for_notes(file: SourceFile) -> None:
+    """Read the notes of a file that has a tree now, while it is there."""
+    if file.is_parsed and _MARKER in file.utf8:
+        file.lasting(suppressions)
+
+
 def without_unwanted(file: SourceFile, records: Sequence[Told]) -> list[Told]:
     """Records about a file, without the diagnostics that its notes do not want."""
     unwanted = file.lasting(suppressions)
