@@ -75,7 +75,7 @@ class ObjectStore:
         bad_pack: str | None = None
         # Two rounds: between the listing that we know and this read, gc may have moved the object to another pack.
         for _ in range(2):
-            while (location := self._location(key)) is not None:
+            while (location := self.location(digest)) is not None:
                 data = self._try_read(key, location)
                 if data is not None:
                     # The hash is right, so it is whoever remembers another size that is wrong: the object stays.
@@ -102,7 +102,13 @@ class ObjectStore:
 
     def location(self, digest: Digest) -> Location | None:
         """Where an object lies, looked up in packs sealed since as well; None where no pack holds it."""
-        return self._location(bytes.fromhex(digest))
+        key = bytes.fromhex(digest)
+        pack = self._holder(key)
+        if pack is None:
+            self.refresh()
+            pack = self._holder(key)
+        row = None if pack is None else pack.content.find(key)
+        return None if pack is None or row is None else Location(pack.name, pack.content.frame(row))
 
     def packs(self) -> list[tuple[str, PackIndex, Collection[bytes]]]:
         """Every sealed pack by name: its index, and the objects that somebody found unsound in it."""
@@ -149,14 +155,6 @@ class ObjectStore:
         self._packs.append(_Pack(name, index))
         if self._holders is not None:
             self._hold(self._packs[-1], self._holders)
-
-    def _location(self, key: bytes) -> Location | None:
-        pack = self._holder(key)
-        if pack is None:
-            self.refresh()
-            pack = self._holder(key)
-        row = None if pack is None else pack.content.find(key)
-        return None if pack is None or row is None else Location(pack.name, pack.content.frame(row))
 
     def _holder(self, key: bytes) -> _Pack | None:
         """The last of the packs that are known that holds an object soundly."""

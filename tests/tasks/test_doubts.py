@@ -14,7 +14,7 @@ from codebatch.model.record import Diagnostic
 from codebatch_workers.lint.doubts import DOUBTED, is_doubtful
 from codebatch_workers.lint.given_names import around
 from codebatch_workers.lint.ruff_rules import SEVERITIES
-from codebatch_workers.lint.statements import node_in_statement
+from codebatch_workers.lint.statements import node_in_function, node_in_statement
 from codebatch_workers.syntax.source import SourceFile
 from tests.tasks.support import lint_all, source
 
@@ -246,15 +246,14 @@ _TEXTS = [
 
 
 @pytest.mark.parametrize("text", _TEXTS)
-def test_what_is_around_a_place_is_told_by_its_statement_alone(text: str) -> None:
+def test_what_is_around_a_place_is_told_by_its_statement_or_function_alone(text: str) -> None:
     whole, file = source("a.py", text), source("a.py", text)
     assert whole.tree is not None
     for start, end in (match.span() for match in _TOKEN.finditer(text)):
-        node = node_in_statement(file, start, end)
-        if node is not None:
-            expected = whole.tree.root_node.descendant_for_byte_range(start, end)
-            assert expected is not None
-            assert _around(node) == _around(expected)
+        expected = whole.tree.root_node.descendant_for_byte_range(start, end)
+        assert expected is not None
+        for node in (node_in_statement(file, start, end), node_in_function(file, start, end)):
+            assert node is None or _around(node) == _around(expected)
     if text.startswith("a\na"):
         assert node_in_statement(file, text.index("  d"), len(text)) is not None
 

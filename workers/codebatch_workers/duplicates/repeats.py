@@ -152,12 +152,15 @@ def _compressed(text: bytes) -> bytes:
 def repeated(values: array[int]) -> bytes:
     """For each of some hashes 1 where it occurs more than once, else 0."""
     parts, part_of = _parts(values)
-    marks = []
-    for part in range(parts):
-        some = array(values.typecode, compress(values, _is_in(part, part_of)))
-        several = map((1).__lt__, map(Counter(some).__getitem__, some))
-        marks.append(iter(bytes(several)))
+    if parts == 1:
+        return _repeated(values)
+    marks = [iter(_repeated(array(values.typecode, compress(values, _is_in(part, part_of))))) for part in range(parts)]
     return bytes(map(next, map(marks.__getitem__, part_of)))
+
+
+def _repeated(values: array[int]) -> bytes:
+    several = {value for value, times in Counter(values).items() if times > 1}
+    return bytes(map(several.__contains__, values))
 
 
 def _parts(values: array[int]) -> tuple[int, bytes]:

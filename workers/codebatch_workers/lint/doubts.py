@@ -39,7 +39,7 @@ from codebatch_workers.lint.intentions import (
     is_unread,
     is_width_given,
 )
-from codebatch_workers.lint.statements import node_in_statement
+from codebatch_workers.lint.statements import node_in_function, node_in_statement
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
@@ -73,13 +73,14 @@ _OF_IMPORTS = LatePattern(
 )
 # A default that is kept from call to call on purpose: what is named so, or looked up and filled.
 _KEPT = LatePattern(rb"^_|cache|memo", re.IGNORECASE)
-_LOOKED_UP = rb"\bin\s+%s\b(?!\s*[.\[(])"
-_FILLED = rb"(?<![\w.])%s\[[^\]\n]{0,200}\]\s*=(?!=)"
+_LOOKED_UP = LatePattern(rb"\bin\s+(\w+)\b(?!\s*[.\[(])")
+_FILLED = LatePattern(rb"(?<![\w.])(?=(\w+)\[[^\]\n]{0,200}\]\s*=(?!=))")
 # What changes a list, dictionary or set that a name stands for.
-_CHANGED = (
-    rb"\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse|setdefault|sort|update)\s*\(",
-    rb"\s*\[[^\]\n]{0,200}\]\s*(?://|<<|>>|\*\*|[-+*/|&^%@])?=(?!=)",
-    rb"\s*[-+|&^*]=",
+_CHANGED = LatePattern(
+    rb"(?<![\w.])(?=(\w+)(?:"
+    rb"\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse|setdefault|sort|update)\s*\(|"
+    rb"\s*\[[^\]\n]{0,200}\]\s*(?://|<<|>>|\*\*|[-+*/|&^%@])?=(?!=)|"
+    rb"\s*[-+|&^*]=))|\bdel\s+(\w+)\s*\["
 )
 
 
@@ -100,10 +101,18 @@ def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
         return told
     if doubt is None or not file.is_parsed:
         return False
-    node = None if found.code in _OF_WHOLE_FILES else node_in_statement(file, start, end)
+    node = _node(file, found.code, start, end)
+    return node is not None and doubt(file, found, node)
+
+
+def _node(file: SourceFile, code: str, start: int, end: int) -> Node | None:
+    """The smallest node that spans some bytes, in a tree of as much as a doubt looks at."""
+    node = None if code in _BEYOND_FUNCTIONS else node_in_function(file, start, end)
+    if node is None and code not in _OF_WHOLE_FILES:
+        node = node_in_statement(file, start, end)
     if node is None and file.tree is not None:
         node = file.tree.root_node.descendant_for_byte_range(start, end)
-    return node is not None and doubt(file, found, node)
+    return node
 
 
 def is_marked(file: SourceFile, found: Diagnostic) -> bool:
@@ -299,13 +308,12 @@ def _is_wanted_debugger(_file: SourceFile, found: Diagnostic, node: Node) -> boo
     return found.message.startswith("Import ") or any(each.type == "if_statement" for each in around(node))
 
 
-def _is_exact(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+def _is_exact(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
     """A number that is no other in binary: `Decimal(1.25)` loses nothing."""
     from decimal import Decimal  # rarely needed; unlike a fraction it holds any exponent as it is written
 
-    text = file.utf8[node.start_byte : node.end_byte].decode("utf-8", "replace")
     try:
-        return Decimal(text) == Decimal(float(text))
+        return Decimal(text.decode()) == Decimal(float(text))
     except (ValueError, ArithmeticError):
         return False
 
@@ -324,11 +332,11 @@ def _is_kept_or_read(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
         body = each.child_by_field_name("body") if each.type in ("function_definition", "lambda") else None
         if body is not None and name is not None:
             text = file.utf8[body.start_byte : body.end_byte]
-            looked_up = re.search(_LOOKED_UP % name, text)
-            if _KEPT.search(name) or (looked_up and re.search(_FILLED % name, text[looked_up.end() :])):
+            looked_up = next((each for each in _LOOKED_UP.finditer(text) if each[1] == name), None)
+            filled = _FILLED.finditer(text, looked_up.end()) if looked_up else ()
+            if _KEPT.search(name) or any(each[1] == name for each in filled):
                 return True
-            changes = rb"(?<![\w.])%s(?:%s)|\bdel\s+%s\s*\[" % (name, b"|".join(_CHANGED), name)
-            return not re.search(changes, text)
+            return not any(name in each.groups() for each in _CHANGED.finditer(text))
     return False
 
 
@@ -347,7 +355,6 @@ _DOUBTS: Mapping[str, _Doubt] = {
     "PLE0604": _is_unpacked,
     "PLW0127": is_export_or_one_of_several,
     "PLW0128": _is_thrown_away,
-    "RUF032": _is_exact,
     "RUF040": _is_bytes,
     "S503": _is_negotiated,
     "T100": _is_wanted_debugger,
@@ -368,12 +375,16 @@ _DOUBTS_BY_TEXT: Mapping[str, _DoubtByText] = {
     "PLE1206": is_other_logger,
     "PLE1307": is_width_given,
     "RUF009": is_field,
+    "RUF032": _is_exact,
     "S506": is_safe_loader,
 }
 """What is told without the tree, which is no longer there when ruff has spoken: it would have to be made again."""
 
 _OF_WHOLE_FILES = frozenset({"B015", "B018"})
-"""Of these it matters what else is at the top of the file; of all others what they are in."""
+"""Of these it matters what else is at the top of the file, where they are there; of all others what they are in."""
+
+_BEYOND_FUNCTIONS = frozenset({"F821", "PLE0237", "PLE0302"})
+"""Of these it matters what the function is in; of all others nothing that is around it."""
 
 DOUBTED = frozenset((*_DOUBTS, *_DOUBTS_BY_TEXT))
 """The rules of which not all is told."""

@@ -51,7 +51,7 @@ from codebatch_workers.syntax.suppression import look_for_notes, without_unwante
 
 EVIDENCE_CHARACTERS_MAX = 4000
 _BUILT_IN = "codebatch_workers.tasks."
-_NEED_FAILED = "a task that it needs failed at this file"
+_NEED_FAILED = Failed(reason="needs", evidence="a task that it needs failed at this file")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -111,13 +111,10 @@ class TaskRunner:
         views: dict[frozenset[str], SourceFile] = {}
         for name in tasks:
             seen = self._seen[name]
-            view = views.get(seen)
-            if view is None:
+            if (view := views.get(seen)) is None:
                 view = views[seen] = file.seeing(seen)
-            result: Result
-            if failed and not failed.isdisjoint(self._planned[name].needs):
-                result = Failed(reason="needs", evidence=_NEED_FAILED)
-            else:
+            result: Result = _NEED_FAILED
+            if not failed or failed.isdisjoint(self._planned[name].needs):
                 if begin is not None:
                     begin(name)
                 result = _guarded(self._run, name, view)
@@ -257,7 +254,7 @@ class TaskRunner:
             ]
             for index in set[int]().union(*(failed.get(need, ()) for need in self._planned[name].needs)):
                 if not isinstance(sealed[index], Kept):
-                    sealed[index] = Failed(reason="needs", evidence=_NEED_FAILED)
+                    sealed[index] = _NEED_FAILED
             failed[name] = {index for index, result in enumerate(sealed) if isinstance(result, Failed)}
             start = 0
             for index in (*sorted(failed[name]), len(sealed)):
