@@ -16,11 +16,12 @@ import errno
 import fcntl
 import os
 import stat
+import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -31,6 +32,8 @@ from codebatch.system.refusals import FOREIGN, foreign, locking, reading, refusa
 T = TypeVar("T")
 
 _FEW_FILES = 16
+# A disk that takes less for each is not waited for: threads would take more.
+_QUICK_SECONDS = 0.001
 _WRITERS = 8
 
 
@@ -273,10 +276,13 @@ class RealFiles:
 
     def write_many(self, contents: Iterable[tuple[Path, bytes]]) -> None:
         more = iter(contents)
-        for path, data in islice(more, _FEW_FILES if self._is_threaded else None):
+        waited = 0.0
+        for number, (path, data) in enumerate(more, 1):
+            began = time.perf_counter()
             self.write_new(path, data)
-        if (first := next(more, None)) is not None:
-            _write_at_once(self.write_new, chain((first,), more))
+            waited += time.perf_counter() - began
+            if self._is_threaded and number >= _FEW_FILES and waited > number * _QUICK_SECONDS:
+                _write_at_once(self.write_new, more)
 
     def write_atomic(self, path: Path, data: bytes) -> None:
         self._put(path, data, sync=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -147,3 +149,19 @@ def test_in_a_directory_that_is_kept_open_all_is_found_as_ever_and_one_that_was_
         with pytest.raises(FileNotFoundError):
             files.read_range(f"{kept}/a", 0, 10)
         assert files.read_range(f"{kept}/a", 0, 10) == b"two"
+
+
+@pytest.mark.parametrize("seconds", [0, 0.003])
+def test_many_files_are_written_at_once_where_the_disk_is_waited_for(
+    seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writers: set[int] = set()
+
+    def fsync(_descriptor: int) -> None:
+        time.sleep(seconds)
+        writers.add(threading.get_ident())
+
+    monkeypatch.setattr(RealCalls, "fsync", staticmethod(fsync))
+    RealFiles().write_many((tmp_path / f"{number}", b"%d" % number) for number in range(80))
+    assert {int(path.name): path.read_bytes() for path in tmp_path.iterdir()} == {n: b"%d" % n for n in range(80)}
+    assert (len(writers) > 1) is (seconds > 0)
