@@ -14,7 +14,7 @@ from codebatch.model.record import Diagnostic
 from codebatch_workers.lint.doubts import DOUBTED, is_doubtful
 from codebatch_workers.lint.given_names import around
 from codebatch_workers.lint.ruff_rules import SEVERITIES
-from codebatch_workers.lint.statements import node_in_function, node_in_statement
+from codebatch_workers.lint.statements import _Pieces, node_in_function, node_in_statement
 from codebatch_workers.syntax.source import SourceFile
 from tests.tasks.support import lint_all, source
 
@@ -246,7 +246,10 @@ _TEXTS = [
 
 
 @pytest.mark.parametrize("text", _TEXTS)
-def test_what_is_around_a_place_is_told_by_its_statement_or_function_alone(text: str) -> None:
+def test_what_is_around_a_place_is_told_by_its_statement_or_function_alone(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codebatch_workers.lint.statements._ASKED_MAX", len(text))
     whole, file = source("a.py", text), source("a.py", text)
     assert whole.tree is not None
     for start, end in (match.span() for match in _TOKEN.finditer(text)):
@@ -256,6 +259,42 @@ def test_what_is_around_a_place_is_told_by_its_statement_or_function_alone(text:
             assert node is None or _around(node) == _around(expected)
     if text.startswith("a\na"):
         assert node_in_statement(file, text.index("  d"), len(text)) is not None
+
+
+_OF_FUNCTIONS = (
+    """
+class A:
+    def f(self):
+        def g():
+            pass
+        b() == c
+        # d
+
+    def h(self):
+        if e:
+            pass
+        else:
+            e() == f
+    g() == h
+"""
+    + "x\n" * 20
+)
+
+
+@pytest.mark.parametrize(("text", "lines"), [("b() == c", (3, 8)), ("e() == f", (9, 13)), ("g() == h", None)])
+def test_a_function_is_parsed_with_all_that_is_in_it_and_nothing_else(text: str, lines: tuple[int, int] | None) -> None:
+    file = source("a.py", _OF_FUNCTIONS)
+    start = _OF_FUNCTIONS.index(text)
+    node = node_in_function(file, start, start + len(text))
+    assert (node is not None, [*file.derived(_Pieces).trees]) == (lines is not None, [lines] if lines else [])
+
+
+def test_a_file_of_which_much_is_asked_is_looked_at_as_a_whole() -> None:
+    file = source("a.py", "x\n" * 10 + "def f():\n    with raises(A):\n        b() == c\n" + "x\n" * 10)
+    start = file.utf8.index(b"b()")
+    nodes = [node_in_function(file, start, start + 8) for _ in range(101)]
+    assert nodes[-1] is None
+    assert [node.type for node in nodes if node is not None] == ["comparison_operator"] * 100
 
 
 def _around(node: Node) -> list[tuple[str, int, int]]:

@@ -21,6 +21,8 @@ _LinesAround = Callable[[SourceFile, int, int], "tuple[int, int] | None"]
 
 _LINES_MAX = 1_000
 """What is longer is parsed with all that is around it."""
+_ASKED_MAX = 100
+"""A file of which more is asked is parsed as a whole."""
 _BEGINS = re.compile(rb"(?!(?:elif|else|except|finally)\b)[A-Za-z_@]")
 """How a statement begins at the start of a line; between brackets and in texts other things do."""
 _FUNCTION = re.compile(rb"(?:async[ \t]+)?def\b")
@@ -45,18 +47,25 @@ def node_in_statement(file: SourceFile, start: int, end: int) -> Node | None:
 def _node(file: SourceFile, lines_around: _LinesAround, start: int, end: int) -> Node | None:
     if "tree" in vars(file) or b"\r" in file.utf8:
         return None
+    pieces = file.derived(_Pieces)
+    pieces.asked += 1
+    if pieces.asked > _ASKED_MAX:
+        return None
     span = lines_around(file, file.line(start), file.line(max(start, end - 1)))
     if span is None:
         return None
-    trees = file.derived(_trees)
-    if span not in trees:
-        trees[span] = _parse(file, *span)
-    tree = trees[span]
+    if span not in pieces.trees:
+        pieces.trees[span] = _parse(file, *span)
+    tree = pieces.trees[span]
     return None if tree.root_node.has_error else tree.root_node.descendant_for_byte_range(start, end)
 
 
-def _trees(_file: SourceFile) -> dict[tuple[int, int], Tree]:
-    return {}
+class _Pieces:
+    """What was parsed of a file by itself, by its first and last line."""
+
+    def __init__(self, _file: SourceFile) -> None:
+        self.trees: dict[tuple[int, int], Tree] = {}
+        self.asked = 0
 
 
 def _lines_of_function(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
