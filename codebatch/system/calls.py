@@ -175,7 +175,7 @@ class RealCalls:
         whole = os.fspath(path)
         if self._kept:  # As `_at` does, in half the time: of a batch tens of thousands of files are opened so.
             above, _, name = whole.rpartition("/")
-            if (kept := self._kept.get(whole)) is not None:
+            if (kept := self._still_kept(whole)) is not None:
                 return _open_at(".", flags | _CONFINED, kept)
             if name != ".." and (kept := self._kept.get(above)) is not None:
                 try:
@@ -187,7 +187,7 @@ class RealCalls:
             return _open_at(at.name, flags | (_CONFINED if at.is_confined else os.O_CLOEXEC), at.parent)
 
     def sync_directory(self, path: Path) -> None:
-        if (kept := self._kept.get(os.fspath(path))) is not None:
+        if (kept := self._still_kept(os.fspath(path))) is not None:
             try:
                 os.fsync(kept)
             except OSError as error:
@@ -281,6 +281,13 @@ class RealCalls:
         """Where somebody removed a directory that is kept open, go by its path again: it may be made anew."""
         if os.fstat(directory).st_nlink == 0:
             self._kept = {path: kept for path, kept in self._kept.items() if kept != directory}
+
+    def _still_kept(self, path: str) -> int | None:
+        """The descriptor of a directory that is kept open, itself to be read or synced; None where it was removed."""
+        kept = self._kept.get(path)
+        if kept is not None:
+            self._forget(kept)
+        return self._kept.get(path)
 
     def _kept_above(self, path: str) -> tuple[int | None, list[str]]:
         """The descriptor of the nearest directory above a path that is kept open, and the names from there on."""

@@ -36,6 +36,7 @@ def test_bytes_of_an_append_that_was_refused_halfway_are_not_before_the_next(tmp
     offset = appender.append(b"second")
     appender.close()
     assert files.read_range(path, offset, 6) == b"second"
+    assert path.read_bytes() == b"firstsecond"
 
 
 def test_a_file_system_without_hard_links_holds_no_store(tmp_path: Path) -> None:
@@ -151,17 +152,70 @@ def test_in_a_directory_that_is_kept_open_all_is_found_as_ever_and_one_that_was_
         assert files.read_range(f"{kept}/a", 0, 10) == b"two"
 
 
+def test_a_directory_that_is_kept_open_and_was_made_anew_is_listed_as_it_is_now(tmp_path: Path) -> None:
+    files, kept = RealFiles(), tmp_path / "kept"
+    files.confine(tmp_path)
+    kept.mkdir()
+    with files.keeping_open(kept, tmp_path / "missing"):
+        assert files.listing(kept) == {}
+        kept.rmdir()
+        kept.mkdir()
+        (kept / "a").write_bytes(b"one")
+        assert (list(files.listing(kept)), files.lengths(kept)) == (["a"], {"a": 3})
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+def test_what_the_disk_lost_is_told_once_though_a_second_sync_would_not(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, kept = RealFiles(), tmp_path / "kept"
+    files.confine(tmp_path)
+    kept.mkdir()
+    refused = [OSError(number, os.strerror(number))]
+
+    def fsync(_descriptor: int) -> None:
+        if refused:
+            raise refused.pop()
+
+    with files.keeping_open(kept):
+        monkeypatch.setattr(os, "fsync", fsync)
+        with pytest.raises(StoreError):
+            files.sync_directory(kept)
+
+
+class _Disk:
+    """Takes so many seconds for each file, by the clock that is asked; remembers who waited."""
+
+    def __init__(self, seconds: float, monkeypatch: pytest.MonkeyPatch, full_at: str = "") -> None:
+        self._seconds = seconds
+        self._full_at = full_at
+        self._now = 0.0
+        self.writers: set[int] = set()
+        monkeypatch.setattr(RealCalls, "fsync", staticmethod(self._fsync))
+        monkeypatch.setattr("codebatch.system.files.time.perf_counter", lambda: self._now)
+
+    def _fsync(self, descriptor: int) -> None:
+        time.sleep(self._seconds)
+        self._now += self._seconds
+        self.writers.add(threading.get_ident())
+        if self._full_at and os.readlink(f"/proc/self/fd/{descriptor}").endswith(self._full_at):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 @pytest.mark.parametrize("seconds", [0, 0.003])
 def test_many_files_are_written_at_once_where_the_disk_is_waited_for(
     seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writers: set[int] = set()
-
-    def fsync(_descriptor: int) -> None:
-        time.sleep(seconds)
-        writers.add(threading.get_ident())
-
-    monkeypatch.setattr(RealCalls, "fsync", staticmethod(fsync))
+    disk = _Disk(seconds, monkeypatch)
     RealFiles().write_many((tmp_path / f"{number}", b"%d" % number) for number in range(80))
     assert {int(path.name): path.read_bytes() for path in tmp_path.iterdir()} == {n: b"%d" % n for n in range(80)}
-    assert (len(writers) > 1) is (seconds > 0)
+    assert (len(disk.writers) > 1) is (seconds > 0)
+
+
+@pytest.mark.parametrize("seconds", [0, 0.003])
+def test_a_disk_that_is_full_meanwhile_is_told_whoever_writes(
+    seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _Disk(seconds, monkeypatch, full_at="/50")
+    with pytest.raises(StoreUnwritable):
+        RealFiles().write_many((tmp_path / f"{number}", b"x") for number in range(80))
