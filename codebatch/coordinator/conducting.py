@@ -58,7 +58,7 @@ from codebatch.store.attempts import Attempts, Leased, read_leases
 from codebatch.store.batches import Batch, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, Lease, LeaseReader
 from codebatch.store.leftovers import BatchLeftovers
-from codebatch.store.outcomes import Committer, Outcomes, attempt_outcome
+from codebatch.store.outcomes import Committer, Outcomes, attempt_outcome, lost_outcomes
 from codebatch.store.requests import Requests
 from codebatch.system.clock import running_ns
 
@@ -131,6 +131,7 @@ class Conducting:
             make_batch_directories(batch)
             kept = (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.REQUESTS)
             opened.enter_context(batch.files.keeping_open(batch.root, *(batch.root / name for name in kept)))
+            self._places = self._inodes()
             self._leases = LeaseReader(batch.files, batch.root)
             self.epoch = self._take_lead()
             self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)
@@ -187,6 +188,8 @@ class Conducting:
                 self._turn()
         finally:
             self._crew.end()
+        if self._refusal is None and self._inodes() != self._places:
+            self._refusal = lost_outcomes(self._batch.root)
         self._telling.end(self._end)
         self._journal.write(journal.Ended(reason=type(self._end).__name__.lower()))
         if self._refusal is not None:
@@ -213,6 +216,12 @@ class Conducting:
         with self._opened, contextlib.suppress(OSError, StoreError):
             left = BatchLeftovers(self._batch.files, self._batch.root)
             left.sweep(self._leases.holders(), self._holder.id)
+
+    def _inodes(self) -> list[tuple[int, int] | None]:
+        """What tells where outcomes lie from what somebody puts in its place, for they are kept open."""
+        places = (self._batch.root, self._batch.root / layout.OUTCOMES)
+        found = [self._batch.files.stat(place) for place in places]
+        return [None if each is None else (each.st_dev, each.st_ino) for each in found]
 
     def _take_lead(self) -> int:
         epoch, leader = self._leases.leader()

@@ -171,6 +171,16 @@ def test_a_coordinator_that_dies_interrupts_no_command(line: CommandLine) -> Non
     assert [count(line, f"{name}.began") for name in ("one", "two", "three")] == [1, 1, 1]
 
 
+@pytest.mark.parametrize("moved", ["outcomes", ""])
+def test_what_ends_elsewhere_than_in_its_batch_is_not_called_done(line: CommandLine, moved: str) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    (batch,) = (line.directory / ".codebatch" / "batches").glob("batch-*")
+    (batch / moved).rename(line.directory / "moved")
+    write(line.directory / "go", "")
+    assert "somebody removed outcomes" in line.finish(process, status=4).notes
+
+
 def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None:
     make_list(line, {"once": 'if_interrupted = "ask"', "behind": 'needs = ["once"]'})
     process = start(line, began=("once",))
