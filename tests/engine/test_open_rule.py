@@ -158,6 +158,12 @@ def test_a_cancel_and_a_pause_hold_until_what_lifts_them() -> None:
     assert _state([*ended, FAILED], Cancel(), answer, policy=Policy(retries=1)) is CommandState.WAITING
 
 
+def test_a_cancel_is_lifted_by_an_answer_after_it_though_a_later_round_was_answered_before() -> None:
+    ended: list[tuple[str, str | None]] = [("blocked", None), ("blocked", None)]
+    second, first = (Answer(task=A, round=round_, question=ASKED, text="so") for round_ in (2, 1))
+    assert _state(ended, Open(over={A: 1}), second, Cancel(), first) is CommandState.READY
+
+
 def test_a_skip_holds_for_the_attempts_that_its_author_saw() -> None:
     assert _state([], Skip(task=A, over=0)) is CommandState.SKIPPED
     assert _state([FAILED], Skip(task=A, over=0)) is CommandState.FAILED

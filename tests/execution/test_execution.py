@@ -32,6 +32,7 @@ from codebatch_workers.api.project import Project
 from codebatch_workers.runtime import execution
 from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.execution import EVIDENCE_CHARACTERS_MAX, Task, TaskRunner
+from codebatch_workers.runtime.own import OwnTasks
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Failed, Kept, UnitResults
 from codebatch_workers.runtime.sources import load_source
@@ -231,6 +232,16 @@ def test_failure_names_its_item_in_a_unit_that_begins_later() -> None:
     assert told(list(runner.encode(unit, results))) == [("one", 7, 8, ""), ("one", 8, 9, "exception")]
 
 
+def test_results_that_are_all_kept_rest_on_nothing_that_was_seen_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OwnTasks, "unkeyed", lambda *_: "the clock")
+    runner = Runner({"one": Each(lambda _: [])}, {})
+    unit, results = done(runner, {"a": b""}, "one")
+    (made,) = runner.encode(unit, results)
+    results.results["one"] = [Kept(b"")]
+    (kept,) = runner.encode(unit, results)
+    assert (made.outcome.unkeyed, kept.outcome.unkeyed) == ("the clock", "")
+
+
 class Finding(Tool):
     """A tool that finds something in the first line of each file."""
 
@@ -246,6 +257,15 @@ def test_notes_are_read_while_the_tree_is_there() -> None:
         file.release()
     assert runner.complete("tool", files, results) == [[], []]
     assert not any(file.__dict__.get("tree") for file in files)
+
+
+def test_notes_are_heeded_in_the_language_that_the_task_sees() -> None:
+    """It declares no contexts, and so does not see that this is said to be C++."""
+    runner = Runner({"tool": Finding()}, {})
+    contexts = {"attributes": b"language=C++"}
+    file = SourceFile(b"a.py", b"x = 1  # codebatch: ignore\n", executable=False, contexts=contexts)
+    results = [runner.run_item(file, ("tool",))["tool"]]
+    assert runner.complete("tool", [file], results) == [[]]
 
 
 def test_task_sees_the_contexts_that_it_and_its_needs_declare_and_no_others() -> None:

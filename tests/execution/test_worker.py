@@ -7,14 +7,18 @@ import errno
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from codebatch.errors import InvalidConfiguration, StoreUnwritable
+from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import HolderId, Unit
+from codebatch.model.outcome import HolderId, Outcome, Unit
+from codebatch.model.shard import ProjectWork, Shard
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
     Assign,
@@ -25,19 +29,26 @@ from codebatch.protocol.messages import (
     GaveUp,
     Hello,
     MessageBuffer,
+    Served,
     Shrink,
     Stop,
     ToWorker,
     decode_from_worker,
     encode_message,
 )
+from codebatch.store import layout
 from codebatch.store.batches import Batch
-from codebatch.store.outcomes import EncodedOutcome
+from codebatch.store.outcomes import EncodedOutcome, join_parts
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store, create_store
+from codebatch.system.calls import RealCalls
 from codebatch.system.clock import running_ns
-from codebatch.system.files import RealFiles
+from codebatch.system.files import Files, RealFiles
+from codebatch.testing.calls import Operation, WatchedCalls
+from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
+from codebatch_workers.runtime.parts import Adopt, adopt_none
+from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Result, UnitResults
 from codebatch_workers.runtime.worker import DESCRIPTORS_LEAKED_MAX, Worker
 from codebatch_workers.syntax.source import SourceFile
@@ -104,6 +115,14 @@ def store(tmp_path: Path) -> Store:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
+def worker_of(store: Store, batch: Batch, channel: Channel, runner: CheapRunner, files: Files | None = None) -> Worker:
+    launch = Launch(
+        store=str(store.root), batch=batch.id, holder=HolderId("1" * 32), coordinator=HolderId("2" * 32), channel=0,
+        parent=0,
+    )  # fmt: skip
+    return Worker(launch, channel, pid=os.getpid(), files=files, runner=runner)
+
+
 def work(
     store: Store,
     pair: tuple[Coordinator, Channel],
@@ -119,11 +138,7 @@ def work(
         before_commit()
         coordinator.send(Stop())
 
-    launch = Launch(
-        store=str(store.root), batch=batch.id, holder=HolderId("1" * 32), coordinator=HolderId("2" * 32), channel=0,
-        parent=0,
-    )  # fmt: skip
-    worker = Worker(launch, channel, pid=os.getpid(), runner=Runner(batch, lambda: at_first(coordinator), stop))
+    worker = worker_of(store, batch, channel, Runner(batch, lambda: at_first(coordinator), stop))
     coordinator.send(Assign(unit=unit, epoch=1))
     worker.run()
     return unit, coordinator.heard()
@@ -211,6 +226,86 @@ def test_task_that_cannot_be_set_up_is_told(store: Store, pair: tuple[Coordinato
 
     _, heard = work(store, pair, before_commit=refuse)
     assert heard[1:] == [GaveUp(code="invalid_configuration", message="no such task", hint="look")]
+
+
+def test_worker_that_runs_tasks_of_others_keeps_no_directory_open(
+    store: Store, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[tuple[Path, ...]] = []
+
+    def keeping_open(_: RealFiles, *directories: Path) -> AbstractContextManager[None]:
+        kept.append(directories)
+        return contextlib.nullcontext()
+
+    monkeypatch.setattr(RealFiles, "keeping_open", keeping_open)
+    work(store, pair)
+    assert kept == [()]
+
+
+class ProjectRunner(CheapRunner):
+    """Has what a project task may go on from looked at, and its outcome changed."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        look: Callable[[BatchBefore | None], None] = lambda _: None,
+        change: Callable[[EncodedOutcome], EncodedOutcome] = lambda encoded: encoded,
+    ) -> None:
+        super().__init__(batch.plan().tasks, lambda: None, lambda: False)
+        self._look = look
+        self._change = change
+
+    def run_project(
+        self,
+        unit: Unit,
+        project: BatchProject,
+        shards: Sequence[Shard],
+        inputs: Digest,
+        *,
+        before: Callable[[], BatchBefore | None] = lambda: None,
+        adopt: Adopt = adopt_none,
+    ) -> EncodedOutcome:
+        self._look(before())
+        return self._change(super().run_project(unit, project, shards, inputs))
+
+
+def do_graph(worker: Worker, batch: Batch, *served: Served) -> None:
+    """The one item of a batch, and then a task of project scope."""
+    worker._do(Unit(shard=batch.plan().shards[0].id, start=0, end=1, tasks=FILE_TASKS), 1, [])
+    worker._do(Unit(shard=ProjectWork("graph").id, start=0, end=1, tasks=("graph",)), 2, served)
+
+
+@pytest.mark.parametrize(("path", "is_whole"), [(b"does/a", True), (b"fails/a", False)])
+def test_project_task_goes_on_from_an_older_batch_only_where_all_that_it_needs_is_there(
+    store: Store, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch, path: bytes, *, is_whole: bool
+) -> None:
+    older = cast("BatchBefore", object())
+    seen: list[BatchBefore | None] = []
+    monkeypatch.setattr(Worker, "_before", lambda *_: older)
+    batch = make_batch(store, [path], shard_items=1)
+    worker = worker_of(store, batch, pair[1], ProjectRunner(batch, seen.append))
+    do_graph(worker, batch, Served(task="graph", start=0, end=1, base="older", first=0))
+    assert seen == [older if is_whole else None]
+
+
+def test_names_of_adopted_shard_files_are_durable_before_the_outcome_that_names_them_is_committed(
+    store: Store, pair: tuple[Coordinator, Channel]
+) -> None:
+    batch = make_batch(store, [b"a"], shard_items=1)
+    shard = batch.plan().shards[0].id
+    calls: list[Operation] = []
+
+    def adopt(encoded: EncodedOutcome) -> EncodedOutcome:
+        calls.clear()
+        part = Outcome(shard=shard, task="graph", start=0, end=1, type="result", file=Digest("a" * 64))
+        whole = Outcome(shard=encoded.outcome.shard, task="graph", start=0, end=1, type="result")
+        return join_parts(whole, [EncodedOutcome(part, b"", b"")])
+
+    files = RealFiles(WatchedCalls(RealCalls(), calls.append))
+    do_graph(worker_of(store, batch, pair[1], ProjectRunner(batch, change=adopt), files), batch)
+    done = [(operation.call, operation.path.name) for operation in calls]
+    linked = [call for call, _ in done].index("link")
+    assert ("fsync", layout.RESULTS) in done[:linked]
 
 
 def test_channel_that_ends_says_that_nobody_is_left(pair: tuple[Coordinator, Channel]) -> None:

@@ -15,6 +15,7 @@ from codebatch.index.generations import Layer, Part
 from codebatch.index.keys import Lookup
 from codebatch.index.parts import LayerReader, write_parts
 from codebatch.model.digest import Digest
+from codebatch.store import layout
 from codebatch.system.files import RealFiles
 
 SLOTS = (Digest("00" * 32), Digest("11" * 32))
@@ -100,6 +101,15 @@ def test_a_part_has_as_many_bytes_as_it_may(root: Path) -> None:
     assert [path.stat().st_size for path in sorted(root.iterdir())] == [part.length for part in parts]
 
 
+def test_a_part_whose_first_key_is_the_last_that_is_looked_for_is_read(root: Path) -> None:
+    keys = (b"a", b"ab", b"b", b"bb", b"bc", b"bd")
+    parts = _written(root, _pairs({key: {(0, frame)} for frame, key in enumerate(keys)}))
+    assert [part.first for part in parts] == [b"a", b"bb"]
+    layer = LayerReader(RealFiles(), root, "base", Layer(parts=parts, slots=SLOTS))
+    found = layer.find([Lookup(b"b", is_prefix=True, first=b"b", last=b"bb")])
+    assert sorted(frame for _, frames in found for frame in frames) == [2, 3]
+
+
 @pytest.mark.parametrize("first", [b"a", b"az", b"c", b"zz"])
 def test_a_part_of_other_keys_than_it_is_said_to_have_is_damage(root: Path, first: bytes) -> None:
     """Of two parts the second is said to begin elsewhere, behind the ends of its keys or within those before it."""
@@ -110,6 +120,16 @@ def test_a_part_of_other_keys_than_it_is_said_to_have_is_damage(root: Path, firs
     for read in (lambda: list(layer.iter_posted()), lambda: list(layer.find([Lookup(first, is_prefix=False)]))):
         with pytest.raises(CorruptFile, match="its keys are not those"):
             read()
+
+
+def test_a_part_that_begins_within_the_keys_of_the_one_before_is_damage(root: Path, tmp_path: Path) -> None:
+    parts = _written(root, dict.fromkeys((b"a", b"c"), bytes(8)))
+    parts += write_parts(_Files(), tmp_path, "base", {b"b": bytes(8)})
+    (second,) = tmp_path.iterdir()
+    second.rename(root / layout.index_part_name("base", 1))
+    layer = LayerReader(RealFiles(), root, "base", Layer(parts=parts, slots=SLOTS))
+    with pytest.raises(CorruptFile, match="its keys are not those"):
+        list(layer.iter_posted())
 
 
 @pytest.mark.parametrize("content", [0, 4096, 1 << 50])

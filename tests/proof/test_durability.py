@@ -81,6 +81,13 @@ def test_a_store_that_was_made_below_new_directories_is_there_after_power_loss(d
     assert open_store(RealFiles(disk.calls()), PLACE).id == store.id
 
 
+def test_a_file_in_a_directory_that_was_made_for_it_is_there_after_power_loss(disk: Disk) -> None:
+    path = PLACE / "new" / "file"
+    _store(disk).files.write_atomic(path, b"content")
+    disk.lose_power()
+    assert RealFiles(disk.calls()).read(path) == b"content"
+
+
 @pytest.mark.parametrize("is_met", [False, True])
 def test_a_store_whose_maker_was_killed_at_any_write_is_there_after_power_loss(*, is_met: bool) -> None:
     """Who comes next makes it, or finds it made; or who comes at the same time wins or loses."""
@@ -178,6 +185,8 @@ def test_outputs_and_what_they_rest_on_outlast_power_loss_though_the_worker_died
     assert outputs is not None
     assert outputs.manifest == merged.manifest
     assert outputs.manifest.generation == 0
+    for task in outputs.manifest.tasks:
+        assert all(list(outputs.iter_items(task, index)) for index in range(len(task.shards)))
     ledger = _ledger_of(batch, plan)
     assert not any(map(ledger.open_units, ledger.work))
 

@@ -16,7 +16,7 @@ from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.model.entry import Entry, EntryKind, encode_entry
-from codebatch.store import layout, snapshots
+from codebatch.store import index_frames, layout, snapshots
 from codebatch.store.index_frames import Index, IndexFrame, check_frames, frame_entries, make_index, splice_index
 from codebatch.store.object_frames import decompress_all
 from codebatch.store.snapshots import Snapshot, SnapshotSource, decode_snapshot, load_snapshot, publish_snapshot
@@ -59,6 +59,14 @@ def test_the_frames_are_the_lines_and_count_them() -> None:
     assert all(32 << 10 <= frame.content < (128 << 10) + 1000 for frame in WHOLE.frames[:-1])
     assert sum(frame.entries for frame in WHOLE.frames) == len(MANY)
     assert sum(frame.size for frame in WHOLE.frames) == sum(e.size for e in MANY.values() if e.kind == "file")
+
+
+def test_a_frame_ends_with_the_line_at_which_it_has_as_many_bytes_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [encode_entry(MANY[path]) for path in PATHS[:10]]
+    monkeypatch.setattr(index_frames, "_LINES_AVERAGE", 1 << 33)
+    monkeypatch.setattr(index_frames, "_BYTES_MIN", 1)
+    monkeypatch.setattr(index_frames, "_BYTES_MAX", len(b"".join(lines[:4])))
+    assert make_index(lines).frames[0].entries == 4
 
 
 _new_paths = st.one_of(st.binary(min_size=1, max_size=9), st.sampled_from(PATHS).map(lambda path: path + b"+"))

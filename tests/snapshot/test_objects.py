@@ -147,6 +147,27 @@ def test_a_lost_pack_and_a_torn_one_make_their_objects_missing(root: Path) -> No
         _store(root).read(digests[0])
 
 
+def test_no_index_is_written_of_a_torn_pack(root: Path) -> None:
+    _fill(root, *(os.urandom(500) for _ in range(3)))
+    pack, index = _only(root, ".pack"), _only(root, ".idx")
+    pack.write_bytes(pack.read_bytes()[:-10])
+    index.unlink()
+    _store(root).refresh()
+    assert not index.exists()
+
+
+def test_objects_of_a_pack_that_another_found_unsound_are_missing_once_packs_are_listed_again(root: Path) -> None:
+    (digest,) = _fill(root, b"a" * 100)
+    store, key = _store(root), bytes.fromhex(digest)
+    assert store.has_key(key)
+    pack = _only(root, ".pack")
+    pack.write_bytes(bytes(pack.stat().st_size))
+    with pytest.raises(ObjectMissing):
+        _store(root).read(digest)
+    store.refresh()
+    assert not store.has_key(key)
+
+
 @pytest.mark.parametrize("spoiled", [0, 1])
 @pytest.mark.parametrize("are_all_known", [False, True])
 def test_a_second_copy_is_read_where_the_first_is_unsound(root: Path, spoiled: int, *, are_all_known: bool) -> None:

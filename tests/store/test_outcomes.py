@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from codebatch.coordinator.merge import _assemble
 from codebatch.engine.chains import Link
 from codebatch.errors import StoreCorrupt
-from codebatch.model.digest import digest_bytes
+from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.items import make_row
 from codebatch.model.outcome import HolderId, Outcome, Register
 from codebatch.model.shard import ShardId
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome
+from codebatch.store.shard_files import make_trailer, read_trailer
 from codebatch.system.files import RealFiles
 
 HOLDER = HolderId("0" * 32)
@@ -81,6 +82,17 @@ def test_a_table_of_other_lengths_than_the_records_is_damage(batch: Path) -> Non
     outcome = _commit(batch, _encoded(make_row(LINES[0]) * 2))
     with pytest.raises(StoreCorrupt, match="item table"):
         Outcomes(RealFiles(), batch).read_items(HOLDER, outcome)
+
+
+def test_a_shard_file_of_other_rows_than_the_outcome_says_is_damage(batch: Path) -> None:
+    encoded, outcomes = _encoded(), Outcomes(RealFiles(), batch)
+    trailer = make_trailer(encoded.frames, encoded.table, encoded.outcome.bytes)
+    file = read_trailer(trailer).digest
+    outcomes.adopted_path(file).write_bytes(encoded.frames + trailer)
+    outcome = msgspec.structs.replace(encoded.outcome, file=file)
+    assert outcomes.read_bytes(HOLDER, outcome) == (encoded.frames, encoded.table)
+    with pytest.raises(StoreCorrupt, match="rows"):
+        outcomes.read_bytes(HOLDER, msgspec.structs.replace(outcome, digest=Digest("0" * 64)))
 
 
 def test_a_chain_with_a_hole_is_never_merged(batch: Path) -> None:

@@ -302,6 +302,13 @@ def _around(node: Node) -> list[tuple[str, int, int]]:
     return [(each.type, each.start_byte, each.end_byte) for each in around(node) if each.parent is not None]
 
 
+def test_what_is_found_in_a_line_that_a_program_wrote_is_not_doubted() -> None:
+    found = Diagnostic(
+        path="a.py", line=1, column=1, end_line=1, end_column=2, severity="error", code="E741", message="", tool="ruff"
+    )
+    assert not is_doubtful(source("a.py", f"x = '{'a' * 11_000}'\n"), found)
+
+
 def test_no_line_takes_long() -> None:
     started = time.process_time()
     for text in ("globals()[" * 50_000 + "\nx\n", "def f(b=[]):\n    " + "b[" * 50_000 + "\n"):

@@ -309,6 +309,14 @@ def test_text_gives_back_its_lines_and_holds_less_than_they_are(monkeypatch: pyt
         assert text.code(first + start, first + end) == b"\n".join(stretches[owner][start:end])
 
 
+def test_stretches_that_are_compressed_give_back_each_its_own_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "_PLAIN_BYTES", 1)
+    text = Text()
+    for owner in range(3):
+        text.add(owner, [b"line %d" % owner, b"x"], [1, 2], is_whole=False)
+    assert [text.code(at, at + 2) for at in (1, 4, 7)] == [b"line %d\nx" % owner for owner in range(3)]
+
+
 # -- What no input makes slow -----------------------------------------------------------------------------------------
 
 

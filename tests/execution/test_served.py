@@ -1,0 +1,32 @@
+"""What a worker takes over of older batches: the lines of just those items that it is to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codebatch.protocol.messages import Served
+from codebatch.store.bases import Held
+from codebatch.store.store import create_store
+from codebatch.system.files import RealFiles
+from codebatch_workers.runtime.served import Bases
+
+
+class _Numbered:
+    """A base whose every item says its number."""
+
+    def lines(self, task: str, start: int, end: int) -> list[bytes]:
+        return [b"%d\n" % number for number in range(start, end)]
+
+    def held(self, task: str) -> list[Held]:
+        return []
+
+
+def test_items_in_the_middle_of_a_run_have_the_lines_of_those_in_the_middle_of_the_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codebatch.store.bases.open_base", lambda *_: _Numbered())
+    bases = Bases(create_store(RealFiles(), tmp_path / "store")[0])
+    found = bases.find([Served(task="parse", start=2, end=9, base="old", first=102)], 4, 7)
+    assert found.lines == {("parse", item): b"%d\n" % (100 + item) for item in (4, 5, 6)}
