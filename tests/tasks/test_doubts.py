@@ -241,6 +241,7 @@ _TEXTS = [
     "a\n" * 20 + _OF_SEVERAL_LINES,
     f"def f():\n    '''\na\nb\n    '''\n    return c\nd\n\n{_OF_SEVERAL_LINES}",
     "a = 1 + \\\nb\nc\n" * 3,
+    "class C:\\\nb = 1\r\n\\\n\r\n",
     Path(inspect.getfile(SourceFile)).read_text(),
 ]
 
