@@ -129,6 +129,8 @@ class _Look:
         if is_full or may_lack_objects(store.objects()):
             self._look_at_objects()
         self.survey = survey(store.files, names, is_full=is_full, choose=choose)
+        for name in (layout.PINS, layout.CACHE, layout.LOCKS):
+            self._is_directory(store.root / name)
         indexes = store.root / layout.INDEXES
         if self._is_directory(indexes):
             self._is_directory(indexes / layout.TERMS)
@@ -137,7 +139,7 @@ class _Look:
                     self._look_at_index(batch)
 
     def _is_directory(self, path: Path) -> bool:
-        """Whether nothing but a directory has a name, if anything; else it is told: no index is made there."""
+        """Whether nothing but a directory has a name, if anything; else it is told: nothing is written there."""
         found = self._store.files.stat(path)
         if found is None or stat.S_ISDIR(found.st_mode):
             return True

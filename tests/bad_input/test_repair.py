@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -154,6 +155,21 @@ def test_an_empty_batch_is_mended(codebatch: CommandLine) -> None:
         path.unlink() if path.suffix == ".zst" else None
     codebatch("diagnose", "--repair")
     assert _contents(codebatch) == sound
+
+
+@pytest.mark.parametrize("name", ["pins", "cache", "locks"])
+def test_a_link_where_a_directory_is_meant_is_damage_and_is_not_followed(
+    codebatch: CommandLine, tmp_path: Path, name: str
+) -> None:
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".")
+    (tmp_path / "elsewhere").mkdir()
+    path = codebatch.directory / ".codebatch" / name
+    if path.exists():
+        shutil.rmtree(path)
+    path.symlink_to(tmp_path / "elsewhere")
+    assert f"{name} is no directory" in codebatch("diagnose", status=4, has_answer=True).text
+    assert not [*(tmp_path / "elsewhere").iterdir()]
 
 
 def test_what_is_told_otherwise_is_beyond_repair_and_stays_as_it_is(codebatch: CommandLine) -> None:
