@@ -72,7 +72,7 @@ class Runner:
             cwd=directory,
             prepare=prepare,
             # GNU parallel asks SHELL what to run commands by; HOME is where some of them leave things.
-            environment={"SHELL": "/bin/sh", "HOME": str(directory)},
+            environment={"SHELL": "/bin/sh", "HOME": f"{directory}/no-home"},
         )
 
     def version(self) -> str:

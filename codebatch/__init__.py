@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         InvalidInput,
         InvalidQuery,
         InvalidWork,
+        NoBatchOfProject,
         NothingToDo,
         NotInStore,
         ObjectMissing,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         UnfitFileSystem,
         UnknownId,
         UnreadablePath,
+        UnsafeStorePlace,
         WrongKind,
     )
     from codebatch.exchange.export import Export
@@ -129,6 +131,7 @@ __all__ = [
     "ListedBatch",
     "Listener",
     "Metric",
+    "NoBatchOfProject",
     "NotInStore",
     "NothingToDo",
     "ObjectMissing",
@@ -155,6 +158,7 @@ __all__ = [
     "Unimportable",
     "UnknownId",
     "UnreadablePath",
+    "UnsafeStorePlace",
     "WrongKind",
     "__version__",
     "check",
@@ -188,9 +192,9 @@ _NAMES = {
     "errors": (
         "AmbiguousId BatchBlocked BatchCancelled BatchConducted BatchIncomplete CodebatchError CollectedMeanwhile "
         "CorruptFile EnvironmentBroken InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery "
-        "InvalidWork NotInStore NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable Stopped StoreCorrupt "
-        "StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable ToolMismatch UnfitFileSystem UnknownId "
-        "UnreadablePath WrongKind"
+        "InvalidWork NoBatchOfProject NotInStore NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable Stopped "
+        "StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable ToolMismatch UnfitFileSystem "
+        "UnknownId UnreadablePath UnsafeStorePlace WrongKind"
     ),
     "exchange.export": "Export",
     "exchange.making": "make_export",

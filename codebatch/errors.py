@@ -7,6 +7,7 @@ which takes the facts as fields and makes the text and the hint of them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -83,6 +84,17 @@ class NotInStore(UnknownId):
         super().__init__(f"there is no {noun} {name!r} in this store", hint=f"see: codebatch {noun} list")
         self.noun = noun
         self.name = name
+
+
+class NoBatchOfProject(UnknownId):
+    """No batch of the current project, where none is named. `project` is its root, for people."""
+
+    code = "no_batch_of_project"
+    exit_status = 3
+
+    def __init__(self, message: str, *, hint: str | None = None, project: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.project = project
 
 
 class CollectedMeanwhile(UnknownId):
@@ -186,9 +198,20 @@ class UnfitFileSystem(StoreError):
 
 
 class StoreNotFound(StoreError):
-    """No store at the named place, or none in this directory or above it."""
+    """No store at the named place, or none in the current project."""
 
     code = "store_not_found"
+
+
+class UnsafeStorePlace(StoreError):
+    """A place where a store is made only if the user names it: `/`, the home, or what everybody may write to."""
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(
+            f"no store is made in {directory} unless it is named",
+            hint=f"run in the directory of a project, or name a place: --store {os.path.join(directory, '.codebatch')}",
+        )
+        self.directory = directory
 
 
 class StoreForeign(StoreError):

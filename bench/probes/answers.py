@@ -24,7 +24,8 @@ from codebatch.query.decoding import decode_records
 from codebatch.query.fields import record_path
 from codebatch.query.filters import RecordFilter, last_name
 from codebatch.query.records import BatchRecords
-from codebatch.store.batches import Batch, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import Batch
 from codebatch.store.store import Store, open_store
 from codebatch.system.files import RealFiles
 

@@ -22,7 +22,8 @@ from codebatch.index.build import build
 from codebatch.index.generations import indexes_of
 from codebatch.index.keys import Lookup
 from codebatch.index.read import Index, open_index
-from codebatch.store.batches import Batch, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import Batch
 from codebatch.store.outputs import Outputs, current_outputs
 from codebatch.store.store import Store
 

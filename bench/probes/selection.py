@@ -12,7 +12,7 @@ import msgspec
 
 from codebatch.model.entry import display_path
 from codebatch.model.plan import items_of
-from codebatch.store.batches import resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import open_store
 from codebatch.system.files import RealFiles

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from itertools import islice
 
 from codebatch.model.plan import items_of
-from codebatch.store.batches import Batch, batch_ids, given_names, resolve_batch, snapshot_of
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import Batch, batch_ids, given_names, snapshot_of
 from codebatch.store.store import Store
 
 IDS_MAX = 50

@@ -1,12 +1,13 @@
 """Settings: the command line over the environment over the project's file over defaults.
 
 The file is `codebatch.toml`, or `[tool.codebatch]` in `pyproject.toml`, in the directory the user stands in or the
-nearest above it. A tree that is merely analysed is never asked for settings.
+nearest above it in the project. A tree that is merely analysed is never asked for settings.
 """
 
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -19,6 +20,7 @@ from codebatch.model.likeness import did_you_mean
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import Json
 from codebatch.model.toml import BYTES_MAX, TomlError, parse_toml
+from codebatch.snapshotting.projects import iter_project_directories
 from codebatch.system.host import usable_cores
 from codebatch.system.own_tasks import SETTINGS as OWN_SETTINGS
 from codebatch.system.own_tasks import place_of
@@ -113,12 +115,21 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 
 def load_configuration(start: Path) -> Configuration:
     """The settings and the tasks of the project the user stands in. Raises InvalidConfiguration."""
-    for directory in (start, *start.parents):
+    for directory in iter_project_directories(os.path.realpath(os.fsencode(start))):
         for name in FILE_NAMES:
-            table = _read(directory / name)
+            path = Path(os.fsdecode(directory), name)
+            table = _read(path)
             if table is not None:
-                return _decode(directory / name, table)
+                return _decode(path, table)
     return Configuration(settings=Settings(), file=None, set_in_file=frozenset(), catalogue=TaskCatalogue())
+
+
+def has_settings(directory: Path) -> bool:
+    """Return whether a directory has a file with settings, or one that should have and cannot be read."""
+    try:
+        return any(_read(directory / name) is not None for name in FILE_NAMES)
+    except InvalidConfiguration:
+        return True
 
 
 def _read(path: Path) -> dict[str, object] | None:

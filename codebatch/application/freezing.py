@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
 from codebatch.application import Note, TellPhase, ignore_phase
 from codebatch.application.configuration import Configuration
+from codebatch.application.projects import find_project
 from codebatch.errors import NothingToDo
 from codebatch.model.entry import display_path
 from codebatch.model.plan import items_of
+from codebatch.model.project import Project, is_below
 from codebatch.snapshotting.roots import Selection, select
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.staleness import stat_cache_of
@@ -65,11 +68,18 @@ def freeze(
     rules: SourceRules,
     note: Note,
     *,
+    projects: Mapping[bytes, Project] = MappingProxyType({}),
     allow_empty: bool,
     phase: TellPhase = ignore_phase,
 ) -> Frozen:
-    """The snapshot of the project that paths are of. Raises NothingToDo where it is empty, and what `take` raises."""
-    selection = select(paths, store.root, projects_of_batches(store))
+    """The snapshot of the project that paths are of. Raises NothingToDo where it is empty, and what `take` raises.
+
+    `projects` are those of the paths, absolute and without links, if they were looked for before the store was made.
+    """
+    known = projects_of_batches(store)
+    selection = select(
+        paths, store.root, lambda path: _project_root(path, projects.get(path) or find_project(path), known)
+    )
     taken, snapshot, files, size = _take_selected(store, selection, rules, phase)
     for text in taken.notes:
         note(text)
@@ -87,6 +97,20 @@ def freeze(
         paths=selection.paths,
         stat_cache=taken.stat_cache,
     )
+
+
+def _project_root(path: bytes, project: Project, known: Collection[bytes]) -> bytes | None:
+    """Return the root of the project that a path is frozen with; None if it is frozen alone.
+
+    It is if git ignores it, or if nothing but a store makes it a part of a project of which only other parts were
+    analysed.
+    """
+    root = project.root_among(known)
+    if project.kind == "ignored" and root == project.root and os.path.isdir(path):
+        return None
+    if root in known or project.kind in ("git", "ignored", "settings"):
+        return root
+    return root if project.kind == "store" and not any(is_below(each, root) for each in known) else None
 
 
 def thaw(store: Store, reference: str, note: Note) -> Frozen:

@@ -13,7 +13,8 @@ from codebatch.application.stores import open_store
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.imported import IMPORT_BYTES_MAX, ImportFormat
 from codebatch.query.arguments import path_of
-from codebatch.store.batches import Batch, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 from codebatch.system.regular import read_regular
 

@@ -60,7 +60,7 @@ class OpenedStore:
         """A batch by its id, a unique prefix, `latest`, `latest~N` or `@NAME`; else the latest of the whole project.
 
         `partial`: what it cannot say in full is wanted too. Raises InvalidInput for what is no text, InvalidId,
-        UnknownId, AmbiguousId or StoreCorrupt.
+        UnknownId (NoBatchOfProject if the project has none), AmbiguousId or StoreCorrupt.
         """
         self.check_open()
         _check_text("" if reference is None else reference)
@@ -104,14 +104,15 @@ class OpenedStore:
         self.close()
 
 
-def open(path: str | Path | None = None, *, note: Note | None = None) -> OpenedStore:
-    """Open the store at a path, else the nearest one in the current directory or above it.
+def open(path: str | Path | None = None, *, project: str | Path | None = None, note: Note | None = None) -> OpenedStore:
+    """Open the store at a path, by default that of the project.
 
-    One that is not named is opened where it was made on this machine alone (SPEC.md "Threat model"). `note` hears what
-    is worth knowing and no error (a damaged batch that is passed over), by default as a warning. Raises InvalidInput,
-    StoreNotFound, StoreForeign or StoreCorrupt.
+    The project is the one around the directory `project`, by default the current directory: its latest batch is meant
+    where none is named. A store that is not named is opened only where it was made on this machine (SPEC.md "Threat
+    model"). `note` is called with what is worth knowing and no error (a damaged batch that is passed over); by default
+    it warns. Raises InvalidInput, StoreNotFound, StoreForeign or StoreCorrupt.
     """
-    return OpenedStore(stores.open_store(path), note or _warn)
+    return OpenedStore(stores.open_store(path, project), note or _warn)
 
 
 def _check_text(reference: object) -> None:

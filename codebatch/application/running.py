@@ -12,6 +12,7 @@ from codebatch.application.continuing import Work, found_action, scope_of, tidie
 from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.freezing import freeze, nothing_to_do, rules_for
 from codebatch.application.planning import choose_pipeline, planner_of
+from codebatch.application.projects import find_project
 from codebatch.application.ran import Ran
 from codebatch.application.repair import Mending
 from codebatch.application.stores import StorePlace
@@ -79,7 +80,8 @@ def run_paths(
     began = time.monotonic()
     configuration = execution.configuration
     chosen = choose_pipeline(configuration, pipeline)
-    resolve_sources(paths, None)
+    projects = {path: find_project(path) for path in resolve_sources(paths, None).roots}
+    place = place.of_projects(projects.values())
     check_name(name)
     if task is not None and task_name(task) not in chosen.tasks:
         raise InvalidInput(f"pipeline {chosen.name} has no task {task!r}", hint=f"one of: {', '.join(chosen.tasks)}")
@@ -88,7 +90,15 @@ def run_paths(
         raise nothing_to_do(paths)
     store = place.open_or_make(listener.note)
     with store.writing() as lock:
-        frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty, phase=listener.phase)
+        frozen = freeze(
+            store,
+            paths,
+            rules,
+            listener.note,
+            projects=projects,
+            allow_empty=allow_empty,
+            phase=listener.phase,
+        )
         listener.frozen(frozen)
         listener.phase("planning")
         planner = planner_of(configuration, store, frozen, chosen, listener.note, find_commit(frozen.sources))

@@ -2,27 +2,64 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from codebatch.application import Note, ignore_note
-from codebatch.errors import StoreNotFound, StoreUnwritable
+from codebatch.application.projects import find_project, find_store, find_store_above, new_store_place
+from codebatch.errors import StoreNotFound, StoreUnwritable, UnsafeStorePlace
+from codebatch.model.project import Project
 from codebatch.query.arguments import path_of
-from codebatch.store import layout
-from codebatch.store.store import Store, create_store, find_store
+from codebatch.snapshotting.projects import is_shared_place
+from codebatch.store.store import Store, create_store
 from codebatch.store.store import open_store as open_store_at
 from codebatch.system.files import Files, RealFiles
 
 
 class StorePlace:
-    """The named place of a store, else the nearest one in the current directory or above it."""
+    """The named place of a store, else that of the project's own; and the project, which a named store does not change.
 
-    def __init__(self, named: Path | None = None, files: Files | None = None) -> None:
+    The project is that of `start`, by default of the current directory.
+    """
+
+    def __init__(self, named: Path | None = None, files: Files | None = None, *, start: Path | None = None) -> None:
         self.named = named
         self._files = files or RealFiles()
+        self._start = start
+
+    @cached_property
+    def project(self) -> Project | None:
+        """The project; None if the current directory was removed."""
+        try:
+            return find_project(self._start or Path.cwd())
+        except FileNotFoundError:
+            return None
+
+    def of_projects(self, projects: Iterable[Project]) -> StorePlace:
+        """Return the place for work on paths of some projects: that of the project that they have in common.
+
+        Paths of several, or below the current directory and of none, are worked on in the current project.
+        """
+        first, *others = {project.root: project for project in projects}.values()
+        here = self.project
+        is_here = first.kind == "unmarked" and here is not None and here.holds(first.root)
+        if others or (is_here and here is not None and not is_shared_place(here.root)):
+            return self
+        return self.of_directory(Path(os.fsdecode(first.start)))
+
+    def of_directory(self, start: Path) -> StorePlace:
+        """Return the place for work in the project of a directory."""
+        return StorePlace(self.named, self._files, start=start)
 
     def root(self) -> Path | None:
         """Where the store is or would be looked for; None where none was named or found."""
-        return self.named or find_store(Path.cwd())
+        if self.named is not None:
+            return self.named
+        return None if self.project is None else find_store(self.project)
 
     def exists(self) -> bool:
         """Whether there is a store; if not, `open_or_make` makes one."""
@@ -33,18 +70,15 @@ class StorePlace:
         """The store, which must exist. Raises StoreNotFound or StoreForeign."""
         path = self.root()
         if path is None:
-            raise StoreNotFound(
-                f"there is no {layout.STORE_DIRECTORY} store in {Path.cwd()} or above it",
-                hint="make one with `codebatch run PATH` or `codebatch init`, or name one with --store",
-            )
-        return open_store_at(self._files, path, is_named=self.named is not None)
+            raise self._not_found()
+        return self._with_project(open_store_at(self._files, path, is_named=self.named is not None))
 
     def open_or_make(self, note: Note = ignore_note) -> Store:
-        """The store, made where there is none: at the named place, else at the top of the git work tree, else here.
+        """The store, made where there is none: at the named place, else at the top of the project.
 
-        Raises StoreForeign or StoreUnwritable.
+        Raises StoreForeign, UnsafeStorePlace or StoreUnwritable.
         """
-        path = self.root() or project_root(Path.cwd()) / layout.STORE_DIRECTORY
+        path = self.root() or self.new_place()
         try:
             store, is_new = create_store(self._files, path, is_named=self.named is not None)
         except StoreUnwritable as error:
@@ -52,17 +86,35 @@ class StorePlace:
             raise
         if is_new:
             note(f"new store: {store.root}")
-        return store
+            if self.named is None and self.project is not None and (above := find_store_above(self.project)):
+                note(f"the store above this project is not used: {above}; to use it: --store {above}")
+        return self._with_project(store)
+
+    def new_place(self) -> Path:
+        """Where a store is made if none is named. Raises UnsafeStorePlace, StoreNotFound."""
+        if self.project is None:
+            raise self._not_found()
+        path = new_store_place(self.project)
+        if is_shared_place(os.fsencode(path.parent)):
+            raise UnsafeStorePlace(str(path.parent))
+        return path
+
+    def _not_found(self) -> StoreNotFound:
+        if self.project is None:
+            return StoreNotFound("the current directory does not exist any more", hint="name a store with --store")
+        hint = "make one with `codebatch run PATH` or `codebatch init`, or name one with --store"
+        if (above := find_store_above(self.project)) is not None:
+            hint = f"make one with `codebatch run PATH`; or use the one above the project: --store {above}"
+        return StoreNotFound(f"there is no store in the project {os.fsdecode(self.project.root)}", hint=hint)
+
+    def _with_project(self, store: Store) -> Store:
+        return replace(store, project=self.project)
 
 
-def open_store(path: str | Path | None = None) -> Store:
-    """The store at a path, else the nearest one in the current directory or above it.
+def open_store(path: str | Path | None = None, project: str | Path | None = None) -> Store:
+    """The store at a path, else that of the project around the directory `project`, by default the current one.
 
     Raises InvalidInput, StoreNotFound or StoreForeign.
     """
-    return StorePlace(None if path is None else path_of(path)).open()
-
-
-def project_root(start: Path) -> Path:
-    """The top of the git work tree around a directory, else the directory."""
-    return next((directory for directory in (start, *start.parents) if (directory / ".git").exists()), start)
+    start = None if project is None else path_of(project)
+    return StorePlace(None if path is None else path_of(path), start=start).open()

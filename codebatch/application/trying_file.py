@@ -66,7 +66,7 @@ def _freeze(execution: Execution, store: Store, path: Path) -> Frozen:
     whole = Path(os.path.realpath(path.parent), path.name)
     root = None if configuration.file is None else configuration.file.parent.resolve()
     if root is not None and whole.is_relative_to(root):
-        base = Path(os.fsdecode(select([root], store.root, ()).sources.base))
+        base = Path(os.fsdecode(select([root], store.root).sources.base))
         pattern = "/" + str(whole.relative_to(base)).translate(_SPECIAL)
         rules = rules_for(configuration, (pattern,), ())
         frozen = freeze(store, [base], rules, ignore_note, allow_empty=True)

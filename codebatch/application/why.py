@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from codebatch.application.stores import StorePlace, project_root
+from codebatch.application.projects import find_project
+from codebatch.application.stores import StorePlace
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.snapshotting.selection import SourceRules
@@ -22,7 +23,7 @@ def _tree_with(path: Path) -> Path:
     here = Path.cwd()
     parent, name = os.path.split(os.path.abspath(path))
     for target in (Path(parent, name), Path(os.path.realpath(parent), name)):
-        for root in (here, project_root(here)):
+        for root in (here, Path(os.fsdecode(find_project(here).root))):
             if target.is_relative_to(root):
                 return root
     shown = display_path(os.fsencode(path))

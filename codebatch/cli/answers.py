@@ -229,6 +229,7 @@ class InspectedOrigin(Placed, frozen=True, kw_only=True):
     batch_id: str
     records: tuple[JsonRecord, ...]
     explain: Origin
+    project: str
     complete: bool
     percent: float
     stale: bool | None
@@ -242,6 +243,7 @@ class LineInspected(Placed, frozen=True, kw_only=True):
     line: int
     source: tuple[SourceLine, ...]
     records: tuple[JsonRecord, ...]
+    project: str
     complete: bool
     percent: float
     stale: bool | None
@@ -261,6 +263,7 @@ class SqlAnswer(msgspec.Struct, frozen=True, kw_only=True):
     batch_id: str
     columns: tuple[SqlColumn, ...]
     rows: tuple[JsonRecord, ...]
+    project: str
     complete: bool
     percent: float
     stale: bool | None
@@ -339,6 +342,7 @@ class RuleShown(RuleRow, frozen=True, kw_only=True):
     judged: dict[str, int]
     findings: int | UnsetType = UNSET
     batch_id: str | UnsetType = UNSET
+    project: str | UnsetType = UNSET
     complete: bool | UnsetType = UNSET
     percent: float | UnsetType = UNSET
     stale: bool | UnsetType | None = UNSET

@@ -1,7 +1,7 @@
-"""How answers go out: never part of one as if it were the whole.
+"""How answers go out: never part of one as if it were the whole, nor that of another project or tree as if of this.
 
-`answer_rows` and `answer_document` say on standard error how complete an answer is and whether the tree has changed
-since, put the same into JSON, and give the exit status.
+`answer_rows` and `answer_document` report on standard error of which project an answer is, how complete, and whether
+the tree has changed since; add the same to JSON; and return the exit status. `-q` hides none of it.
 """
 
 from __future__ import annotations
@@ -31,23 +31,31 @@ if TYPE_CHECKING:
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """Of which batch an answer is, and how true: `percent` is how much of what the question needs is there; `stale`
-    whether the tree has changed since, null where that is not known; `paths` are what the batch is of.
+    """The batch that an answer is of, and how true it is.
+
+    `project` is the root of the project that the batch is of. `percent` is how much of what the question needs is
+    there; `stale` whether the tree has changed since, null if that is not known; `paths` restrict the batch.
     """
 
     batch_id: str
+    project: str
     complete: bool
     percent: float
     stale: bool | None
     paths: tuple[str, ...]
 
 
-class PartAnswer(Answered, frozen=True, kw_only=True):
-    """What `--json` says in the place of `records` alone where they are not all: the batch is incomplete, or of a part
-    of the project only.
-    """
-
-    records: object
+def truth_of(answer: Answer[object]) -> dict[str, object]:
+    """Return the members of Answered for an answer."""
+    batch = answer.question.batch
+    return {
+        "batch_id": batch.id,
+        "project": display_path(batch.about.project_root),
+        "complete": answer.whole.is_complete,
+        "percent": answer.whole.percent,
+        "stale": answer.question.is_stale,
+        "paths": shown_paths(batch),
+    }
 
 
 def ask(answering: Answering, reference: str | None) -> OpenedBatch:
@@ -55,31 +63,27 @@ def ask(answering: Answering, reference: str | None) -> OpenedBatch:
     batch = OpenedStore(answering.place.open(), answering.note).batch(reference, partial=True)
     answering.questions.append(batch.question)
     answering.batches.append(batch.question.batch)
-    if answering.files is None and (answering.as_json or not answering.quiet):  # What is counted is read here.
+    if answering.files is None:  # What is counted is read here.
         batch.question.look_ahead()
     return batch
 
 
 def answer_rows(
-    answering: Answering, answer: Answer[object], rows: object, lines: Iterable[str], *, if_none: str = ""
+    answering: Answering,
+    answer: Answer[object],
+    rows: object,
+    lines: Iterable[str],
+    *,
+    if_none: str = "",
+    name: str | None = None,
 ) -> int:
-    """Answer with rows, which stand alone in JSON where they are all there are; returns the exit status.
+    """Answer with rows, in JSON the member `records` of an object; return the exit status.
 
-    That there are none is a note, `if_none`, beside JSON too.
+    That there are none is a note, `if_none`, also with JSON. `name` is as in `Answering.print`.
     """
     question, whole = answer.question, answer.whole
     _tell(answering, question, whole)
-    document, name = rows, ""
-    if answering.as_json and (question.batch.about.paths or not whole.is_complete):
-        name = "part"
-        document = PartAnswer(
-            complete=whole.is_complete,
-            percent=whole.percent,
-            batch_id=question.batch.id,
-            stale=question.is_stale,
-            paths=shown_paths(question.batch),
-            records=rows,
-        )
+    document = {**truth_of(answer), "records": rows} if answering.as_json else None
     if_none = _so_far(if_none, whole)
     answering.print(document, lines, if_none=if_none, name=name)
     if answering.as_json and if_none and not rows:
@@ -113,12 +117,11 @@ def answer_document(
     *,
     name: str | None = None,
 ) -> int:
-    """Answer with one document, to which JSON adds how true it is; returns the exit status. `name` as in `print`."""
+    """Answer with one document, to which JSON adds how true it is; return the exit status. `name` as in `print`."""
     question, whole = answer.question, answer.whole
     _tell(answering, question, whole)
     if answering.as_json:
-        truth = {"complete": whole.is_complete, "percent": whole.percent, "stale": question.is_stale}
-        document = {**document, **truth, "paths": shown_paths(question.batch)}
+        document = {**truth_of(answer), **document}
     answering.print(document, lines, name=name)
     _tell_changes(answering, question)
     return status_of(whole)
@@ -194,15 +197,16 @@ def status_of(whole: Completeness) -> int:
 def _tell(answering: Answering, question: Question, whole: Completeness) -> None:
     batch = question.batch
     tell_lacking(answering, question.store, batch, whole)
-    if not question.is_named and not _is_near(batch):
-        of = ", ".join(map(display_path, batch.about.sources))
-        answering.note(f"of {of}, where the current directory is not")
+    if question.is_foreign:
+        project = question.store.project
+        here = "" if project is None else f", not of the current project {display_path(project.root)}"
+        answering.tell(f"batch {batch.id} is of project {display_path(batch.about.project_root)}{here}")
     if batch.about.paths and not whole.lacks_files:
         answering.note(f"of {', '.join(shown_paths(batch))} alone: all that batch {batch.id} is of")
 
 
 def _tell_changes(answering: Answering, question: Question) -> None:
-    changes = None if answering.quiet else question.changes
+    changes = question.changes
     if changes is None or changes.is_stale is False:
         return
     if changes.is_stale is None:
@@ -211,27 +215,17 @@ def _tell_changes(answering: Answering, question: Question) -> None:
     if not changes.paths:
         found = question.find_batch_of(changes.frozen_since)
         if found is not None:
-            answering.note(f"stale: the tree is as in another batch; ask it with --batch {found.id}")
+            answering.tell(f"stale: the tree is as in another batch; ask it with --batch {found.id}")
             return
     first = f"{display_path(changes.paths[0])} has" if changes.paths else "the tree has"
     more = len(changes.paths) - 1
     others = " (and more)" if changes.is_cut else f" (and {more} more)" if more > 0 else ""
     again = rerun(question.store, question.batch, changes)
-    answering.note(f"stale: {first} changed since{others}; look again with: {again}")
+    answering.tell(f"stale: {first} changed since{others}; look again with: {again}")
 
 
 def _so_far(if_none: str, whole: Completeness) -> str:
     return f"{if_none} so far ({whole.percent} %)" if if_none and whole.done < whole.planned else if_none
-
-
-def _is_near(batch: Batch) -> bool:
-    """Whether the current directory is in the tree that a batch is of, or above it, or is gone."""
-    try:
-        here = os.getcwdb().rstrip(b"/") + b"/"
-    except FileNotFoundError:
-        return True
-    trees = [source.rstrip(b"/") + b"/" for source in batch.about.sources]
-    return not trees or any(here.startswith(tree) or tree.startswith(here) for tree in trees)
 
 
 def _reasons(store: Store, batch: Batch, whole: Completeness) -> Iterable[str]:

@@ -30,6 +30,7 @@ class BaselineUpdated(Update, frozen=True, kw_only=True):
 
     batch_id: str
     path: str
+    project: str
     complete: bool
     percent: float
     stale: bool | None

@@ -54,6 +54,8 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     not_of_this_change: int
     on_other_lines: int
     forbidden: tuple[JsonRecord, ...]
+    batch_id: str
+    project: str
     complete: bool
     percent: float
     stale: bool | None

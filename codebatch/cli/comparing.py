@@ -36,6 +36,7 @@ from codebatch.cli.widths import fitted, terminal_width
 from codebatch.compare.differences import Difference
 from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
+from codebatch.model.entry import display_path
 from codebatch.model.task import Json
 from codebatch.query.arguments import path_of
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
@@ -263,8 +264,10 @@ class _Head(TypedDict):
 
     old_batch_id: str
     new_batch_id: str
+    project: str
     complete: bool
     percent: float
+    stale: bool | None
 
 
 def _head(comparison: Comparison) -> _Head:
@@ -272,8 +275,10 @@ def _head(comparison: Comparison) -> _Head:
     return _Head(
         old_batch_id=old.question.batch.id,
         new_batch_id=new.question.batch.id,
+        project=display_path(new.question.batch.about.project_root),
         complete=comparison.is_complete,
         percent=min(old.whole.percent, new.whole.percent),
+        stale=new.question.is_stale,
     )
 
 

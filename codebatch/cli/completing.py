@@ -42,7 +42,7 @@ def complete_file(ctx: click.Context, _: click.Parameter, word: str) -> list[str
 
 def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
     """The commands of the batch that is asked, or of the latest that has any, whose ids begin so."""
-    from codebatch.store.batches import resolve_batch
+    from codebatch.store.batch_resolution import resolve_batch
     from codebatch.store.work import read_work
 
     try:

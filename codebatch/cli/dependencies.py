@@ -64,7 +64,7 @@ def _answer_tests(answering: Answering, answer: Answer[Impact]) -> int:
     seen = [_as_seen_from_here(test, sources) for test in tests]
     lines = [each for each in seen if not _SPLIT.search(each)]
     if_none = f"no test depends on {display_path(answer.found.path)}"
-    status = answer_rows(answering, answer, tests, lines, if_none="" if tests else if_none)
+    status = answer_rows(answering, answer, tests, lines, if_none="" if tests else if_none, name="impact-tests")
     if len(lines) < len(seen) and not answering.as_json:
         left = count_of(len(seen) - len(lines), "test file")
         answering.tell(f"left out: {left} of a name that a shell would take apart; see them with --json")
@@ -95,12 +95,12 @@ def graph(answering: Answering, batch_reference: str | None, only_cycles: bool, 
     if only_cycles:
         cycles = batch.import_cycles()
         lines = (f"{count_of(len(each.files), 'file')}: {' -> '.join(each.shortest)}" for each in cycles.found)
-        return answer_rows(answering, cycles, cycles.found, lines, if_none="no import cycle")
+        return answer_rows(answering, cycles, cycles.found, lines, if_none="no import cycle", name="graph-cycles")
     answer = batch.imports()
     if dot:
         pairs = dict.fromkeys((each.source, each.target) for each in answer.found)
         arrows = (f"  {_quoted(source)} -> {_quoted(target)};" for source, target in pairs)
-        return answer_rows(answering, answer, list(pairs), ["digraph imports {", *arrows, "}"])
+        return answer_rows(answering, answer, list(pairs), ["digraph imports {", *arrows, "}"], name="graph-dot")
     rows = [msgspec.structs.asdict(each) for each in answer.found]
     cells = table((row.values() for row in rows), rows[0]) if rows else []
     return answer_rows(answering, answer, rows, cells, if_none="no imports")

@@ -56,13 +56,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """Which batches were compared, or a snapshot in the place of one; of the less complete how much there is of what is
-    compared.
+    compared. `project` is that of the newer, whose tree is `stale` if it has changed since.
     """
 
     old_batch_id: str
     new_batch_id: str
+    project: str
     complete: bool
     percent: float
+    stale: bool | None
 
 
 class DiffAnswer(Compared, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ class FindingsAnswer(Findings, frozen=True, kw_only=True):
     """`findings`; how true it is as in `summary`."""
 
     batch_id: str
+    project: str
     complete: bool
     percent: float
     stale: bool | None
@@ -22,6 +23,7 @@ class HotspotsAnswer(Hotspots, frozen=True, kw_only=True):
 
     batch_id: str
     by: HotspotBy
+    project: str
     complete: bool
     percent: float
     stale: bool | None
@@ -32,6 +34,7 @@ class CopiesAnswer(Copies, frozen=True, kw_only=True):
     """`duplicates`, of which batch; how true it is as in `summary`."""
 
     batch_id: str
+    project: str
     complete: bool
     percent: float
     stale: bool | None

@@ -61,7 +61,7 @@ def answer_options(function: F) -> F:
         help="Colours in what is for people. Default: auto, on a terminal, as NO_COLOR and FORCE_COLOR say.",
     )(function)
     return click.option(
-        "--store", metavar="PATH", help=f"The store. Default: ${STORE_VARIABLE}, or the nearest .codebatch upwards."
+        "--store", metavar="PATH", help=f"The store. Default: ${STORE_VARIABLE}, or .codebatch in the project."
     )(function)
 
 

@@ -16,7 +16,7 @@ from codebatch.application.indexing import IndexAnswer
 from codebatch.application.misses import MissesAnswer
 from codebatch.application.starting import NewRule, NewTask
 from codebatch.cli import answers
-from codebatch.cli.asking import PartAnswer
+from codebatch.cli.asking import Answered
 from codebatch.cli.baseline import BaselineMade, BaselineRule, BaselineUpdated
 from codebatch.cli.check import CheckAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
@@ -106,6 +106,14 @@ class Api(msgspec.Struct, frozen=True, kw_only=True):
     schemas: dict[str, object]
 
 
+def _rows(name: str, type_: object) -> type[msgspec.Struct]:
+    """The answer of a command whose rows are the member `records`."""
+    words = "".join(map(str.capitalize, name.split("-")))
+    answer = msgspec.defstruct(f"{words}Answer", [("records", type_)], bases=(Answered,), frozen=True, kw_only=True)
+    answer.__doc__ = f"`{name.replace('-', ' ', 1)}`: its rows, and how true they are."
+    return answer
+
+
 Records = list[Record] | dict[str, int]
 """Whole records; numbers under `--count` and `--group-by`. `--fields` leaves fields out."""
 
@@ -120,24 +128,24 @@ ANSWERS: dict[str, object] = {
     "batch-outputs": answers.BatchOutputs,
     "batch-show": answers.BatchShown,
     "cancel": WorkStatus | StatusAnswer,
-    "callers": list[answers.CallerRow],
+    "callers": _rows("callers", list[answers.CallerRow]),
     "cat-object": ObjectShown,
     "check": CheckAnswer,
     "completion": answers.Completion,
     "config-show": dict[str, answers.Setting],
-    "def": list[Record],
+    "def": _rows("def", list[Record]),
     "diagnose": Diagnosis,
     "diff": DiffAnswer,
     "duplicates": CopiesAnswer,
     "error": answers.ErrorAnswer,
-    "errors": list[answers.ErrorFound | answers.FailureFound],
+    "errors": _rows("errors", list[answers.ErrorFound | answers.FailureFound]),
     "events": AnyEvent,
     "explain": Explained,
     "explain-miss": MissesAnswer,
     "export": ExportWritten,
-    "files": list[answers.FileRow],
+    "files": _rows("files", list[answers.FileRow]),
     "files-why": answers.WhyTaken,
-    "find": list[answers.FoundPlace] | dict[str, int],
+    "find": _rows("find", list[answers.FoundPlace] | dict[str, int]),
     "findings": FindingsAnswer,
     "follow": AnyEvent,
     "gate-bundle": BundleResult,
@@ -145,35 +153,34 @@ ANSWERS: dict[str, object] = {
     "gate-list": list[GateAbout],
     "gate-run": GateResult,
     "gc": CollectedAnswer,
-    "graph": list[Import],
-    "graph-cycles": list[Cycle],
-    "graph-dot": list[tuple[str, str]],
+    "graph": _rows("graph", list[Import]),
+    "graph-cycles": _rows("graph-cycles", list[Cycle]),
+    "graph-dot": _rows("graph-dot", list[tuple[str, str]]),
     "help": HelpShown,
     "hotspots": HotspotsAnswer,
-    "impact": list[Dependent],
-    "impact-tests": list[str],
+    "impact": _rows("impact", list[Dependent]),
+    "impact-tests": _rows("impact-tests", list[str]),
     "improvements": ImprovementsAnswer,
     "import": ImportAnswer,
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
-    "inspect": list[Record],
+    "inspect": _rows("inspect", list[Record]),
     "inspect-explain": answers.InspectedOrigin,
     "inspect-line": answers.LineInspected,
-    "part": PartAnswer,
     "pin": answers.Pinned,
     "pipeline": answers.PipelineShown,
     "pipelines": list[answers.PipelineRow],
-    "outline": list[Record],
-    "query-diagnostics": Records,
-    "query-duplicates": Records,
-    "query-edges": Records,
-    "query-failures": Records,
-    "query-files": Records,
-    "query-metrics": Records,
-    "query-outputs": Records,
-    "query-stats": dict[str, int],
-    "query-symbols": Records,
-    "references": list[answers.ReferenceRow],
+    "outline": _rows("outline", list[Record]),
+    "query-diagnostics": _rows("query-diagnostics", Records),
+    "query-duplicates": _rows("query-duplicates", Records),
+    "query-edges": _rows("query-edges", Records),
+    "query-failures": _rows("query-failures", Records),
+    "query-files": _rows("query-files", Records),
+    "query-metrics": _rows("query-metrics", Records),
+    "query-outputs": _rows("query-outputs", Records),
+    "query-stats": _rows("query-stats", dict[str, int]),
+    "query-symbols": _rows("query-symbols", Records),
+    "references": _rows("references", list[answers.ReferenceRow]),
     "regressions": RegressionsAnswer,
     "report": ReportWritten,
     "resume": RunAnswer,
@@ -195,7 +202,7 @@ ANSWERS: dict[str, object] = {
     "task-test": TaskTested,
     "task-try": TaskTried,
     "tasks": list[TaskStatus],
-    "top": dict[str, int],
+    "top": _rows("top", dict[str, int]),
     "trace": TraceWritten,
     "unpin": answers.Unpinned,
     "verify": VerifyAnswer,

@@ -25,7 +25,8 @@ from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.late_patterns import LatePattern
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.shown_paths import paths_shown_as
-from codebatch.store.batches import Batch, BatchKind, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import Batch, BatchKind
 from codebatch.store.store import Store
 from codebatch.system.counted_files import CountedFiles
 
@@ -54,7 +55,8 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
     `files` count what is read of it, for `-v` and `--explain`, under which the `questions` that were asked say at the
     end what was read for them. `display` shows how far the command is; `batches` are those whose files may be named in
-    what is printed. `is_trusted`: it was told to run commands of a store that was not made here.
+    what is printed; `other_stores` those that no command here finds unless it names them. `is_trusted`: it was told to
+    run commands of a store that was not made here.
     """
 
     store_path: str | None
@@ -67,6 +69,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     explain: bool = False
     questions: list[Question] = msgspec.field(default_factory=list)
     batches: list[Batch] = msgspec.field(default_factory=list)
+    other_stores: list[Path] = msgspec.field(default_factory=list)
     is_trusted: bool = False
 
     @property
@@ -91,6 +94,12 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         batch = resolve_batch(store, reference, self.note, kind=kind)
         self.batches.append(batch)
         return store, batch
+
+    def use_store_of(self, batch: Batch) -> None:
+        """Have commands that are suggested from now on name the store of a batch, if it is not the one found here."""
+        root = batch.root.parent.parent
+        if self.place.named is None and self.place.root() != root:
+            self.other_stores.append(root)
 
     def note(self, text: str) -> None:
         """Something worth knowing that is no data; commands in it name the store as `suggest` has it."""
@@ -121,12 +130,13 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         self.display.tell(Stage(phase, done, planned))
 
     def suggest(self, hint: str) -> str:
-        """A hint whose commands work as they stand: they name the store that was named here, and trust it so."""
-        if not (self.store_path or self.is_trusted):
+        """A hint whose commands work as they stand: they name the store if it must be named, and trust it so."""
+        named = self.store_path or next(map(str, self.other_stores), None)
+        if not (named or self.is_trusted):
             return hint
         import shlex
 
-        store = f" --store {shlex.quote(self.store_path)}" if self.store_path else ""
+        store = f" --store {shlex.quote(named)}" if named else ""
 
         def complete(match: re.Match[str]) -> str:
             command = match[0]

@@ -20,7 +20,6 @@ from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.headline import Headline
 from codebatch.application.ran import Ran
 from codebatch.cli.answers import ShardRan, ShardsRan
-from codebatch.cli.asking import rerun
 from codebatch.cli.headline import next_command
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option
 from codebatch.cli.progress import Stage
@@ -28,9 +27,10 @@ from codebatch.cli.ran import ran_lines
 from codebatch.cli.show import collected_line
 from codebatch.cli.work_options import Output, WorkWishes, output_option, trust_option
 from codebatch.coordinator.score import Phase, Progress
-from codebatch.errors import InvalidInput
+from codebatch.errors import InvalidInput, NoBatchOfProject
 from codebatch.model.quantities import count_of, human_bytes
-from codebatch.store.batches import Batch, is_work, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import Batch, is_work
 
 if TYPE_CHECKING:
     from codebatch.application.freezing import Frozen
@@ -98,6 +98,7 @@ class Teller(Listener):
         self.note(f"snapshot {frozen.snapshot.id}: {size} ({how})")
 
     def chosen(self, batch: Batch, action: Action) -> None:
+        self._answering.use_store_of(batch)
         self.note(f"batch {batch.id}: {_ACTIONS[action]}")
 
     def update(self, progress: Progress) -> None:
@@ -187,26 +188,23 @@ def run(
     allow_empty: bool,
     shuffle_seed: int | None,
 ) -> int:
-    """Snapshot PATHS, plan, execute and summarise; without PATHS, continue a batch as it was planned.
+    """Analyse PATHS, by default the current directory, and show what matters most.
 
-    The snapshot is of the project that PATHS are part of: of what was run before at or above them, or of the git work
-    tree; the work and the answers are of PATHS alone.
+    The snapshot is of the project that PATHS are part of: the git work tree around them, or the nearest directory with
+    settings or a store. Only PATHS are worked on and answered for.
 
-    The same tree again is up to date and does nothing. A batch that was left open is continued; one that is running
-    is helped.
+    An unchanged tree is up to date. An interrupted batch is resumed; a running one is joined. --batch continues a batch
+    as it was planned.
     """
     execution = replace(execution, shuffle_seed=shuffle_seed, reuses=not no_cache)
     if emit_ast:
         configuration = execution.configuration.with_task_setting("parse", "emit_ast", True)
         execution = replace(execution, configuration=configuration)
-    if paths:
+    if batch_reference is None:
         from codebatch.application.running import run_paths  # 25 ms that a batch does without as it was planned
 
-        if batch_reference is not None:
-            raise InvalidInput("name paths or a batch, not both", hint="--batch continues a batch as it was planned")
-        teller = Teller(answering)
         ran = run_paths(
-            paths,
+            paths or (Path(),),
             answering.place,
             execution,
             pipeline=pipeline,
@@ -216,16 +214,15 @@ def run(
             include=include,
             exclude=exclude,
             allow_empty=allow_empty,
-            listener=teller,
+            listener=Teller(answering),
         )
         return _answer(answering, ran)
+    if paths:
+        raise InvalidInput("name paths or a batch, not both", hint="--batch continues a batch as it was planned")
     if pipeline or again or include or exclude or allow_empty:
         raise InvalidInput("a batch is continued as it was planned", hint="plan anew with: codebatch run PATH")
     store, batch = answering.batch(batch_reference)
-    if batch_reference is None and not answering.quiet:
-        answering.note(f"the latest batch, as it was planned; look at its tree again with: {rerun(store, batch)}")
-    teller = Teller(answering)
-    ran = continuing.run_batch(execution, store, batch, task, teller, name=name)
+    ran = continuing.run_batch(execution, store, batch, task, Teller(answering), name=name)
     return _answer(answering, ran)
 
 
@@ -337,6 +334,14 @@ def _answer(answering: Answering, ran: Ran) -> int:
         return 3 if stands.tally.failed else 0
     command = next_command(ran.headline)
     if command is not None:
-        is_latest = resolve_batch(ran.store, None, whole=True).id == batch.id
-        answering.note(f"next: {command}" + ("" if is_latest else f" --batch {batch.id}"))
+        answering.note(f"next: {command}" + ("" if _is_default(answering, ran) else f" --batch {batch.id}"))
     return 0
+
+
+def _is_default(answering: Answering, ran: Ran) -> bool:
+    """Return whether a question that names no batch, asked in the current directory, goes to the one that was run."""
+    store = replace(ran.store, project=answering.place.project)
+    try:
+        return resolve_batch(store, None, whole=True).id == ran.batch.id
+    except NoBatchOfProject:
+        return False

@@ -9,13 +9,14 @@ from pathlib import Path
 import click
 import msgspec
 
+from codebatch.application.stores import StorePlace
 from codebatch.cli.answers import Setting, StoreMade
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.store import layout
-from codebatch.store.store import create_store
+from codebatch.store.store import create_store, holds_other_things
 from codebatch.system.files import RealFiles
 
 
@@ -23,19 +24,26 @@ from codebatch.system.files import RealFiles
 @click.argument("path", required=False, type=SourcePath())
 @answering
 def init(answering: Answering, path: Path | None) -> None:
-    """Make a store at PATH. Default: the one that --store or CODEBATCH_STORE names, else .codebatch here."""
+    """Create a store at PATH; in a directory that holds anything else, PATH/.codebatch.
+
+    Default: the store that --store or CODEBATCH_STORE names, else .codebatch at the top of the project.
+    """
     place = answering.place
     if path is not None and answering.store_path is not None:
         raise InvalidInput("two stores are named", hint="name one, as PATH or with --store")
+    files = answering.files or RealFiles()
+    if path is not None and holds_other_things(files, path):
+        path = path / layout.STORE_DIRECTORY
     named = path or place.named
-    chosen = named or Path(layout.STORE_DIRECTORY)
-    store, is_new = create_store(answering.files or RealFiles(), chosen, is_named=named is not None)
+    chosen = named or place.root() or place.new_place()
+    store, is_new = create_store(files, chosen, is_named=named is not None)
     answering.print(
         StoreMade(store=str(store.root), id=store.id, created=is_new),
         [f"{'initialized' if is_new else 'already a store:'} {store.root}"],
     )
     if is_new:
-        answering.note(f"next: codebatch snapshot DIR --store {shlex.quote(str(chosen))}")
+        is_found = named is None or StorePlace().root() == store.root
+        answering.note("next: codebatch run ." + ("" if is_found else f" --store {shlex.quote(str(chosen))}"))
 
 
 @click.group(cls=Group)

@@ -27,7 +27,7 @@ from codebatch.model.likeness import closest
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
 from codebatch.query.filters import JsonRecord, path_bytes
-from codebatch.store.batches import resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
 from codebatch.system.regular import read_regular
 from codebatch.system.worker_questions import load_question
 

@@ -43,6 +43,7 @@ class WorkTeller(WorkListener):
         return is_agreed(self._answering, work, left_out, is_sure=self._is_sure)
 
     def chosen(self, batch: Batch, work: Work) -> None:
+        self._answering.use_store_of(batch)
         self._batch = batch
         self._width = min(_ID_WIDTH_MAX, max(map(len, work.order), default=0))
         how = tasks_at_once(work.strategy, work.max_parallel, len(work.order))

@@ -11,7 +11,8 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.application.stores import StorePlace
 from codebatch.errors import CodebatchError, StoreCorrupt, StoreNotFound
 from codebatch.gates.findings import GateContext
-from codebatch.store.batches import Batch, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 
 

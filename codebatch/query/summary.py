@@ -61,6 +61,7 @@ class SummaryAnswer(Summary, frozen=True, kw_only=True):
     not known; `paths` are what the batch is of, none where it is of the whole project.
     """
 
+    project: str
     complete: bool
     percent: float
     stale: bool | None

@@ -36,6 +36,7 @@ from codebatch.snapshotting.walk import (
     walk,
     work_tree_around,
 )
+from codebatch.snapshotting.worktrees import LinkedWorktrees
 from codebatch.store import layout
 from codebatch.system.git import GitError, GitList, GitSilent, find_git, gitlinks, tracked
 from codebatch.system.regular import read_regular
@@ -96,6 +97,7 @@ class TreeLister:
         self._unheard: dict[bytes, str] = {}
         self._patience = _GIT_SECONDS
         self._answers: dict[bytes, Answer] = {}
+        self._worktrees = LinkedWorktrees(sources.base)
 
     def __enter__(self) -> TreeLister:
         return self
@@ -173,7 +175,7 @@ class TreeLister:
             if found:
                 left.extend(self._sort_out_directories(tree, directory, found))
         tree.listings.sort()
-        tree.notes = _without_repeats(tree.notes)
+        tree.notes = list(dict.fromkeys((*tree.notes, *self._worktrees.notes)))
         return tree
 
     def _add_listed(self, tree: Tree, answer: Answer) -> list[bytes]:
@@ -287,7 +289,7 @@ class TreeLister:
             raise GitError(self._failed[directory])
         if directory not in self._raw:
             try:
-                self._raw[directory] = self._hear_git(directory)
+                self._raw[directory] = self._worktrees.without(directory, self._hear_git(directory))
             except GitError as error:
                 # Not the error: it leads to the frames of all who called, which then go with the collector alone.
                 self._failed[directory] = str(error)
@@ -332,7 +334,8 @@ class TreeLister:
         walked = walk(self._directories, directory, self._rules)
         paths = sorted(walked.paths)
         whole = hashlib.sha256(b"\0".join(paths + sorted(walked.special))).digest()
-        return Answer(MODE_WALK, why, whole, paths, sorted(walked.repositories), sorted(walked.special))
+        nested = [path for path in sorted(walked.repositories) if not self._worktrees.has(path)]
+        return Answer(MODE_WALK, why, whole, paths, nested, sorted(walked.special))
 
     def _learn_rules(self, paths: Iterable[bytes]) -> None:
         """Heed the .codebatchignore files and the stores that a list names."""
@@ -393,7 +396,3 @@ def _note(directory: bytes, answer: Answer) -> str:
         if answer.why_walk
         else f"{where} is listed by git"
     )
-
-
-def _without_repeats(notes: list[str]) -> list[str]:
-    return list(dict.fromkeys(notes))

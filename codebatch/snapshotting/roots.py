@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from codebatch.errors import InvalidInput, UnreadablePath
-from codebatch.snapshotting.walk import ignored_by, is_git
+from codebatch.snapshotting.walk import is_git
 
 
 class Sources(msgspec.Struct, frozen=True, array_like=True):
@@ -78,37 +78,22 @@ class Selection(msgspec.Struct, frozen=True):
         return tuple(sorted(self.sources.roots))
 
 
-def select(roots: Sequence[Path], store_root: Path | None, known: Collection[bytes]) -> Selection:
+def select(
+    roots: Sequence[Path], store_root: Path | None, project_of: Callable[[bytes], bytes | None] = lambda _: None
+) -> Selection:
     """The project that all the roots are part of, restricted to them; where they have none in common, they alone.
 
-    `known` are the sources of batches: a directory among them is a project. Raises as `resolve_sources` does.
+    `project_of` returns the top directory of the project that an absolute path without links is part of, or None.
+    Raises as `resolve_sources` does.
     """
     named = resolve_sources(roots, store_root)
-    projects = {_project_of(os.path.join(named.base, path), known, is_directory=True) for path in named.directories}
-    projects |= {_project_of(os.path.join(named.base, path), known, is_directory=False) for path in named.files}
+    projects = set(map(project_of, named.roots))
     (project,) = projects if len(projects) == 1 else (None,)
     if project is None:
         return Selection(named, ())
     below = sorted(_below(project, root.rstrip(b"/")) for root in named.roots)
     paths = [path for path in below if not any(path.startswith(other + b"/") for other in below)]
     return Selection(Sources(project, (b"",), ()), () if b"" in below else tuple(paths))
-
-
-def _project_of(path: bytes, known: Collection[bytes], *, is_directory: bool) -> bytes | None:
-    """The nearest directory at or above a path that is a project, else the top of its git work tree; None without any.
-
-    A directory that the project's .gitignore files leave out is no part of it.
-    """
-    path = path.rstrip(b"/") or b"/"
-    above = [path] if is_directory else [os.path.dirname(path)]
-    while above[-1] != os.path.dirname(above[-1]):
-        above.append(os.path.dirname(above[-1]))
-    found = next((each for each in above if each in known), None)
-    if found is None:
-        found = next((each for each in above if os.path.lexists(os.path.join(each, b".git"))), None)
-    if found is None or found == path or not is_directory or ignored_by(path, path, is_directory=True) is None:
-        return found
-    return found if ignored_by(found, found, is_directory=True) is not None else None
 
 
 def store_below(base: bytes, store_root: Path) -> bytes | None:

@@ -44,6 +44,7 @@ from codebatch.system.files import Files
 if TYPE_CHECKING:
     from codebatch.snapshotting.selection import Rules, SourceRules
     from codebatch.snapshotting.walk import GitIgnore
+    from codebatch.snapshotting.worktrees import LinkedWorktrees
     from codebatch.store.snapshots import Snapshot
 
 PATHS_MAX = 20_000
@@ -187,6 +188,12 @@ class _Look:
                 found[directory] = self._opened.enter_context(GitIgnore(self._top(directory, mode), self._base))
         return found
 
+    @cached_property
+    def _worktrees(self) -> LinkedWorktrees:
+        from codebatch.snapshotting.worktrees import LinkedWorktrees
+
+        return LinkedWorktrees(self._base)
+
     def iter_changes(self) -> Iterator[bytes]:
         """The paths that differ, those that were there before first. Raises OSError, SourceUnreadable or _TooMuch."""
         rows: dict[bytes, Row] | None = None
@@ -305,7 +312,11 @@ class _Look:
                     continue
                 if kind == "file" and self._rules.leaves_out(path) is None:
                     yield path
-                elif kind == "directory" and self._rules.leaves_out_below(path, is_directory=True) is None:
+                elif (
+                    kind == "directory"
+                    and self._rules.leaves_out_below(path, is_directory=True) is None
+                    and not self._worktrees.has(path)
+                ):
                     left.append(path)
 
     def _has_changed(self, directory: bytes) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from codebatch.model.entry import display_path
 from codebatch.model.nearest import innermost, parent_of
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.listing import TreeLister
@@ -16,6 +17,7 @@ from codebatch.snapshotting.roots import Sources, resolve_sources, store_below
 from codebatch.snapshotting.selection import Rules, SourceRules, parents_of
 from codebatch.snapshotting.stat_cache import MODE_GIT, is_special
 from codebatch.snapshotting.walk import GitIgnore, ignored_by, is_git
+from codebatch.snapshotting.worktrees import LinkedWorktrees
 
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +79,8 @@ def _exclusion(rules: Rules, directories: Directories, ignored: _Ignored, path: 
         if part == path and is_special(mode):
             return "it is a fifo, socket or device"
         is_directory = stat.S_ISDIR(mode)
+        if is_directory and part not in ignored.listed and ignored.worktrees.has(part):
+            return f"{display_path(part)} is a linked work tree of this repository"
         rule = ignored.rule_for(part, is_directory=is_directory)
         if rule is not None:
             return rule
@@ -91,6 +95,8 @@ class _Ignored:
     def __init__(self, sources: Sources, listings: list[tuple[bytes, str, bytes]]) -> None:
         self._base = sources.base
         self._listings = listings
+        self.worktrees = LinkedWorktrees(sources.base)
+        self.listed = {directory for directory, _, _ in listings}
 
     def rule_for(self, path: bytes, *, is_directory: bool) -> str | None:
         """The pattern that ignores a path below the base, if its parents are not ignored. Raises SourceUnreadable."""

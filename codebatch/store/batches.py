@@ -1,17 +1,14 @@
-"""Batches on disk: made whole, found again by id, and described without reading their outputs.
-
-What makes a batch and what finds it are one file, long as it is: both rest on how it is named.
-"""
+"""Batches on disk: made whole, opened by id, and described without reading their outputs."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
+import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -27,15 +24,15 @@ from codebatch.errors import (
 )
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
-from codebatch.model.entry import SnapshotId, display_path
+from codebatch.model.entry import SnapshotId
 from codebatch.model.late_patterns import LatePattern
-from codebatch.model.task import PIPELINES, TASK_NAME_PATTERN, WORK_PIPELINE
+from codebatch.model.task import TASK_NAME_PATTERN, WORK_PIPELINE
 from codebatch.store import layout
 from codebatch.store.batch_ids import BATCH_ID_PATTERN as BATCH_ID_PATTERN
 from codebatch.store.batch_ids import MICROSECOND, id_at, instant_after_1970, instant_of
 from codebatch.store.batch_ids import BatchId as BatchId
 from codebatch.store.documents import read_document
-from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
+from codebatch.store.ids import PassedOver
 from codebatch.store.store import Store
 from codebatch.system.file_reader import FileReader
 from codebatch.system.files import Files
@@ -80,7 +77,8 @@ class BatchFile(Document, frozen=True, kw_only=True):
     tree looked like, and is empty where the batch was not made of a tree. `bases` are the older batches that results
     may be taken over from. `commit` is the newest one of the git work tree when that was frozen, empty where it is not
     known; `is_clean`: what was frozen is what that commit has, and nothing else. `imports` are the tasks that say what
-    other programs found, each with the object that is the file of that.
+    other programs found, each with the object that is the file of that. `project` is the root of the project that a
+    batch of commands belongs to, whose source is the directory of its list; empty for analyses.
     """
 
     format: int = BATCH_FORMAT
@@ -98,6 +96,15 @@ class BatchFile(Document, frozen=True, kw_only=True):
     created_at_ns: int
     shards: int
     items: int
+    project: bytes = b""
+
+    @property
+    def project_root(self) -> bytes:
+        """The root of its project: as recorded, else its source or the directory that all its sources lie in."""
+        try:
+            return self.project or os.path.commonpath(self.sources)
+        except ValueError:  # It has none, or one that is not absolute.
+            return b""
 
     @property
     def place(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
@@ -168,12 +175,13 @@ def create_batch(
     at_ns: int,
     before: BatchId | None = None,
     is_hidden: bool = False,
+    project: bytes = b"",
     documents: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Batch:
     """Make a batch directory, whole or not at all. On return it is on disk.
 
     One that `is_hidden` is found by nobody, and a leftover once its maker is dead. One `before` another sorts ahead of
-    it, and so is not the latest. `documents`, by their names, are made with it.
+    it, and so is not the latest. `documents`, by their names, are made with it. `project` is as in BatchFile.
     """
     from codebatch.model.imported import imports_in
     from codebatch.model.plan import encode_plan
@@ -193,6 +201,7 @@ def create_batch(
         created_at_ns=at_ns,
         shards=len(plan.shards),
         items=plan.items,
+        project=project,
     )
     with building_batch(store, about) as root:
         store.files.write_new(root / layout.PLAN_FILE, encode_plan(plan))
@@ -301,6 +310,11 @@ def is_work(batch: Batch) -> bool:
     return batch.about.pipeline == WORK_PIPELINE
 
 
+def is_of_kind(batch: Batch, kind: BatchKind) -> bool:
+    """Return whether a batch is of a kind."""
+    return kind == "any" or is_work(batch) == (kind == "work")
+
+
 def check_kind(batch: Batch, kind: BatchKind) -> None:
     """Raise WrongKind where a batch is of the other kind than is meant."""
     if kind == "analysis" and is_work(batch):
@@ -327,64 +341,13 @@ def iter_batches(
             if passed_over is not None:
                 passed_over(f"{batch_id} is passed over: {error.message}")
             continue
-        if kind == "any" or is_work(batch) == (kind == "work"):
+        if is_of_kind(batch, kind):
             yield batch
 
 
 def projects_of_batches(store: Store) -> set[bytes]:
-    """The directories of which there are analyses that can be read."""
+    """Return the directories that were analysed, of batches that can be read."""
     return {batch.about.sources[0] for batch in iter_batches(store) if len(batch.about.sources) == 1}
-
-
-def resolve_batch(
-    store: Store,
-    reference: str | None,
-    passed_over: PassedOver | None = None,
-    *,
-    whole: bool = False,
-    kind: BatchKind = "analysis",
-) -> Batch:
-    """The batch that a reference names; `latest` where none is given. Raises InvalidId, UnknownId or AmbiguousId.
-
-    `@NAME` is the one that was given that name.
-    `latest` is the latest one of the kind that can be read, `latest~1` the one before it of the same source, paths and
-    pipeline. Where none is given, `whole` is wanted and the latest is restricted to paths, it is the latest of the same
-    source that is not and says no less, if there is one. Raises WrongKind where the one that is named is of another
-    kind, StoreCorrupt where it cannot be read, or none can.
-    """
-    offset = 0 if reference is None else latest_offset(reference)
-    if offset is None:
-        assert reference is not None
-        named = _named(store, reference) if reference.startswith("@") else None
-        batch = open_batch(store, named or resolve_prefix(reference, batch_ids(store), noun="batch", prefix="batch-"))
-        check_kind(batch, kind)
-        return batch
-    readable = iter_batches(store, passed_over, kind=kind)
-    latest = next(readable, None) or _unreadable(store, kind)
-    if whole and reference is None and latest.about.paths:
-        latest = _whole_one(readable, latest, passed_over)
-    if offset == 0:
-        return latest
-    alike = (batch for batch in iter_batches(store, kind=kind) if batch.id < latest.id and _is_alike(batch, latest))
-    found = next(itertools.islice(alike, offset - 1, None), None)
-    if found is not None:
-        return found
-    raise UnknownId(
-        f"there is no batch {reference}: the latest one has fewer predecessors of the same source and pipeline",
-        hint="see: codebatch batch list",
-    )
-
-
-def _unreadable(store: Store, kind: BatchKind) -> NoReturn:
-    """Raise for there being none of a kind: what one is damaged by, else UnknownId."""
-    for batch_id in reversed(batch_ids(store)):
-        open_batch(store, batch_id)
-    if kind == "work":
-        raise UnknownId("there is no batch of commands in this store yet", hint="make one with: codebatch work run")
-    hint = "make one with: codebatch run PATH"
-    if kind == "any":
-        hint = f"{hint}; or of commands, with: codebatch work run"
-    raise UnknownId("there is no batch in this store yet", hint=hint)
 
 
 def given_names(store: Store) -> dict[str, BatchId]:
@@ -402,40 +365,6 @@ def check_name(name: str | None) -> None:
     if name is not None and not NAME_PATTERN.match(name):
         hint = "names have at most 64 letters, digits, '.', '-' and '_', and begin with a letter or digit"
         raise InvalidId(f"{name!r} is no name for a batch", hint=hint)
-
-
-def _named(store: Store, reference: str) -> BatchId:
-    name = reference[1:]
-    check_name(name)
-    batch_id = given_names(store).get(name)
-    if batch_id is None:
-        raise UnknownId(f"no batch has the name {reference}", hint=f"give it with: codebatch run PATH --name {name}")
-    return batch_id
-
-
-def _whole_one(older: Iterator[Batch], latest: Batch, passed_over: PassedOver | None) -> Batch:
-    """The first batch of the latest one's source that stands for it, which is said; the latest one where none does."""
-    found = next((each for each in older if _stands_for(each, latest)), None)
-    if found is not None and passed_over is not None:
-        of = ", ".join(map(display_path, latest.about.paths))
-        passed_over(
-            f"asked is {found.id}, of the whole project; the newer {latest.id} is of {of} alone: --batch names it"
-        )
-    return found or latest
-
-
-def _stands_for(one: Batch, other: Batch) -> bool:
-    """Whether one is of all of the other's source, has every task of its pipeline, and was worked to its end."""
-    if one.about.paths or one.about.sources != other.about.sources:
-        return False
-    mine, others = PIPELINES.get(one.about.pipeline), PIPELINES.get(other.about.pipeline)
-    if mine is None or others is None or not set(others.tasks) <= set(mine.tasks):
-        return False
-    return any(DIGEST_PATTERN.match(name) for name in one.files.listing(one.root / layout.OUTPUTS))
-
-
-def _is_alike(one: Batch, other: Batch) -> bool:
-    return (one.about.place, one.about.pipeline) == (other.about.place, other.about.pipeline)
 
 
 def decode_batch(data: bytes) -> BatchFile:

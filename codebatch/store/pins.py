@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from codebatch.errors import AmbiguousId, UnknownId
 from codebatch.store import layout
-from codebatch.store.batches import BATCH_ID_PATTERN, BatchId, batch_ids, check_name, given_names, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import BATCH_ID_PATTERN, BatchId, batch_ids, check_name, given_names
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
 from codebatch.store.snapshots import SNAPSHOT_ID_PATTERN, snapshot_ids
 from codebatch.store.store import Store

@@ -1,4 +1,4 @@
-"""A store: a directory with `store.json` that holds everything. Found by walking up, like `.git`."""
+"""A store: a directory with `store.json` that holds everything."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from codebatch.errors import (
 )
 from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_document
 from codebatch.model.late_patterns import LatePattern
+from codebatch.model.project import Project
 from codebatch.store import layout
 from codebatch.store.origin import Origin, check_origin, make_origin, refuse_link, refuse_tracked
 from codebatch.system.files import Files, Lock
@@ -66,11 +67,15 @@ class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Store(msgspec.Struct, frozen=True):
-    """An open store. `root` is absolute."""
+    """An open store. `root` is absolute.
+
+    `project` is the one whose latest batch is meant where none is named; without it the latest batch of the store is.
+    """
 
     files: Files
     root: Path
     id: str
+    project: Project | None = None
 
     @property
     def batches(self) -> Path:
@@ -157,7 +162,7 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
             return open_store(files, root, is_named=is_named), False
         raise StoreForeign(
             f"{root} is not empty and is not a codebatch store",
-            hint="name a directory that does not exist yet with --store, or remove this one",
+            hint="name a directory that does not exist yet with --store",
         )
     if not is_named:
         refuse_tracked(root)
@@ -293,14 +298,16 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
         raise CorruptFile(str(root / layout.STORE_FILE), f"is damaged: {error}", hint=hint) from error
 
 
-def find_store(start: Path) -> Path | None:
-    """The nearest `.codebatch` in a directory or above it that is a store, or that is made to look like one."""
-    start = Path(os.path.abspath(start))
-    for directory in (start, *start.parents):
-        candidate = directory / layout.STORE_DIRECTORY
-        if candidate.is_symlink() or os.path.lexists(candidate / layout.STORE_FILE):
-            return candidate
-    return None
+def holds_other_things(files: Files, path: Path) -> bool:
+    """Return whether a path is a directory of things that are neither a store nor the remains of an unfinished one."""
+    if not path.is_dir() or looks_like_store(path):
+        return False
+    return not all(_is_leftover(files, path, name) for name in _names(path))
+
+
+def looks_like_store(path: Path) -> bool:
+    """Return whether a path is a store, or was made to look like one; opening it tells."""
+    return path.is_symlink() or os.path.lexists(path / layout.STORE_FILE)
 
 
 def _is_file(files: Files, root: Path) -> bool:

@@ -36,7 +36,10 @@ def make_work_batch(store: Store, commands: Sequence[Command], work: Work, *, at
     # As it is read again: what is left out as a default is told by identity, and a text of a file is not that one.
     written = encode_work(decode_work(encode_work(work)))
     plan = _plan(snapshot, written)
-    return create_batch(store, plan, sources=(work.root,), at_ns=at_ns, documents={layout.WORK_FILE: written})
+    project = b"" if store.project is None else store.project.root
+    return create_batch(
+        store, plan, sources=(work.root,), project=project, at_ns=at_ns, documents={layout.WORK_FILE: written}
+    )
 
 
 def _freeze(store: Store, commands: Sequence[Command], work: Work, at_ns: int) -> Snapshot:

@@ -11,7 +11,7 @@ from codebatch.application.stores import StorePlace, open_store
 from codebatch.model.batch_event import AnyEvent
 from codebatch.model.work import OnFailure, Strategy
 from codebatch.query.arguments import path_of
-from codebatch.store.batches import resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
 from codebatch.work.attempts_made import AttemptMade, attempts_of
 from codebatch.work.cancelling import cancel_batch
 from codebatch.work.following import cursor_of, followed_of, iter_followed

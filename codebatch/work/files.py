@@ -17,6 +17,7 @@ from codebatch.model.likeness import closest
 from codebatch.model.lined import line_of
 from codebatch.model.toml import TomlError, parse_toml
 from codebatch.model.yaml import YamlError, parse_yaml
+from codebatch.snapshotting.projects import iter_project_directories
 from codebatch.system.regular import read_regular
 from codebatch.work.checking import Place
 
@@ -72,17 +73,21 @@ class WorkFile(NamedTuple):
 
 
 def default_file(here: Path, words: Sequence[str]) -> tuple[Path, str]:
-    """The file that holds for a directory where none is named, and how it is called. Raises NothingToDo.
+    """Return the list that holds for a directory, and its name as seen from there.
 
-    `words` are the tasks that are named, one of which may be meant as a file.
+    It is `[work]` of the settings; else the nearest `work.toml` from the directory up to the top of the project.
+    `words` are the tasks that are named, one of which may be meant as a file. Raises NothingToDo.
     """
+    start = os.path.realpath(os.fsencode(here))
     configuration = load_configuration(here)
     if configuration.file is not None and "work" in configuration.set_in_file:
-        return configuration.file, os.path.relpath(configuration.file, here)
-    if not os.path.lexists(here / DEFAULT_NAME):
-        told = f"there is no {DEFAULT_NAME} in this directory, and no [work] in a codebatch.toml"
-        raise NothingToDo(told, hint=file_hint(words, here) or nothing_hint())
-    return here / DEFAULT_NAME, DEFAULT_NAME
+        return configuration.file, os.path.relpath(configuration.file, os.fsdecode(start))
+    for directory in iter_project_directories(start):
+        path = Path(os.fsdecode(directory), DEFAULT_NAME)
+        if os.path.lexists(path):
+            return path, os.path.relpath(path, os.fsdecode(start))
+    message = f"there is no {DEFAULT_NAME} in the project, from this directory upwards, and no [work] in its settings"
+    raise NothingToDo(message, hint=file_hint(words, here) or nothing_hint())
 
 
 def file_hint(words: Sequence[str], here: Path) -> str | None:

@@ -17,7 +17,7 @@ from codebatch.work.checking import TableChecker
 from codebatch.work.choosing import Choice, Former, names_shown
 from codebatch.work.defining import Definer, Task, programs_not_found
 from codebatch.work.expanding import Expander
-from codebatch.work.files import WorkFile, no_task_hint
+from codebatch.work.files import STDIN_NAME, WorkFile, no_task_hint
 from codebatch.work.including import read_files
 from codebatch.work.problems import Problems
 from codebatch.work.settings import Settings, WorkOptions, settings_of
@@ -67,7 +67,7 @@ def _read(
     definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings.notes)
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
     definer.tell_unknown()
-    source = ", ".join(_as_text(file.name) for file in files)
+    source = ", ".join(_as_text(_name_below(settings.root, file)) for file in files)
     finished = [task for file in files for task in file.done]
     check_done(finished, tasks, problems)
     done = {*(task.name for task in finished), *(id_ for file in files for id_ in file.unread)}
@@ -131,6 +131,11 @@ def _listed(
         start_every_seconds=settings.start_every_seconds,
     )
     return WorkList(commands, work, (*notes, *programs_not_found(commands, path)))
+
+
+def _name_below(root: Path, file: WorkFile) -> str:
+    """Return how a list is called in its root, wherever the user stands."""
+    return file.name if file.name == STDIN_NAME else os.path.relpath(os.path.realpath(file.path), root)
 
 
 def _as_text(name: str) -> str:

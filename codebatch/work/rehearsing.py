@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from pathlib import Path
 
 import msgspec
@@ -100,5 +101,6 @@ def _estimator(listed: WorkList, place: StorePlace) -> Estimator:
         Defined(command.id, digest_bytes(encode_command(command)), functools.partial(program_of, command))
         for command in commands
     ]
+    place = place.of_directory(Path(os.fsdecode(listed.work.root)))
     store = place.open() if place.exists() else None
     return Estimator(Durations(store, listed.work.root), listed.work, defined)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,8 @@ from codebatch.model.command import CommandId
 from codebatch.model.request import Open
 from codebatch.model.work import CONFIDENCE_MIN
 from codebatch.query.work import work_standing
-from codebatch.store.batches import Batch, iter_batches, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import Batch, iter_batches
 from codebatch.store.holders import is_held
 from codebatch.store.store import Store
 from codebatch.store.work import make_work_batch
@@ -99,7 +101,8 @@ def make_batch(
         look = _analyze_command(paths, options, is_asked=any(each.source == "command" for each in listed.work.inferred))
         hint = f"see why each is there with: {look}; write `needs`, or leave them out with --no-infer"
         raise NothingToDo("nothing is run, for what was inferred is not right", hint=hint)
-    check_file_system(place.root() or Path.cwd())
+    place = place.of_directory(Path(os.fsdecode(listed.work.root)))
+    check_file_system(place.root() or place.new_place())
     store = place.open_or_make(listener.note)
     check_place(store, is_trusted=is_trusted)
     with store.writing() as lock, contextlib.ExitStack() as making:
@@ -202,7 +205,7 @@ def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRa
 
 def former_states(place: StorePlace, of: str | None, source: str, root: bytes) -> Mapping[CommandId, CommandState]:
     """Where the tasks of the batch stand that is named, else of the latest of a source."""
-    store = place.open()
+    store = place.of_directory(Path(os.fsdecode(root))).open()
     if of is not None:
         found = look_at(store, resolve_batch(store, of, kind="work"))
     else:

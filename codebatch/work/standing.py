@@ -20,10 +20,12 @@ from codebatch.errors import (
     StoreCorrupt,
     UnknownId,
 )
+from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
 from codebatch.query.work import CommandStanding, WorkStanding, work_standing
 from codebatch.store import layout
-from codebatch.store.batches import Batch, BatchKind, check_kind, iter_batches, resolve_batch
+from codebatch.store.batch_resolution import iter_project_batches, resolve_batch
+from codebatch.store.batches import Batch, BatchKind, check_kind, iter_batches
 from codebatch.store.holders import is_held
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
@@ -132,13 +134,14 @@ def resolve_live(
     kind: BatchKind = "work",
     else_latest: bool = False,
 ) -> Batch:
-    """The batch that is named; else the only one of a kind that somebody is at work on, or the latest if nobody is.
+    """Return the batch that is named; else the only running one of a kind of the current project.
 
-    Raises as `resolve_batch` does, AmbiguousId where there are several, UnknownId where there is none.
+    If none is running and `else_latest` is set, return the latest of the project. Raises as `resolve_batch` does,
+    AmbiguousId if several are running, UnknownId if none is.
     """
     if reference is not None:
         return resolve_batch(store, reference, note, kind="any")
-    live = [batch for batch in iter_batches(store, note, kind=kind) if is_held(batch)]
+    live = [batch for batch in iter_project_batches(store, note, kind=kind) if is_held(batch)]
     if len(live) == 1:
         return live[0]
     if not live and else_latest:
@@ -146,6 +149,10 @@ def resolve_live(
     of_commands, option = (" of commands", " --pipeline work") if kind == "work" else ("", "")
     hint = f"name one with --batch; see: codebatch batch list{option} --active"
     if not live:
-        raise UnknownId(f"nobody is at work on a batch{of_commands}", hint=hint)
+        others = [batch for batch in iter_batches(store, kind=kind) if is_held(batch)]
+        if others:
+            shown = ", ".join(f"{each.id} ({display_path(each.about.project_root)})" for each in others[:NAMED_MAX])
+            hint = f"in other projects: {shown}; name one with --batch"
+        raise UnknownId(f"no batch{of_commands} of this project is running", hint=hint)
     shown = ", ".join(batch.id for batch in live[:NAMED_MAX])
-    raise AmbiguousId(f"{len(live)} batches{of_commands} are at work: {shown}", hint=hint)
+    raise AmbiguousId(f"{len(live)} batches{of_commands} of this project are running: {shown}", hint=hint)

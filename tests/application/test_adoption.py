@@ -22,7 +22,8 @@ from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
 from codebatch.store.adoption import adopt_batch
-from codebatch.store.batches import Batch, batch_ids, iter_batches, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import Batch, batch_ids, iter_batches
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes, encode_outcome

@@ -79,7 +79,7 @@ class Project:
     ) -> Checked:
         changed_lines = more.pop("changed_lines", False)
         execution = Execution(configuration=load_configuration(self.tree), jobs=2)
-        with codebatch.open(self.store) as store:
+        with codebatch.open(self.store, project=self.tree) as store:
             checker = Checker(store, execution, Listener(), environment or {}, **more)
             return checker.check(conditions_of(conditions), base, changed_lines=changed_lines)
 
@@ -133,7 +133,7 @@ def test_tree_of_the_merge_base_is_run_where_only_an_older_one_was(project: Proj
     base = _base(checked).batch
     assert (base.about.commit, base.about.is_clean) == (git(project.tree, "rev-parse", "main"), True)
     assert _new(checked) == [("b.py", "F401")]
-    with codebatch.open(project.store) as store:
+    with codebatch.open(project.store, project=project.tree) as store:
         assert store.batch().id == head.id
         assert len([*store.batches()]) == 3
     assert _base(project.check("new")).batch.id == base.id

@@ -48,7 +48,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenedStore]:
     (tree / ".git").mkdir()
     for files in (_BEFORE, _AFTER):
         _run(tree, files)
-    with codebatch.open(tree / ".codebatch") as opened:
+    with codebatch.open(tree / ".codebatch", project=tree) as opened:
         yield opened
 
 
@@ -210,7 +210,7 @@ def test_what_nobody_mended_is_not_fixed_and_what_nobody_made_is_not_new(tmp_pat
     (tmp_path / ".git").mkdir()
     for files in (before, after):
         _run(tmp_path, files)
-    with codebatch.open(tmp_path / ".codebatch") as opened:
+    with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
         pair = [opened.batch(reference, partial=True) for reference in ("latest~1", "latest")]
         for (old, new), expected in zip((pair, pair[::-1]), (told, backwards), strict=True):
             found = [each for each in compare(old, new).differences() if each.old is None or each.new is None]
@@ -222,7 +222,7 @@ def test_part_of_a_tree_mends_nothing_elsewhere(tmp_path: Path) -> None:
     files = {"src/a.py": _X, "lib/b.py": _X}
     _run(tmp_path, files)
     _run(tmp_path, {**files, "src/a.py": "import re\n"}, part="src")
-    with codebatch.open(tmp_path / ".codebatch") as opened:
+    with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
         whole, part = (opened.batch(each.id) for each in opened.batches())
         told = [(_row(each)[2], each.state, each.reason) for each in compare(whole, part).differences()]
         assert told == [
@@ -239,7 +239,7 @@ def test_without_contents_findings_are_compared_by_what_they_say(tmp_path: Path)
         _run(tmp_path, files)
     for pack in (tmp_path / ".codebatch" / "objects").glob("*.pack"):
         pack.unlink()
-    with codebatch.open(tmp_path / ".codebatch") as opened:
+    with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
         comparison = _compare(opened)
         found = [_row(each) for each in comparison.differences() if each.reason != "lost"]
         assert [(state, by, path, code) for state, by, path, _, _, code in found] == [
@@ -291,7 +291,7 @@ def test_what_is_not_whole_is_compared_where_a_part_is_wanted(tmp_path: Path) ->
     (tmp_path / ".git").mkdir()
     for files in ({"a.py": "", "codebatch.toml": _OWN, "own.py": text} for text in (_SAYS, _RAISES)):
         _run(tmp_path, files)
-    with codebatch.open(tmp_path / ".codebatch") as opened:
+    with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
         with pytest.raises(BatchIncomplete):
             _compare(opened)
         assert not compare(opened.batch("latest~1"), opened.batch("latest", partial=True)).is_complete
@@ -301,7 +301,10 @@ def test_batches_of_two_projects_are_not_compared(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     for files in ({"a.py": _X}, {"b.py": "import sys\n"}):
         _run(tmp_path, files)
-    with codebatch.open(tmp_path / ".codebatch") as opened, pytest.raises(InvalidInput, match="no file in common"):
+    with (
+        codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened,
+        pytest.raises(InvalidInput, match="no file in common"),
+    ):
         compare(opened.batch("latest~1"), opened.batch("latest"))
 
 

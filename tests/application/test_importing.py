@@ -29,7 +29,8 @@ from codebatch.exchange.making import make_export
 from codebatch.model.entry import path_fields
 from codebatch.model.imported import ImportFormat, LeftOut
 from codebatch.model.record import SEVERITIES, Diagnostic
-from codebatch.store.batches import Batch, batch_ids, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import Batch, batch_ids
 from codebatch.store.collection import objects_of_records
 from codebatch.store.store import Store
 
@@ -208,7 +209,7 @@ def test_two_imports_of_one_program_are_not_taken_for_one_another(project: Proje
 def test_the_base_of_a_change_has_what_was_imported_of_its_own_tree(project: Project) -> None:
     def check() -> Checked:
         execution = Execution(configuration=load_configuration(project.tree), jobs=2)
-        with open_store(project.store.root) as store:
+        with open_store(project.store.root, project=project.tree) as store:
             return Checker(store, execution, Listener(), {}).check(conditions_of(["new"]))
 
     first = project.take(LINES, "other").batch

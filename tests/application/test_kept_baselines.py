@@ -17,7 +17,7 @@ from codebatch.application.importing import import_into
 from codebatch.application.misses import explain_misses
 from codebatch.errors import BatchIncomplete
 from codebatch.exchange.making import make_export
-from codebatch.store.batches import resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
 from codebatch.system.task_catalogue import TaskCatalogue
 
 from . import inline
@@ -62,12 +62,12 @@ class Project:
 
     def take(self, data: bytes, task: str) -> None:
         execution = Execution(configuration=load_configuration(self.tree), jobs=2)
-        with codebatch.open(self.store) as opened:
+        with codebatch.open(self.store, project=self.tree) as opened:
             start = resolve_batch(opened.store, None)
             import_into(execution, opened.store, start, data, form="jsonl", task=task, listener=Listener())
 
     def create(self) -> int:
-        with codebatch.open(self.store) as opened:
+        with codebatch.open(self.store, project=self.tree) as opened:
             return create_baseline(opened.batch(), self.baseline).found
 
     def told(self) -> tuple[int, int, int]:
@@ -75,7 +75,7 @@ class Project:
 
         Those that may be there stay in it, and the others alone go.
         """
-        with codebatch.open(self.store) as opened:
+        with codebatch.open(self.store, project=self.tree) as opened:
             batch = opened.batch(partial=True)
             before = read_baseline(self.baseline)
             beside = new_beside(batch, before)[1]
@@ -88,7 +88,7 @@ class Project:
         return len(beside.new), beside.gone, beside.not_comparable
 
     def tools_in_sarif(self) -> dict[str, int]:
-        with codebatch.open(self.store) as opened:
+        with codebatch.open(self.store, project=self.tree) as opened:
             data = make_export(opened.batch(), "sarif").found.data
         runs = json.loads(data)["runs"]
         return {run["tool"]["driver"]["name"]: len(run["results"]) for run in runs}
@@ -137,7 +137,10 @@ def test_where_a_task_failed_what_it_told_may_be_there(project: Project) -> None
     assert project.create() == 3
     project.write(a_py="import os\nx = 1  # word raise\n")
     project.run()
-    with codebatch.open(project.store) as opened, pytest.raises(BatchIncomplete, match=r"results\)$"):
+    with (
+        codebatch.open(project.store, project=project.tree) as opened,
+        pytest.raises(BatchIncomplete, match=r"results\)$"),
+    ):
         create_baseline(opened.batch(partial=True), project.baseline.with_name("other.jsonl"))
     assert not project.baseline.with_name("other.jsonl").exists()
     _, gone, unknown = project.told()
@@ -170,7 +173,7 @@ def test_a_baseline_in_the_tree_makes_nothing_stale_and_nothing_else_is_done_aga
     project.baseline = project.tree / "known.jsonl"
     elsewhere = project.tree.with_name("elsewhere")
     elsewhere.symlink_to(project.tree)
-    with codebatch.open(project.store) as opened:
+    with codebatch.open(project.store, project=project.tree) as opened:
         batch = opened.batch()
         create_baseline(batch, elsewhere / "known.jsonl")
         assert batch.is_stale is False

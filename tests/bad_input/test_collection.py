@@ -34,7 +34,7 @@ def test_run_keeps_as_many_as_are_configured_and_names_what_goes(codebatch: Comm
     said = [line for each in notes[1:] for line in each.splitlines() if line.startswith("collected 1 batch")]
     assert len(said) == 2
     assert left["batch_id"] not in "".join(said)
-    assert codebatch("query", "outputs", "--json").json
+    assert codebatch("query", "outputs", "--json").records
     assert codebatch("gc", "--json").json["batches"] == []
     assert codebatch("config", "show", "--json").json["store"]["value"] == {"keep": 1}
 
@@ -49,7 +49,7 @@ def test_gc_keeps_what_is_pinned_and_answers_from_what_is_left(codebatch: Comman
     collected = codebatch("gc", "--keep", "1", "--json").json
     assert (collected["batches"], collected["dry_run"]) == ([second], False)
     for batch in (first, third):
-        assert len(codebatch("files", "--batch", batch, "--json").json) == 2
+        assert len(codebatch("files", "--batch", batch, "--json").records) == 2
     assert codebatch("summary", "--batch", second, "--json", status=2).error["code"] == "unknown_id"
     codebatch("unpin", first)
     assert codebatch("gc", "--keep", "1", "--json").json["batches"] == [first]
@@ -169,7 +169,7 @@ def _answers(codebatch: CommandLine, batch: str) -> list[object]:
         shard,
         codebatch("status", "--batch", batch, "--json").json,
         codebatch("tasks", "--batch", batch, "--json").json,
-        codebatch("query", "outputs", "--batch", batch, "--json").json,
+        codebatch("query", "outputs", "--batch", batch, "--json").records,
         codebatch("run-shard", "--task", "parse", "--shard", shard[0]["shard_id"], "--batch", batch, "--json").json,
         codebatch("resume", "--batch", batch, "--json").json["result_digest"],
     ]
@@ -195,6 +195,6 @@ def test_runs_collections_and_questions_beside_one_another_all_come_to_a_true_en
     assert said["gc"] <= {"", "store_in_use"}
     assert said["files"] <= {"", "unknown_id"}
     codebatch("gc")
-    assert len(codebatch("files", "--json").json) == 11
+    assert len(codebatch("files", "--json").records) == 11
     assert len(codebatch("batch", "list", "--json").json) == 1
     assert codebatch("run", "tree", "--pipeline", "parse", "--json").json["action"] == "up to date"

@@ -122,7 +122,7 @@ def test_a_damaged_pack_is_told_and_the_next_run_from_the_tree_repairs_it(
     codebatch("batch", "init")
     broken = codebatch("run", "--batch", "latest", "--no-cache", "--json", status=3)
     assert broken.json["status"] in ("PARTIAL", "FAILED")
-    failures = codebatch("query", "outputs", "--kind", "failure", "--json").json
+    failures = codebatch("query", "outputs", "--kind", "failure", "--json").records
     assert {record["reason"] for record in failures} <= {"object", "needs"}
     repaired = codebatch("run", "project", "--again", "--json").json
     assert (repaired["status"], repaired["result_digest"]) == ("COMPLETED", stored.digest)
@@ -193,7 +193,7 @@ def test_a_flipped_byte_in_a_segment_never_becomes_an_answer(stored: Stored) -> 
 
     What says nothing of any file is not read for an answer: then that is as it was.
     """
-    right = stored.codebatch("query", "outputs", "--json").json
+    right = stored.codebatch("query", "outputs", "--json").records
     segment = stored.largest_segment()
     sound = segment.read_bytes()
     told = 0
@@ -357,7 +357,7 @@ def test_an_outcome_that_cannot_be_true_is_done_again(stored: Stored, task: str)
 
 @every_damage
 def test_references_says_which_files_it_could_not_search(stored: Stored, damage: Callable[[Path], None]) -> None:
-    whole = stored.codebatch("references", "main", "--json").json
+    whole = stored.codebatch("references", "main", "--json").records
     assert len(whole) == 1
     damage(stored.one("objects/*.pack"))
     stored.one("objects/*.idx").unlink()
@@ -366,7 +366,7 @@ def test_references_says_which_files_it_could_not_search(stored: Stored, damage:
     assert told.json["complete"] is False
     assert [row for row in told.json["records"] if row not in whole] == []
     stored.codebatch("run", "project")
-    assert stored.codebatch("references", "main", "--json").json == whole
+    assert stored.codebatch("references", "main", "--json").records == whole
 
 
 def test_shards_of_a_finished_batch_are_told_by_its_manifest(stored: Stored) -> None:

@@ -154,7 +154,7 @@ def test_tools_that_tasks_start_hear_ctrl_c(here: CommandLine) -> None:
     write_own_task(here.directory, "own", code)
     ended = here.finish(here.start("run", "tree", "--json"))
     assert json.loads(ended.stdout)["status"] == "COMPLETED"
-    said = {row["metric"] for row in here("query", "outputs", "--task", "own", "--json").json}
+    said = {row["metric"] for row in here("query", "outputs", "--task", "own", "--json").records}
     assert said == {"True True True"}
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from codebatch.model.document import encode_document
 from codebatch.model.outcome import HolderId
-from codebatch.store.batches import resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.holders import HolderFile
 from codebatch.store.origin import is_in_index
 from codebatch.store.store import open_store

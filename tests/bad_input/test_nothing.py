@@ -99,7 +99,7 @@ def test_project_task_that_fails_over_no_file_is_no_success(codebatch: CommandLi
     failed = codebatch("run", "tree", "--allow-empty", "--json", status=3).json
     assert (failed["status"], failed["failures"]) == ("PARTIAL", 1)
     assert codebatch("status", "--json").json["status"] == "PARTIAL"
-    (row,) = codebatch("errors", "--json").json
+    (row,) = codebatch("errors", "--json").records
     assert (row["path"], row["task"], row["reason"]) == (".", "layers", "exception")
     assert "ValueError: no" in row["evidence"]
     again = codebatch("run", "tree", "--allow-empty", "--json", status=3).json
@@ -108,4 +108,4 @@ def test_project_task_that_fails_over_no_file_is_no_success(codebatch: CommandLi
     mended = codebatch("resume", "--json").json
     assert (mended["status"], mended["failures"]) == ("COMPLETED", 0)
     assert mended["result_digest"] != failed["result_digest"]
-    assert codebatch("errors", "--json").json == []
+    assert codebatch("errors", "--json").records == []

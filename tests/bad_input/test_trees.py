@@ -81,8 +81,8 @@ def test_a_hundred_thousand_nested_brackets_are_a_result_or_a_failure_record(cod
     assert process.returncode in (0, 3), stderr
     ended = codebatch.check("run", process.returncode, stdout, stderr, process.returncode)
     assert ended.json["status"] == ("COMPLETED" if process.returncode == 0 else "PARTIAL")
-    failed = {record["path"] for record in codebatch("query", "outputs", "--kind", "failure", "--json").json}
-    told = {record["path"] for record in codebatch("query", "outputs", "--kind", "file", "--json").json}
+    failed = {record["path"] for record in codebatch("query", "outputs", "--kind", "failure", "--json").records}
+    told = {record["path"] for record in codebatch("query", "outputs", "--kind", "file", "--json").records}
     assert failed | told == {"deep.json", "deep.py", "deep.js", "open.c", "blocks.rs", "fine.py"}
     assert "fine.py" not in failed
 
@@ -100,7 +100,7 @@ def test_five_hundred_levels_of_directories_are_walked(codebatch: CommandLine) -
     os.close(file)
     os.close(fd)
     assert codebatch("run", "deep", "--json").json["files"] == 1
-    (found,) = codebatch("query", "diagnostics", "--json").json
+    (found,) = codebatch("query", "diagnostics", "--json").records
     assert found["path"] == "dir/" * levels + "a.py"
     assert codebatch("inspect", found["path"]).lines
     assert codebatch("run", "deep", "--json").json["action"] == "up to date"
@@ -113,7 +113,7 @@ def test_a_file_of_100_megabytes_is_stored_and_classified(codebatch: CommandLine
             file.write(b"x = 1\n" * 174_763)
     ended = codebatch("run", "huge", "--json")
     assert ended.json["status"] == "COMPLETED"
-    (about,) = codebatch("query", "outputs", "--kind", "file", "--json").json
+    (about,) = codebatch("query", "outputs", "--kind", "file", "--json").records
     assert about["class"] != "text"
 
 
@@ -175,7 +175,7 @@ def test_a_file_that_kills_its_worker_is_a_failure_with_evidence_and_resume_sett
     assert ended.json["status"] == "PARTIAL"
     assert ended.error["code"] == "batch_incomplete"
     assert "resume" in ended.error["hint"]
-    failures = [row for row in codebatch("errors", "--json").json if row["kind"] == "failure"]
+    failures = [row for row in codebatch("errors", "--json").records if row["kind"] == "failure"]
     assert {row["path"] for row in failures} >= {"long.py"}
     assert {row["reason"] for row in failures} <= {"timeout", "needs"}
     again = codebatch("run", "project", "--json", status=3)
@@ -183,7 +183,7 @@ def test_a_file_that_kills_its_worker_is_a_failure_with_evidence_and_resume_sett
     assert again.json["result_digest"] == ended.json["result_digest"]
     assert codebatch("resume", "--json").json["status"] == "COMPLETED"
     assert codebatch("resume", "--json").json["action"] == "up to date"
-    assert [row for row in codebatch("errors", "--json").json if row["kind"] == "failure"] == []
+    assert [row for row in codebatch("errors", "--json").records if row["kind"] == "failure"] == []
 
 
 def test_a_run_that_is_hung_up_on_ends(codebatch: CommandLine) -> None:

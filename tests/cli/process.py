@@ -62,6 +62,11 @@ class Ended:
         return json.loads(self.stdout)
 
     @property
+    def records(self) -> Any:
+        """The rows of an answer that says of which batch they are and how true."""
+        return self.json["records"]
+
+    @property
     def error(self) -> dict[str, Any]:
         """The error on the last line of standard error, as `--json` says it."""
         document = json.loads(self.notes.splitlines()[-1])
@@ -90,7 +95,7 @@ class CommandLine:
         self.prefix = prefix
         self.environment = {
             "PATH": f"{SCRIPT.parent}:/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(directory),
+            "HOME": f"{directory}/no-home",  # No store is made in a home directory that is not named.
             "LC_ALL": LOCALE,
             "TMPDIR": str(directory),
             "GIT_CONFIG_GLOBAL": "/dev/null",

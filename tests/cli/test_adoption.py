@@ -40,7 +40,7 @@ def test_the_tree_that_was_run_last_is_the_one_that_answers(codebatch: CommandLi
         write(codebatch.directory / "m.py", text)
         codebatch("run", ".", status=0)
     answer = codebatch("query", "diagnostics", "--json")
-    assert answer.json == []
+    assert answer.records == []
     assert "stale" not in answer.notes
     assert len(codebatch("batch", "list", "--json").json) == 3
     codebatch("run", ".")

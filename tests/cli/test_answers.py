@@ -130,7 +130,7 @@ def test_an_object_is_the_bytes_of_its_file(ran: Ran) -> None:
 
 def test_a_rule_is_shown_with_its_reason_and_how_often_it_was_found(ran: Ran) -> None:
     rule = ran.codebatch("rules", "show", "F401", "--store", "store", "--json").json
-    found = ran.codebatch("query", "diagnostics", "--code", "F401", "--store", "store", "--json").json
+    found = ran.codebatch("query", "diagnostics", "--code", "F401", "--store", "store", "--json").records
     assert (rule["name"], rule["severity"], rule["findings"]) == ("unused-import", "warning", len(found))
     assert "## Why is this bad?" in rule["explanation"]
     assert len(found) == 2
@@ -171,9 +171,9 @@ def test_shards_that_are_ready_are_those_that_are_open(codebatch: CommandLine) -
 def test_a_name_that_is_no_utf8_is_found_by_every_reading_command(ran: Ran) -> None:
     name = b"caf\xe9.py"
     encoded = base64.b64encode(name).decode()
-    found = {row.get("path_b64") for row in ran.codebatch("files", "--store", "store", "--json").json}
+    found = {row.get("path_b64") for row in ran.codebatch("files", "--store", "store", "--json").records}
     assert encoded in found
-    inspected = ran.codebatch("inspect", name, "--store", "store", "--json").json
+    inspected = ran.codebatch("inspect", name, "--store", "store", "--json").records
     assert {record["path_b64"] for record in inspected} == {encoded}
     assert ran.codebatch("inspect", name, "--store", "store", "--json", "--explain").json["path_b64"] == encoded
     inspected = ran.codebatch("inspect", b"project/" + name, "--store", "store", "--all")
@@ -207,7 +207,7 @@ def test_names_and_messages_of_a_tree_cannot_steer_a_terminal(codebatch: Command
         said.append(ended.text)
     said.append(codebatch("files", "--why", f"project/{name}").text)
     assert not any(character in text for text in said for character in "\x1b\x07\x9b\u202e")
-    assert {record["path"] for record in codebatch("errors", "--json").json} == {name}
+    assert {record["path"] for record in codebatch("errors", "--json").records} == {name}
 
 
 def test_a_directory_whose_name_is_no_utf8_can_be_run(codebatch: CommandLine) -> None:
@@ -224,7 +224,7 @@ def test_a_directory_whose_name_is_no_utf8_can_be_run(codebatch: CommandLine) ->
 def test_output_survives_a_terminal_that_knows_ascii_only(ran: Ran) -> None:
     ascii_only = CommandLine(ran.codebatch.directory, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
     assert len(ascii_only("files", "--store", "store").lines) == 9
-    assert len(ascii_only("files", "--store", "store", "--json").json) == 9
+    assert len(ascii_only("files", "--store", "store", "--json").records) == 9
     ascii_only("inspect", "Grüße, Welt.py", "--store", "store")
 
 
@@ -268,7 +268,7 @@ def test_that_there_is_nothing_is_a_note_and_no_data(codebatch: CommandLine) -> 
 
 def test_filters_narrow_what_is_queried(ran: Ran) -> None:
     def query(*arguments: str) -> list[dict[str, object]]:
-        found = ran.codebatch("query", *arguments, "--store", "store", "--json").json
+        found = ran.codebatch("query", *arguments, "--store", "store", "--json").records
         assert isinstance(found, list)
         return found
 
@@ -317,7 +317,7 @@ def test_counts_agree_between_commands(ran: Ran) -> None:
         assert isinstance(found, dict)
         return found
 
-    every = ran.codebatch("query", "outputs", "--store", "store", "--json").json
+    every = ran.codebatch("query", "outputs", "--store", "store", "--json").records
     assert sum(ask("top --limit 99").values()) == len(every)
     summary = ran.codebatch("summary", "--store", "store", "--json").json
     assert summary["kinds"] == ask("top --limit 99")
@@ -366,7 +366,7 @@ def test_an_output_without_records_is_a_sound_file_of_nothing(codebatch: Command
     assert len(lines) >= 6
     assert lines["symbols"] == 0
     assert bool(sum(lines.values())) == (content is not None)
-    assert codebatch("query", "outputs", "--task", "symbols", "--json").json == []
+    assert codebatch("query", "outputs", "--task", "symbols", "--json").records == []
 
 
 @pytest.mark.parametrize(

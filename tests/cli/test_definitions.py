@@ -25,7 +25,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 def test_a_name_is_told_where_it_is_defined_and_not_where_it_is_imported(named: CommandLine) -> None:
     assert named("def", "go").lines == ["a.py:2:9: method A.go", "a.py:10:5: function go"]
     assert named("def", "A.go").lines == ["a.py:2:9: method A.go"]
-    assert [row["qualified"] for row in named("def", "go", "--json").json] == ["A.go", "go"]
+    assert [row["qualified"] for row in named("def", "go", "--json").records] == ["A.go", "go"]
     assert named("def", "g").notes == "nothing defines g, of 8 symbols in 2 files\n"
 
 
@@ -35,7 +35,7 @@ def test_who_calls_a_name_is_told_once_by_scope(named: CommandLine) -> None:
         "a.py:11: go calls .go, 2 times",
         "sub/\\xff.py:3: (file) calls go",
     ]
-    *_, last = named("callers", "go", "--json").json
+    *_, last = named("callers", "go", "--json").records
     assert last == {"path_b64": "c3ViL/8ucHk=", "scope": "", "line": 3, "target": "go", "calls": 1}
     assert named("callers", "o").notes == "nothing calls o, of 9 edges in 2 files\n"
 
@@ -58,24 +58,24 @@ def test_an_outline_is_nested_as_the_file_is(named: CommandLine) -> None:
         "     7    field x",
         "    10  function go",
     ]
-    assert [row["name"] for row in named("outline", "a.py", "--json").json] == ["A", "go", "inner", "x", "go"]
+    assert [row["name"] for row in named("outline", "a.py", "--json").records] == ["A", "go", "inner", "x", "go"]
     assert named("outline", b"sub/\xff.py").notes == "nothing is defined in sub/\\xff.py\n"
     named("outline", "nowhere.py", status=2)
 
 
 def test_top_is_cut_for_people_alone(named: CommandLine) -> None:
-    every = named("top", "--by", "metric:parameters", "--json").json
+    every = named("top", "--by", "metric:parameters", "--json").records
     assert len(every) == named("top", "--by", "metric:parameters", "--limit", "99").text.count("\n") - 1
-    assert len(named("top", "--by", "metric:parameters", "--limit", "1", "--json").json) == 1
+    assert len(named("top", "--by", "metric:parameters", "--limit", "1", "--json").records) == 1
 
 
 def test_top_ranks_directories_files_and_the_places_of_a_metric(named: CommandLine) -> None:
-    assert named("top", "--by", "dir", "--json").json.keys() == {"sub"}
-    assert named("top", "--by", "file", "--json").json == named("top", "--by", "path", "--json").json
+    assert named("top", "--by", "dir", "--json").records.keys() == {"sub"}
+    assert named("top", "--by", "file", "--json").records == named("top", "--by", "path", "--json").records
     assert named("top", "--by", "metric:lines").lines == ["value  lines", "   12  a.py", "    4  sub/\\xff.py"]
-    assert named("top", "--by", "metric:parameters", "--limit", "1", "--json").json == {"a.py:2 A.go": 2}
-    by_type = named("top", "--by", "symbol_type", "--json").json
-    assert by_type == named("query", "stats", "--group-by", "symbol_type", "--json").json
+    assert named("top", "--by", "metric:parameters", "--limit", "1", "--json").records == {"a.py:2 A.go": 2}
+    by_type = named("top", "--by", "symbol_type", "--json").records
+    assert by_type == named("query", "stats", "--group-by", "symbol_type", "--json").records
     assert list(by_type.values()) == sorted(by_type.values(), reverse=True)
     assert named("top", "--by", "symbl", "--json", status=2).error["hint"] == "did you mean 'symbol'?"
     error = named("top", "--by", "metric:linez", "--json", status=2).error
@@ -87,7 +87,7 @@ def test_codes_are_told_with_their_severity_and_what_they_find(named: CommandLin
     assert header.split() == ["count", "code", "severity", "finds"]
     assert rows, "os and sys are not used"
     assert all(row.split()[2] in ("error", "warning", "info") and len(row.split()) > 4 for row in rows)
-    counts = named("top", "--by", "code", "--json").json
+    counts = named("top", "--by", "code", "--json").records
     assert {row.split()[1]: int(row.split()[0]) for row in rows} == counts
 
 

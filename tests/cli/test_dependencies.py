@@ -23,18 +23,18 @@ def test_impact_tells_what_depends_on_a_file_and_how(codebatch: CommandLine) -> 
     for path, content in TREE.items():
         write(codebatch.directory / path, content)
     codebatch("run", ".", "--quiet")
-    found = codebatch("impact", "app/base.py", "--json").json
+    found = codebatch("impact", "app/base.py", "--json").records
     assert found == [
         {"path": "app/middle.py", "distance": 1, "imports": "app/base.py", "line": 2, "resolution": "exact"},
         {"path": "app/top.py", "distance": 2, "imports": "app/middle.py", "line": 1, "resolution": "exact"},
     ]
-    assert [each["path"] for each in codebatch("impact", "app/base.py", "--depth", "1", "--json").json] == [
+    assert [each["path"] for each in codebatch("impact", "app/base.py", "--depth", "1", "--json").records] == [
         "app/middle.py"
     ]
     told = codebatch("impact", "web/util.ts")
     assert told.lines[1].split() == ["1", "web/main.ts", "web/util.ts:1", "exact"]
     assert told.lines[2].split() == ["2", "web/deep/page.ts", "web/main.ts:1", "exact"]
-    assert [each["path"] for each in codebatch("impact", "store/store.go", "--json").json] == ["cmd/main.go"]
+    assert [each["path"] for each in codebatch("impact", "store/store.go", "--json").records] == ["cmd/main.go"]
     assert "nothing in the batch imports app/top.py" in codebatch("impact", "app/top.py").notes
 
 
@@ -42,18 +42,18 @@ def test_graph_tells_edges_and_cycles(codebatch: CommandLine) -> None:
     for path, content in {**TREE, "app/base.py": "from . import top\n"}.items():
         write(codebatch.directory / path, content)
     codebatch("run", ".", "--quiet")
-    rows = codebatch("graph", "--json").json
+    rows = codebatch("graph", "--json").records
     assert {"source": "app/top.py", "target": "app/middle.py", "line": 1, "resolution": "exact"} in rows
     files = ["app/base.py", "app/middle.py", "app/top.py"]
     shortest = ["app/base.py", "app/top.py", "app/middle.py", "app/base.py"]
-    assert codebatch("graph", "--cycles", "--json").json == [{"files": files, "shortest": shortest}]
+    assert codebatch("graph", "--cycles", "--json").records == [{"files": files, "shortest": shortest}]
     assert codebatch("graph", "--cycles").lines == ["3 files: " + " -> ".join(shortest)]
     dot = codebatch("graph", "--dot").lines
     assert (dot[0], dot[-1]) == ("digraph imports {", "}")
     assert '  "web/main.ts" -> "web/util.ts";' in dot
     metrics = {
         (record["path"], record["metric"]): record["value"]
-        for record in codebatch("query", "outputs", "--task", "dependencies", "--kind", "metric", "--json").json
+        for record in codebatch("query", "outputs", "--task", "dependencies", "--kind", "metric", "--json").records
     }
     assert metrics["app/top.py", "cycle"] == 3
     assert (metrics["web/main.ts", "dependencies"], metrics["web/util.ts", "dependents"]) == (1, 1)
@@ -82,7 +82,7 @@ def test_file_is_no_dependency_of_its_own_and_two_make_a_cycle(codebatch: Comman
     for path, content in {"a.py": "import a\n", "b.py": "import c\n", "c.py": "import b\nimport a\n"}.items():
         write(codebatch.directory / "src" / path, content)
     codebatch("run", "src", "--task", "dependencies", "--quiet")
-    told = codebatch("query", "outputs", "--task", "dependencies", "--kind", "metric", "--json").json
+    told = codebatch("query", "outputs", "--task", "dependencies", "--kind", "metric", "--json").records
     assert {(each["path"], each["metric"]): each["value"] for each in told} == {
         ("a.py", "dependents"): 1, ("b.py", "dependencies"): 1, ("b.py", "dependents"): 1, ("b.py", "cycle"): 2,
         ("c.py", "dependencies"): 2, ("c.py", "dependents"): 1, ("c.py", "cycle"): 2,
@@ -102,7 +102,7 @@ def test_impact_ends_with_a_sum_and_names_the_tests_to_run(codebatch: CommandLin
     assert tests.lines == ["./-x_test.py", "app/test_b.py"]
     assert "left out: 2 test files of a name that a shell would take apart" in tests.notes
     assert codebatch("impact", "a.py", "--tests").lines[1] == "tree/app/test_b.py"
-    assert sorted(codebatch("impact", "a.py", "--tests", "--json").json) == [
+    assert sorted(codebatch("impact", "a.py", "--tests", "--json").records) == [
         "-x_test.py",
         "app/test_b.py",
         "test_$(x).py",

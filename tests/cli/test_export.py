@@ -28,7 +28,7 @@ def _results(data: bytes) -> list[dict[str, object]]:
 
 
 def test_every_form_is_the_same_each_time_and_whole(ran: Ran) -> None:
-    with api.open(ran.store) as store:
+    with api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
         count = sum(1 for each in batch.diagnostics() if each.severity != "hint")
         for form in get_args(Form):
@@ -42,7 +42,7 @@ def test_every_form_is_the_same_each_time_and_whole(ran: Ran) -> None:
 
 def test_of_many_files_and_of_few_the_same_goes_out(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     def exported() -> bytes:
-        with api.open(ran.store) as store:
+        with api.open(ran.store, project=ran.project) as store:
             return api.make_export(store.batch(), "sarif", severity=SEVERITIES).found.data
 
     few = exported()
@@ -51,7 +51,7 @@ def test_of_many_files_and_of_few_the_same_goes_out(ran: Ran, monkeypatch: pytes
 
 
 def test_sarif_says_of_each_finding_what_the_batch_does(ran: Ran) -> None:
-    with api.open(ran.store) as store:
+    with api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
         results = _results(api.make_export(batch, "sarif", severity=SEVERITIES).found.data)
         told = sorted(
@@ -131,7 +131,7 @@ def test_tags_are_found_that_def_finds(ran: Ran, tmp_path: Path) -> None:
     readtags = shutil.which("readtags")
     if readtags is None:
         pytest.skip("readtags is not installed (universal-ctags)")
-    with api.open(ran.store) as store:
+    with api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
         for name in {each.name for each in batch.symbols() if each.symbol_type != "import"}:
             told = subprocess.run([readtags, "-t", tags, "-", name], capture_output=True, check=True).stdout
@@ -158,7 +158,7 @@ def test_of_a_batch_that_lacks_something_sarif_says_so(ran: Ran, tmp_path: Path)
     shutil.copytree(ran.store, store, symlinks=True)
     shutil.rmtree(store / layout.OBJECTS)
     (store / layout.OBJECTS).mkdir()
-    ended = CommandLine(tmp_path)("export", "sarif", "--store", store, status=3)
+    ended = ran.codebatch("export", "sarif", "--store", store, status=3)
     assert "could not be read" in ended.notes
     for run in ended.json["runs"]:
         (invocation,) = run["invocations"]
@@ -167,7 +167,10 @@ def test_of_a_batch_that_lacks_something_sarif_says_so(ran: Ran, tmp_path: Path)
     assert all("partialFingerprints" not in result for result in _results(ended.stdout))
 
 
-def test_what_means_nothing_is_refused(ran: Ran, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_means_nothing_is_refused(
+    ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ran.project)
     os.symlink("/dev/null", tmp_path / "null")
     refused = {
         ("sarif", "latest"): "name two batches to compare, or none",

@@ -67,7 +67,7 @@ def test_shards_that_run_are_told(codebatch: CommandLine) -> None:
 
 
 def test_only_a_diagnostic_counts_as_one(ran: Ran) -> None:
-    diagnostics = ran.codebatch("query", "diagnostics", "--store", "store", "--json").json
+    diagnostics = ran.codebatch("query", "diagnostics", "--store", "store", "--json").records
     summary = ran.codebatch("summary", "--store", "store", "--json").json
     assert sum(summary["severities"].values()) == summary["totals"]["diagnostics"] == len(diagnostics)
     assert "none" not in summary["severities"]
@@ -154,7 +154,7 @@ def test_each_batch_has_an_index_of_its_own(made: CommandLine) -> None:
     for batch, names in (("latest~1", ["f"]), ("latest", ["f", "g"])):
         assert [
             row["name"]
-            for row in made("query", "symbols", "--symbol-type", "function", "--batch", batch, "--json").json
+            for row in made("query", "symbols", "--symbol-type", "function", "--batch", batch, "--json").records
         ] == names
         assert made("index-build", "--batch", batch, "--verify", "-q").status == 0
 
@@ -164,7 +164,7 @@ def test_a_path_of_any_length_is_in_the_index(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / deep / "a.py", f"class {'C' * 450}:\n    pass\n")
     codebatch("run", "tree", "-q")
     codebatch("index-build", "-q")
-    (symbol,) = codebatch("query", "symbols", "--name", "C" * 450, "--json").json
+    (symbol,) = codebatch("query", "symbols", "--name", "C" * 450, "--json").records
     assert symbol["path"] == f"{deep}/a.py"
 
 
@@ -233,7 +233,7 @@ def test_nobody_chooses_an_id(codebatch: CommandLine, chosen: str) -> None:
 def test_all_that_is_stored_is_what_its_schema_says(ran: Ran) -> None:
     schema = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "record.json").read_bytes()))
     kinds = set()
-    for record in ran.codebatch("query", "outputs", "--store", "store", "--json").json:
+    for record in ran.codebatch("query", "outputs", "--store", "store", "--json").records:
         schema.validate(record)
         kinds.add(record["kind"])
     assert {"file", "symbol", "edge", "metric", "diagnostic"} <= kinds

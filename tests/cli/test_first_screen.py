@@ -176,7 +176,7 @@ def test_hints_are_counted_and_shown_to_who_asks(codebatch: CommandLine) -> None
 
 def test_files_are_chosen_by_class_and_by_how_they_are_parsed(found: CommandLine) -> None:
     def paths(*arguments: str) -> list[str]:
-        return [row["path"] for row in found("files", *arguments, "--json").json]
+        return [row["path"] for row in found("files", *arguments, "--json").records]
 
     assert paths("--parse", "partial") == ["app/catalog.js", "native/m.c"]
     assert paths("--parse", "errors", "--class", "fixture") == ["tests/data/broken.py"]

@@ -14,7 +14,7 @@ from codebatch.application.stores import open_store
 from codebatch.model.batch_event import BEGINNING, BatchProgress, BatchResumed
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
-from codebatch.store.batches import resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.journal import Committed, Drained, Ended, Journal, JournalEvent, Started
 from codebatch.system.clock import wall_ns
 

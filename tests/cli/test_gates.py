@@ -21,44 +21,50 @@ def _check_schema(answer: dict[str, object]) -> None:
 
 
 @pytest.fixture
-def copied(ran: Ran, tmp_path: Path) -> CommandLine:
+def store(ran: Ran, tmp_path: Path) -> Path:
     """A copy of the store that was run once, to damage."""
     shutil.copytree(ran.store, tmp_path / "store", symlinks=True)
-    return CommandLine(tmp_path)
+    return tmp_path / "store"
 
 
-def test_a_sound_store_passes_under_every_name_of_all(copied: CommandLine) -> None:
-    told = copied("gate-bundle", "release", "--store", "store", "--json").json
+@pytest.fixture
+def copied(ran: Ran) -> CommandLine:
+    """The command line in the project."""
+    return CommandLine(ran.project)
+
+
+def test_a_sound_store_passes_under_every_name_of_all(copied: CommandLine, store: Path) -> None:
+    told = copied("gate-bundle", "release", "--store", store, "--json").json
     _check_schema(told)
     assert (told["bundle_name"], told["passed"], told["failed_count"]) == ("release", True, 0)
-    assert told["results"][0]["context"]["store"] == str(copied.directory / "store")
+    assert told["results"][0]["context"]["store"] == str(store)
     skipped = [result["gate_id"] for result in told["results"] if result["outcome"] == "skipped"]
     assert skipped == ["index-equals-scan", "index-rebuilt"]
-    assert copied("gate", "bundle", "--store", "store").lines[-1] == "12 passed", "one of them has made an index"
+    assert copied("gate", "bundle", "--store", store).lines[-1] == "12 passed", "one of them has made an index"
 
 
-def test_a_gate_that_fails_ends_with_1_and_says_what_where_and_what_to_do(copied: CommandLine) -> None:
-    write(copied.directory / "store" / "stray", "")
-    ended = copied("gate", "run", "P2-G6", "--store", "store", status=1)
+def test_a_gate_that_fails_ends_with_1_and_says_what_where_and_what_to_do(copied: CommandLine, store: Path) -> None:
+    write(store / "stray", "")
+    ended = copied("gate", "run", "P2-G6", "--store", store, status=1)
     assert ended.lines[0].startswith("failed   no-foreign-files           1 failure; ")
     assert ended.lines[1:] == [
         "    stray: no name of a store",
         f"      hint: move it away: {copied.directory / 'store' / 'stray'}",
     ]
-    told = copied("gate-run", "truth-guard", "--store", "store", "--json", status=1).json
+    told = copied("gate-run", "truth-guard", "--store", store, "--json", status=1).json
     _check_schema(told)
     assert (told["gate_id"], told["failures"][0]["location"]) == ("no-foreign-files", "stray")
-    (copied.directory / "store" / "store.json").write_text("{")
-    told = copied("gate-bundle", "--store", "store", "--fail-fast", "--json", status=1).json
+    (store / "store.json").write_text("{")
+    told = copied("gate-bundle", "--store", store, "--fail-fast", "--json", status=1).json
     assert [result["gate_id"] for result in told["results"]] == ["store-schema"]
 
 
-def test_hints_name_the_store_that_was_named(copied: CommandLine) -> None:
-    copied("batch", "init", "--pipeline", "parse", "--store", "store")
-    told = copied("gate-run", "plan-covered", "--store", "store", "--json", status=1).json
-    assert told["failures"][0]["suggestion"].endswith(f"{told['context']['batch_id']} --store store")
-    ended = copied("gate-run", "outputs-match", "--store", "store", "-q", status=3)
-    assert ended.lines[0].endswith(" --store store")
+def test_hints_name_the_store_that_was_named(copied: CommandLine, store: Path) -> None:
+    copied("batch", "init", "--pipeline", "parse", "--store", store)
+    told = copied("gate-run", "plan-covered", "--store", store, "--json", status=1).json
+    assert told["failures"][0]["suggestion"].endswith(f"{told['context']['batch_id']} --store {store}")
+    ended = copied("gate-run", "outputs-match", "--store", store, "-q", status=3)
+    assert ended.lines[0].endswith(f" --store {store}")
     assert ended.notes == "incomplete: skipped, so not known, are outputs-match\n"
 
 

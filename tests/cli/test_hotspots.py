@@ -168,7 +168,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 
 def test_the_first_hotspots_are_the_same_however_few_files_are_read(many: CommandLine) -> None:
     """What is kept of files says which of them are to be read; without a limit that matters all are."""
-    metrics = many("query", "metrics", "--metric", "cognitive", "--store", "store", "--json").json
+    metrics = many("query", "metrics", "--metric", "cognitive", "--store", "store", "--json").records
     functions = [each for each in metrics if "symbol" in each and not each["path"].startswith("tests/")]
     expected = sorted(functions, key=lambda each: (-each["value"], each["path"], each.get("line", 1)))
     every = hotspots(many, "--by", "cognitive", "--limit", "1000", "--json").json["rows"]

@@ -23,15 +23,20 @@ QUESTIONS = (
 
 
 @pytest.fixture
-def copied(ran: Ran, tmp_path: Path) -> CommandLine:
-    """The command line beside a store of its own, which it names."""
+def store(ran: Ran, tmp_path: Path) -> Path:
+    """A copy of the store, to write to."""
     shutil.copytree(ran.store, tmp_path / "store", symlinks=True)
-    return CommandLine(tmp_path, {"CODEBATCH_STORE": "store"})
+    return tmp_path / "store"
 
 
-def test_answers_have_the_same_bytes_and_are_told_of_damage(copied: CommandLine) -> None:
+@pytest.fixture
+def copied(ran: Ran, store: Path) -> CommandLine:
+    """The command line in the project, with a store of its own."""
+    return CommandLine(ran.project, {"CODEBATCH_STORE": str(store)})
+
+
+def test_answers_have_the_same_bytes_and_are_told_of_damage(copied: CommandLine, store: Path) -> None:
     """Reading changes nothing, so a store that cannot be written is asked as well."""
-    store = copied.directory / "store"
     before = [copied(*question).stdout for question in QUESTIONS]
     assert before[0].count(b'"kind"') > 0
     answer = msgspec.json.decode(copied("index-build", "--json").stdout, type=IndexAnswer)

@@ -116,6 +116,7 @@ def test_a_reading_command_reads_what_is_told_of_it_and_nothing_else(
         return made[0]
 
     monkeypatch.setattr("codebatch.cli.options.CountedFiles", make)
+    monkeypatch.chdir(worked.parent if name.startswith("work-") else ran.project)
     words = [*commands_alone()[name], *MORE_WORDS.get(name, "").split(), "--store", str(store), "--explain"]
     assert run_to_exit_status(cli, words) == 0
     told = [path for source in explain(name).reads for path in source.paths]

@@ -136,8 +136,8 @@ def test_a_work_list_is_no_tree(both: Both, words: str, capsys: pytest.CaptureFi
     assert (status, json.loads(capsys.readouterr().err)["error"]["code"]) == (2, "wrong_kind")
 
 
-def test_latest_is_of_the_kind_that_is_meant(both: Both) -> None:
-    line = CommandLine(both.directory, {"CODEBATCH_STORE": str(both.store)})
+def test_latest_is_of_the_kind_that_is_meant(both: Both, ran: Ran) -> None:
+    line = CommandLine(ran.project, {"CODEBATCH_STORE": str(both.store)})
     assert line("status", "--json").json["batch_id"] == both.work
     assert line("status", "--batch", "latest", "--json").json["batch_id"] == both.work
     for words in ("summary", "tasks"):
@@ -162,7 +162,7 @@ def test_what_looks_for_a_batch_by_itself_finds_analyses(both: Both, ran: Ran) -
     store = open_store(RealFiles(), both.store)
     assert [batch.id for batch in iter_batches(store)] == [both.analysis]
     assert [batch.id for batch in iter_batches(store, kind="work")] == [both.work]
-    with codebatch.open(both.store) as opened:
+    with codebatch.open(both.store, project=ran.project) as opened:
         assert opened.batch().id == both.analysis
         with pytest.raises(WrongKind):
             opened.batch(both.work)
@@ -199,6 +199,6 @@ def test_a_store_of_commands_alone_has_no_analysis(both: Both, tmp_path: Path) -
         make_work_batch(
             store, [Command(id=one, run="true")], Work(source="w", root=b"/", order=(one,)), at_ns=wall_ns()
         )
-    assert line("summary", "--json", status=2).error["code"] == "unknown_id"
+    assert line("summary", "--json", status=3).error["code"] == "no_batch_of_project"
     assert line("snapshot", "show", "--json", status=2).error["code"] == "unknown_id"
     assert line("rules", "show", "F401", "--json").json.get("batch_id") is None

@@ -54,7 +54,7 @@ def test_notes_are_heeded_whoever_found_something(codebatch: CommandLine) -> Non
             text = "".join(each.format(note) + "\n" for each in texts)
             write(codebatch.directory / "src" / name / path, text)
     codebatch("run", "src", "-j", "2")
-    told = codebatch("query", "diagnostics", "--json").json
+    told = codebatch("query", "diagnostics", "--json").records
     assert {(each["path"], each["line"], each["code"], each["tool"]) for each in told} == {
         ("told/a.py", 1, "syntax-error", "ruff"),
         ("told/b.js", 1, "syntax-error", "codebatch"),
@@ -71,6 +71,6 @@ def test_notes_are_heeded_whoever_found_something(codebatch: CommandLine) -> Non
         ("told/e.js", 2, "bad", "whole"),
         ("told/e.js", 3, "trailing-whitespace", "codebatch"),
     }
-    states = {each["path"]: each["parse"] for each in codebatch("query", "outputs", "--kind", "file", "--json").json}
+    states = {each["path"]: each["parse"] for each in codebatch("query", "outputs", "--kind", "file", "--json").records}
     assert states["hushed/a.py"] == states["hushed/b.js"] == "errors"
     assert all("[words]" in line for line in codebatch("query", "diagnostics", "--tool", "words").lines)

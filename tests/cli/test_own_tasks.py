@@ -32,14 +32,14 @@ def project(root: Path, code: str = COUNT, settings: str = SETTINGS) -> None:
 def test_function_is_run_over_every_file_by_workers(codebatch: CommandLine) -> None:
     project(codebatch.directory)
     first = codebatch("run", "src", "-j", "2", "--json").json
-    assert codebatch("query", "outputs", "--task", "words", "--json").json == [
+    assert codebatch("query", "outputs", "--task", "words", "--json").records == [
         {"kind": "metric", "path": "a.txt", "metric": "words", "value": 2}
     ]
     assert codebatch("run", "src", "--json").json["action"] == "up to date"
     write(codebatch.directory / "tools" / "words.py", COUNT.replace("split()", "split()) + len('x'"))
     again = codebatch("run", "src", "--json").json
     assert again["batch_id"] != first["batch_id"]
-    assert codebatch("query", "outputs", "--task", "words", "--json").json[0]["value"] == 3
+    assert codebatch("query", "outputs", "--task", "words", "--json").records[0]["value"] == 3
 
 
 def test_the_example_that_ships_works_as_it_is_documented(codebatch: CommandLine) -> None:
@@ -66,7 +66,7 @@ def test_failures_of_a_function_are_of_its_file_and_task_alone(codebatch: Comman
     status = codebatch("status", "--json").json
     assert (status["failed_shards"], status["done_shards"]) == (1, status["total_shards"])
     assert {row["task_id"]: row["shards_failed"] for row in status["tasks"]}["words"] == 1
-    assert codebatch("query", "outputs", "--kind", "failure", "--json").json == [
+    assert codebatch("query", "outputs", "--kind", "failure", "--json").records == [
         {"kind": "failure", "path": "b.txt", "task": "words", "reason": "exception"}
     ]
 
@@ -87,7 +87,7 @@ def test_record_that_is_none_of_the_file_fails_the_task_there_and_is_named(
     code = "from codebatch.model.record import Failure, Metric\ndef task(file): yield {}\n"
     project(codebatch.directory, code=code.format(given))
     assert codebatch("run", "src", "--json", status=3).json["failures"] == 1
-    (row,) = codebatch("errors", "--json").json
+    (row,) = codebatch("errors", "--json").records
     assert (row["path"], row["task"], row["reason"]) == ("a.txt", "words", "exception")
     assert problem in row["evidence"]
 
@@ -147,7 +147,7 @@ def task(file):
     for name in ("b", "c", "d"):
         write(codebatch.directory / "src" / f"{name}.txt", f"{name}\n")
     answer = codebatch.shell("codebatch run src --json -j 1 || test $? = 3").json
-    rows = codebatch("errors", "--json").json
+    rows = codebatch("errors", "--json").records
     failed = {"COMPLETED": set(), "PARTIAL": {"b.txt"}}[answer["status"]]
     assert {row["path"] for row in rows} == failed
 
@@ -247,7 +247,7 @@ def task(project):
     codebatch("run", "src")
     said = {
         (record["path"], record["metric"]): record["value"]
-        for record in codebatch("query", "outputs", "--task", "words", "--json").json
+        for record in codebatch("query", "outputs", "--task", "words", "--json").records
     }
     assert said == {
         ("a.txt", "kinds"): 5, ("a.txt", "bytes read"): 8, ("b.py", "kinds"): 5, ("b.py", "bytes read"): 16
@@ -277,12 +277,12 @@ def test_failure_of_a_project_function_is_its_own_and_is_done_again_by_resume(
     project(codebatch.directory, code=code)
     ended = codebatch("run", "src", "--json", status=3)
     assert ended.error["message"] == "1 of 7 results failed"
-    (failure,) = codebatch("errors", "--json").json
+    (failure,) = codebatch("errors", "--json").records
     assert {key: failure[key] for key in ("path", "task", "reason")} == {
         "path": ".", "task": "words", "reason": "exception"
     }  # fmt: skip
     assert evidence in failure["evidence"]
-    inspected = codebatch("inspect", "src/a.txt", "--json", status=3).json
+    inspected = codebatch("inspect", "src/a.txt", "--json", status=3).records
     assert {record["path"] for record in inspected["records"]} == {"a.txt"}
     assert inspected["complete"] is False, "what `words` would have said of it is not known"
     assert codebatch("resume", "--json", status=3).error["message"] == "1 of 7 results failed"
@@ -301,7 +301,7 @@ def task(project):
     # So much is not kept of what was read before.
     (codebatch.directory / "src" / "a.txt").write_bytes(random.Random(1).randbytes(100_000))
     codebatch("run", "src", status=3)
-    (failure,) = codebatch("errors", "--json").json
+    (failure,) = codebatch("errors", "--json").records
     assert (failure["path"], failure["task"], failure["reason"]) == (".", "words", "object")
 
 
@@ -346,7 +346,7 @@ def test_project_function_is_done_again_when_resume_changed_what_it_read(codebat
     write(codebatch.directory / "src" / "b.txt", "three four five")
 
     def words() -> list[int]:
-        return [record["value"] for record in codebatch("query", "outputs", "--task", "sum", "--json").json]
+        return [record["value"] for record in codebatch("query", "outputs", "--task", "sum", "--json").records]
 
     codebatch("run", "src", status=3)
     assert words() == [0]
@@ -372,7 +372,7 @@ def test_project_function_that_kills_its_worker_fails_alone(
 ) -> None:
     project(codebatch.directory, code=code, settings=f"project_seconds_max = {seconds}\n" + SETTINGS)
     codebatch("run", "src", "--memory-mb", "400", status=3)
-    (failure,) = codebatch("errors", "--json").json
+    (failure,) = codebatch("errors", "--json").records
     assert (failure["path"], failure["task"], failure["reason"]) == (".", "words", reason)
     assert failure["evidence"]
     assert [row["status"] for row in codebatch("tasks", "--json").json] == ["done"] * 6 + ["failed"]

@@ -50,7 +50,7 @@ def executed(codebatch: CommandLine, *options: str) -> int:
 
 
 def values(codebatch: CommandLine) -> list[int]:
-    return [record["value"] for record in codebatch("query", "outputs", "--task", "words", "--json").json]
+    return [record["value"] for record in codebatch("query", "outputs", "--task", "words", "--json").records]
 
 
 READ = "int(open(HERE + '/tools/words.txt').read())"

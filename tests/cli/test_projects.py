@@ -37,7 +37,7 @@ def repository(codebatch: CommandLine) -> Path:
 
 
 def records(codebatch: CommandLine, batch_id: str, *asked: str) -> list[dict[str, Any]]:
-    answer = codebatch("query", "outputs", "--batch", batch_id, *asked, "--json").json
+    answer = codebatch("query", "outputs", "--batch", batch_id, *asked, "--json").records
     found = answer["records"] if isinstance(answer, dict) else answer
     assert isinstance(found, list)
     return found
@@ -77,7 +77,7 @@ def test_a_restricted_batch_does_not_stand_for_the_project(codebatch: CommandLin
     asked = codebatch("errors")
     assert f"asked is {whole}, of the whole project; the newer {narrow} is of app/db alone" in asked.notes
     assert f"stale: the tree has changed since; look again with: codebatch run {repository}\n" in asked.notes
-    assert len(codebatch("errors", "--batch", narrow, "--json").json["records"]) == 1
+    assert len(codebatch("errors", "--batch", narrow, "--json").records) == 1
     assert codebatch("summary", "--json").json["batch_id"] == whole
     for question in (("summary",), ("status",)):
         assert codebatch(*question, "--batch", "latest", "--json").json["batch_id"] == narrow, "as it is written"
@@ -91,13 +91,13 @@ def test_a_whole_batch_that_says_less_does_not_stand_for_a_restricted_one(codeba
     codebatch.shell("git init -q .")
     codebatch("run", ".", "--pipeline", "parse", "-q")
     codebatch("run", "sub", "-q")
-    answer = codebatch("query", "diagnostics", "--json").json
+    answer = codebatch("query", "diagnostics", "--json").records
     assert [row["code"] for row in answer["records"]] == ["F401"]
     open_one = codebatch("run", ".", "--task", "parse", "--json").json["batch_id"]
     codebatch("run", "sub", "--again", "-q")
     assert codebatch("query", "diagnostics", "--json").json["paths"] == ["sub"], "an open one has less to say"
     codebatch("run", "--batch", open_one, "-q")
-    assert [row["code"] for row in codebatch("query", "diagnostics", "--json").json] == ["F401"]
+    assert [row["code"] for row in codebatch("query", "diagnostics", "--json").records] == ["F401"]
     codebatch("run", "sub", "--pipeline", "parse", "-q")
     asked = codebatch("query", "diagnostics", "--json")
     assert [row["code"] for row in asked.json] == ["F401"], "`full` says all that `parse` does"
@@ -110,7 +110,7 @@ def test_where_there_is_none_but_a_restricted_batch_it_answers_and_says_so(
     batch_id = codebatch("run", "app/db", "-q", "--json").json["batch_id"]
     asked = codebatch("errors")
     assert f"of app/db alone: all that batch {batch_id} is of" in asked.notes
-    answer = codebatch("errors", "--json").json
+    answer = codebatch("errors", "--json").records
     assert answer == {
         "schema": "codebatch.part/1",
         "complete": True,
@@ -123,7 +123,7 @@ def test_where_there_is_none_but_a_restricted_batch_it_answers_and_says_so(
     assert codebatch("summary", "--json").json["paths"] == ["app/db"]
     error = codebatch("inspect", "lib/tools.py", "--json", status=2).error
     assert error["message"] == "the batch, which is of app/db alone, has no file 'lib/tools.py'"
-    assert [row["path"] for row in codebatch("references", "core", "--json").json["records"]] == ["app/db/query.py"]
+    assert [row["path"] for row in codebatch("references", "core", "--json").records] == ["app/db/query.py"]
 
 
 def test_what_needs_all_files_is_incomplete_in_a_restricted_batch(codebatch: CommandLine, repository: Path) -> None:
@@ -133,7 +133,7 @@ def test_what_needs_all_files_is_incomplete_in_a_restricted_batch(codebatch: Com
         assert "incomplete: " in asked.notes
         assert f"look at all with: codebatch run {repository}\n" in asked.notes
         assert codebatch(*question, "--json", status=3).json["complete"] is False
-    assert len(codebatch("graph", "--json").json["records"]) == 4
+    assert len(codebatch("graph", "--json").records) == 4
     assert "nothing in the batch imports app/__init__.py\n" in codebatch("impact", "app/__init__.py", status=3).notes
     of_kind = ("query", "outputs", "--kind")
     of_task = ("query", "outputs", "--task", "duplicates")
@@ -148,7 +148,7 @@ def test_what_needs_all_files_is_incomplete_in_a_restricted_batch(codebatch: Com
 def test_a_file_that_is_named_as_its_directory_is_not_meant_by_that(codebatch: CommandLine) -> None:
     write(codebatch.directory / "pkg" / "pkg", "x\n")
     codebatch("run", "pkg", "-q")
-    assert codebatch("inspect", "pkg", "--json").json[0]["path"] == "pkg"
+    assert codebatch("inspect", "pkg", "--json").records[0]["path"] == "pkg"
     assert codebatch("inspect", ".", status=2, cwd=codebatch.directory / "pkg").notes.startswith("error: the batch has")
 
 
@@ -158,7 +158,7 @@ def test_what_the_user_stands_in_is_a_part_of_the_project_too(codebatch: Command
     assert (first["paths"], first["files"]) == (["app/db"], 2)
     again = codebatch("run", "app/db", "app/db/query.py", "--json").json
     assert (again["batch_id"], again["action"]) == (first["batch_id"], "up to date"), "what lies below another is of it"
-    assert codebatch("inspect", "query.py", "--json", cwd=below).json["records"][0]["path"] == "app/db/query.py"
+    assert codebatch("inspect", "query.py", "--json", cwd=below).records[0]["path"] == "app/db/query.py"
     one = codebatch("run", "query.py", "--json", cwd=below).json
     assert (one["paths"], one["files"]) == (["app/db/query.py"], 1)
     assert one["batch_id"] != first["batch_id"]
@@ -229,7 +229,7 @@ def test_batch_init_plans_as_run_does(codebatch: CommandLine, repository: Path, 
     assert first["batch_id"] == planned["batch_id"]
     for field in ("plan_digest", "source", "snapshot_id", "pipeline", "paths"):
         assert first[field] == second[field]
-    codes = {row["code"] for row in codebatch("query", "diagnostics", "--tool", "ruff", "--json").json}
+    codes = {row["code"] for row in codebatch("query", "diagnostics", "--tool", "ruff", "--json").records}
     assert ("D100" in codes) == bool(config)
 
 
@@ -253,7 +253,7 @@ def test_directory_of_any_name_is_a_project(codebatch: CommandLine, name: bytes)
     root = codebatch.directory / os.fsdecode(name)
     write(root / "sub" / "b.py", "x = 1\n")
     codebatch("run", ".", "-q", cwd=root)
-    assert codebatch("inspect", "b.py", "--json", cwd=root / "sub").json[0]["path"] == "sub/b.py"
+    assert codebatch("inspect", "b.py", "--json", cwd=root / "sub").records[0]["path"] == "sub/b.py"
     assert "current directory is not" not in codebatch("errors", cwd=root).notes
     assert os.path.isdir(codebatch("batch", "show", "--outputs", cwd=root).stdout.removesuffix(b"\n"))
     assert os.path.isdir(codebatch("batch", "show", "--outputs", "--json", cwd=root).json["outputs"])

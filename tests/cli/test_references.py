@@ -20,7 +20,7 @@ def test_references_are_told_with_their_roles_from_the_snapshot(codebatch: Comma
         "\\xff.py:1:1: call",
     ]
     place = {"line": 3, "column": 18, "end_line": 3, "end_column": 20}
-    assert codebatch("references", "go", "--role", "call", "--path", "b", "--json").json == [
+    assert codebatch("references", "go", "--role", "call", "--path", "b", "--json").records == [
         {"path": "b.py", "name": "go", **place, "role": "call", "scope": "C.m"}
     ]
     none, stale = codebatch("references", "gone").notes.splitlines()

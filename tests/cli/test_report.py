@@ -73,7 +73,7 @@ def test_of_a_batch_that_lacks_something_that_stands_on_top(ran: Ran, tmp_path: 
     shutil.copytree(ran.store, store, symlinks=True)
     shutil.rmtree(store / layout.OBJECTS)
     (store / layout.OBJECTS).mkdir()
-    ended = CommandLine(tmp_path)("report", "--store", store, "-o", "-", status=3)
+    ended = ran.codebatch("report", "--store", store, "-o", "-", status=3)
     assert "could not be read" in ended.notes
     assert "could not be read" in str(_data(ended.stdout)["incomplete"])
 
@@ -121,7 +121,7 @@ def test_of_nothing(codebatch: CommandLine) -> None:
 
 
 def test_a_page_that_would_be_too_long_is_made_of_less(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    with codebatch_api.open(ran.store) as store:
+    with codebatch_api.open(ran.store, project=ran.project) as store:
         batch = store.batch()
         whole = codebatch_api.make_report(batch).found
         monkeypatch.setattr("codebatch.report.making.PAGE_BYTES_MAX", len(whole) - 1)

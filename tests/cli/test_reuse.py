@@ -54,7 +54,7 @@ def test_one_file_that_changed_is_one_file_done(project: CommandLine) -> None:
     assert len(own) == FILE_TASKS, "the files of one shard"
     write(project.directory / "tree" / "m07.py", "import sys, os\n")
     assert _run(project)["executed"] == FILE_TASKS
-    assert project("query", "outputs", "--path", "m07.py", "--json").json
+    assert project("query", "outputs", "--path", "m07.py", "--json").records
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_batch_stands_when_the_one_it_took_from_is_gone(project: CommandLine) 
     write(project.directory / "tree" / "m07.py", "import sys\n")
     answer = project("run", "tree", "--json").json
     shutil.rmtree(min(project.directory.glob(".codebatch/batches/batch-*")))
-    assert project("query", "outputs", "--json").json
+    assert project("query", "outputs", "--json").records
     assert project("summary", "--json").json["batch_id"] == answer["batch_id"]
     write(project.directory / "tree" / "m07.py", "import sys, os\n")
     assert _run(project)["executed"] == FILE_TASKS
@@ -188,7 +188,7 @@ def test_a_record_whose_object_is_gone_is_not_taken_over(project: CommandLine) -
     write(project.directory / "codebatch.toml", SHARDS + "[tasks.parse]\nemit_ast = true\n")
     project("run", "tree")
     objects = project.directory / ".codebatch" / "objects"
-    asts = {each["path"]: each["object"] for each in project("query", "outputs", "--kind", "ast", "--json").json}
+    asts = {each["path"]: each["object"] for each in project("query", "outputs", "--kind", "ast", "--json").records}
     damaged = bytes.fromhex(asts["m05.py"]), bytes.fromhex(asts["m08.py"])
     for pack in objects.glob("*.pack"):
         pack.with_suffix(".bad").write_bytes(encode_bad(set(damaged)))

@@ -23,7 +23,7 @@ def codebatch(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 
 def paths_of(codebatch: CommandLine, ended: Ended) -> list[str]:
     """The paths of the batch that a run answered with."""
-    rows = codebatch("files", "--batch", ended.json["batch_id"], "--json").json
+    rows = codebatch("files", "--batch", ended.json["batch_id"], "--json").records
     return [row.get("path", "?") for row in rows]
 
 

@@ -89,6 +89,7 @@ def test_what_is_asked_wrongly_is_told_in_one_line(ran: Ran, statement: str, tol
 def test_a_time_with_a_zone_is_answered_or_to_be_asked_for_as_a_text(
     ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
+    monkeypatch.chdir(ran.project)
     monkeypatch.setitem(sys.modules, "pytz", None)
     status = run_to_exit_status(cli, ["sql", "select now()", "--store", str(ran.store), "-o", form])
     told = capsys.readouterr()
@@ -139,6 +140,7 @@ def test_what_needs_pytz_is_to_be_asked_for_as_a_text() -> None:
 def test_nothing_but_the_views_can_be_reached(
     ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], statement: str
 ) -> None:
+    monkeypatch.chdir(ran.project)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     secret = write(tmp_path / "secret.csv", "secret\n")
     asked = statement.format(secret, store=ran.store)
@@ -174,6 +176,7 @@ def test_a_signal_ends_it_soon_and_no_copy_stays_behind(ran: Ran, tmp_path: Path
 
 
 def test_memory_is_bounded(ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ran.project)
     assert _SETTINGS["memory_limit"] == "2147483648B"
     monkeypatch.setattr("codebatch.application.sql._SETTINGS", {**_SETTINGS, "memory_limit": "64MB"})
     assert run_to_exit_status(cli, ["sql", "select list(i) from range(30000000) t(i)", "--store", str(ran.store)]) == 2

@@ -45,7 +45,7 @@ def test_stored_trees_are_those_that_ast_prints(codebatch: CommandLine) -> None:
     (codebatch.directory / "b.md").write_text("# b\n")
     (codebatch.directory / "c.txt").write_text("c\n")
     codebatch("run", ".", "--emit-ast")
-    stored = codebatch("query", "outputs", "--kind", "ast", "--json").json
+    stored = codebatch("query", "outputs", "--kind", "ast", "--json").records
     (codebatch.directory / "a.py").write_text("changed\n")
     assert [record["path"] for record in stored] == ["a.py", "b.md"]
     for record in stored:

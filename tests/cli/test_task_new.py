@@ -39,7 +39,7 @@ def test_task_that_was_written_works_and_is_tried_on_a_file(codebatch: CommandLi
     told = codebatch("task", "try", "my-words", "src/a b.txt", "--json", status=1).json
     assert (told["records"], told["reason"]) == ([], "exception")
     codebatch("run", "src", status=3)
-    assert [row["path"] for row in codebatch("errors", "--json").json] == ["a b.txt", "c.txt"]
+    assert [row["path"] for row in codebatch("errors", "--json").records] == ["a b.txt", "c.txt"]
     first, *_, last = codebatch("errors").lines
     assert first == "a b.txt: my-words failed: exception, and at 1 other file"
     assert last == "    ValueError: b'a b.txt'"

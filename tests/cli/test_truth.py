@@ -91,9 +91,9 @@ def test_that_nothing_is_there_is_no_certainty_in_an_incomplete_batch(interrupte
 
 
 def test_what_does_not_rest_on_outcomes_is_whole_in_an_incomplete_batch(interrupted: CommandLine) -> None:
-    (use,) = interrupted("references", "module001", "--json").json
+    (use,) = interrupted("references", "module001", "--json").records
     assert use["path"] == "package0/module000.py"
-    assert interrupted("errors", "--batch", "latest~1", "--json").json == []
+    assert interrupted("errors", "--batch", "latest~1", "--json").records == []
     for described in (("status",), ("batch", "list"), ("tasks",)):
         assert "incomplete:" not in interrupted(*described).notes
 
@@ -123,9 +123,9 @@ def test_a_complete_answer_says_so_where_it_is_an_object(codebatch: CommandLine)
     assert whole.items() <= summary.items()
     assert summary.keys() == {"schema", *SummaryAnswer.__struct_fields__}
     assert whole.items() <= codebatch("inspect", "a.py", "--json", "--explain").json.items()
-    assert whole.items() <= codebatch("inspect", "a.py:1", "--json").json.items()
-    assert {record["path"] for record in codebatch("inspect", "a.py", "--json").json} == {"a.py"}
-    assert codebatch("errors", "--json").json == []
+    assert whole.items() <= codebatch("inspect", "a.py:1", "--json").records.items()
+    assert {record["path"] for record in codebatch("inspect", "a.py", "--json").records} == {"a.py"}
+    assert codebatch("errors", "--json").records == []
 
 
 def test_a_question_for_records_that_no_task_gives_is_refused(codebatch: CommandLine) -> None:
@@ -144,8 +144,10 @@ def test_a_question_for_records_that_no_task_gives_is_refused(codebatch: Command
 def test_a_task_that_ran_alone_is_answered_from_as_whole(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "--task", "parse", "-q")
-    assert codebatch("query", "outputs", "--task", "parse", "--kind", "file", "--json").json[0]["path"] == "a.py"
-    assert codebatch("query", "outputs", "--kind", "file", "--json").json[0]["path"] == "a.py", "parse alone gives it"
+    assert codebatch("query", "outputs", "--task", "parse", "--kind", "file", "--json").records[0]["path"] == "a.py"
+    assert codebatch("query", "outputs", "--kind", "file", "--json").records[0]["path"] == "a.py", (
+        "parse alone gives it"
+    )
     assert codebatch("inspect", "a.py", "--kinds", "symbol", "--json", status=3).json["complete"] is False
     assert codebatch("errors", "--json", status=3).json["percent"] < 100
 
@@ -170,20 +172,20 @@ def test_where_a_task_failed_its_answers_are_incomplete(codebatch: CommandLine) 
     write(codebatch.directory / "bad.py", "import good\n")
     write(codebatch.directory / "good.py", "x = 1\n")
     codebatch("run", ".", "-q", status=3)
-    assert codebatch("query", "diagnostics", "--task", "lint", "--json").json[0]["path"] == "bad.py"
+    assert codebatch("query", "diagnostics", "--task", "lint", "--json").records[0]["path"] == "bad.py"
     wrapped = codebatch("query", "diagnostics", "--task", "own", "--json", status=3)
     assert (wrapped.json["complete"], wrapped.json["records"]) == (False, [])
     assert wrapped.json["percent"] < 100
     assert "1 of 4 results" in wrapped.notes
     assert "(own); see: codebatch errors --batch" in wrapped.notes
-    assert codebatch("query", "outputs", "--task", "own", "--kind", "failure", "--json").json[0]["path"] == "bad.py"
-    assert len(codebatch("errors", "--json").json) == 2
-    assert codebatch("query", "diagnostics", "--task", "own", "--path", "good", "--json").json == []
+    assert codebatch("query", "outputs", "--task", "own", "--kind", "failure", "--json").records[0]["path"] == "bad.py"
+    assert len(codebatch("errors", "--json").records) == 2
+    assert codebatch("query", "diagnostics", "--task", "own", "--path", "good", "--json").records == []
     assert codebatch("inspect", "good.py", "--json", status=3).json["complete"] is False, (
         "`all` says nothing of any file"
     )
-    assert codebatch("inspect", "good.py", "--kinds", "edge", "--json", status=3).json["records"] == []
-    assert codebatch("impact", "good.py", "--json").json[0]["path"] == "bad.py"
+    assert codebatch("inspect", "good.py", "--kinds", "edge", "--json", status=3).records == []
+    assert codebatch("impact", "good.py", "--json").records[0]["path"] == "bad.py"
 
 
 # --- a tree that changed since
@@ -354,7 +356,7 @@ def test_where_a_gitignore_that_was_not_taken_has_changed_it_is_not_known(
     assert codebatch("summary", "--json").json["stale"] is None
     codebatch(*run)
     assert codebatch("summary", "--json").json["stale"] is False
-    assert [each["path"] for each in codebatch("files", "--json").json] == ["a.py"]
+    assert [each["path"] for each in codebatch("files", "--json").records] == ["a.py"]
     ignore.unlink()
     assert codebatch("summary", "--json").json["stale"] is True, "b.py is new to a directory that changed"
 

@@ -8,7 +8,7 @@ import pytest
 
 from codebatch.application.stores import open_store
 from codebatch.model.result_key import result_key
-from codebatch.store.batches import resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.untrusted import UntrustedKey, distrust, load_untrusted
 
 from .process import CommandLine, make_modules, write, write_own_task

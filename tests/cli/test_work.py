@@ -16,7 +16,7 @@ import pytest
 
 from codebatch.application.stores import open_store
 from codebatch.engine.lifecycle import BatchState
-from codebatch.store.batches import resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
 from codebatch.system.proc import stat
 from codebatch.work import cancelling
 from codebatch.work.listening import WorkListener

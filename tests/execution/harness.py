@@ -17,7 +17,8 @@ import msgspec
 
 from codebatch.errors import CodebatchError
 from codebatch.store import layout
-from codebatch.store.batches import Batch, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import Batch
 from codebatch.store.holders import LeaseReader
 from codebatch.store.outputs import current_outputs
 from codebatch.store.store import open_store

@@ -27,7 +27,7 @@ from codebatch.coordinator.limits import Limits
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.run import execute
 from codebatch.errors import CodebatchError
-from codebatch.store.batches import resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.store import open_store
 from codebatch.system.files import RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue

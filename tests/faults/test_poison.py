@@ -49,7 +49,7 @@ def test_each_poisonous_file_is_named_with_its_evidence_and_every_other_complete
     assert answer["status"] == "PARTIAL"
     assert answer["failures"] == 2 * len(POISON)
 
-    failures = run("errors", "--store", "store", "--json").json
+    failures = run("errors", "--store", "store", "--json").records
     by_task = {task: {row["path"]: row for row in failures if row["task"] == task} for task in ("venom", "symptom")}
     assert {row["reason"] for row in by_task["symptom"].values()} == {"needs"}
     assert by_task["symptom"].keys() == by_task["venom"].keys()
@@ -62,7 +62,7 @@ def test_each_poisonous_file_is_named_with_its_evidence_and_every_other_complete
             assert "peak memory: " in row["evidence"]
     stacks = {path: row["evidence"] for path, row in by_task["venom"].items() if "segf" in path or "loop" in path}
     assert all(f"in {path.partition('-')[2].removesuffix('.txt')}" in stack for path, stack in stacks.items()), stacks
-    metrics = run("query", "outputs", "--store", "store", "--kind", "metric", "--json", status=3).json
+    metrics = run("query", "outputs", "--store", "store", "--kind", "metric", "--json", status=3).records
     assert (metrics["complete"], len(metrics["records"])) == (False, 2 * 5 * len(POISON))
     check_no_process_left(open_latest(run.directory / "store"))
     assert not orphans()

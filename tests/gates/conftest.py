@@ -10,7 +10,7 @@ import pytest
 
 from codebatch.application.indexing import build_index
 from codebatch.application.stores import StorePlace
-from codebatch.store.batches import resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
 from tests.application.inline import inline, run
 from tests.cli.process import write
 from tests.gates.stored import MOODY, Stored

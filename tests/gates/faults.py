@@ -18,7 +18,8 @@ from codebatch.model.counts import Counts
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.model.plan import PlannedTask, decode_plan, encode_plan, plan_digest
-from codebatch.store.batches import decode_batch, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import decode_batch
 from codebatch.store.outputs import Manifest, current_outputs, decode_manifest
 from tests.cli.process import write
 from tests.gates.stored import Stored

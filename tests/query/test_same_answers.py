@@ -85,7 +85,10 @@ def batches(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     for batch in ("latest~1", "latest"):
         CommandLine(directory)("index-build", "--rebuild", "--batch", batch, "--store", "anew", "-q")
     notes: list[str] = []
-    stores = [codebatch.open(directory / place, note=notes.append) for place in ("1/store", "3/store", "anew")]
+    stores = [
+        codebatch.open(directory / place, project=directory / "tree", note=notes.append)
+        for place in ("1/store", "3/store", "anew")
+    ]
     return Batches([[store.batch(batch) for store in stores] for batch in ("latest~1", "latest")], edited, notes)
 
 

@@ -12,14 +12,14 @@ from codebatch.application.stores import open_store
 from codebatch.engine.command_events import Concluded
 from codebatch.query.work import WorkStanding, work_standing
 from codebatch.store.attempts import Attempts, CommandPlaces, Leased, read_leases
-from codebatch.store.batches import resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.holders import LeaseReader
 from codebatch.work.standing import NAMED_MAX
 from tests.cli.process import CommandLine, wait_until, write
 
 
 def _stands(project: Path, *, may_fork: bool = False) -> WorkStanding:
-    store = open_store(project / ".codebatch")
+    store = open_store(project / ".codebatch", project)
     return work_standing(store, resolve_batch(store, None, kind="work"), may_fork=may_fork)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import InvalidId, UnknownId
-from codebatch.store.batches import BatchId, batch_ids, given_names, new_batch_id, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batches import BatchId, batch_ids, given_names, new_batch_id
 from codebatch.store.pins import give_name, pin, unpin
 from codebatch.store.store import Store, create_store, open_store
 from codebatch.system.files import RealFiles

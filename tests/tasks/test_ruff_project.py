@@ -40,7 +40,7 @@ def project(tmp_path: Path) -> CommandLine:
 
 
 def ours(codebatch: CommandLine) -> set[tuple[str, str, int, int]]:
-    found = codebatch("query", "diagnostics", "--tool", "ruff", "--json").json
+    found = codebatch("query", "diagnostics", "--tool", "ruff", "--json").records
     return {(each["path"], each["code"], each["line"], each["column"]) for each in found}
 
 

@@ -406,7 +406,7 @@ def test_what_is_included_has_the_defaults_of_who_includes_it(tmp_path: Path) ->
         ("b", "own", {"A": "1", "B": "2"}),
         ("c", "x", {"A": "1", "B": "1"}),
     ]
-    assert found.work.source == "main.toml, tasks/, more.yaml"
+    assert found.work.source == "main.toml, tasks, more.yaml"
     chain = {f"{n}.toml": f'include = ["{n + 1}.toml"]\n[tasks.t{n}]\nrun = "x"\n' for n in range(30)}
     for name, text in chain.items():
         (tmp_path / name).write_text(text, encoding="utf-8")

@@ -209,7 +209,7 @@ def test_files_are_joined_and_the_first_one_says_how_they_run(tmp_path: Path) ->
 def test_the_project_one_stands_in_is_looked_at_before_work_toml(tmp_path: Path) -> None:
     below = tmp_path / "below"
     below.mkdir()
-    with pytest.raises(NothingToDo, match=r"there is no work.toml in this directory") as raised:
+    with pytest.raises(NothingToDo, match=r"there is no work.toml in the project") as raised:
         read_work_files([], here=below)
     assert raised.value.hint is not None
     (below / "work.toml").write_text(A, encoding="utf-8")
@@ -217,7 +217,7 @@ def test_the_project_one_stands_in_is_looked_at_before_work_toml(tmp_path: Path)
     (tmp_path / "pyproject.toml").write_text("[tool.codebatch.work.tasks.b]\nrun = 'x'\n", encoding="utf-8")
     found = read_work_files([], here=below)
     assert (found.work.source, found.work.order, found.work.root) == (
-        "../pyproject.toml", ("b",), os.fsencode(tmp_path.resolve()),
+        "pyproject.toml", ("b",), os.fsencode(tmp_path.resolve()),
     )  # fmt: skip
     (tmp_path / "codebatch.toml").write_text("[work.tasks.c]\nrum = 'x'\n", encoding="utf-8")
     with pytest.raises(InvalidConfiguration, match=r"^../codebatch.toml: \[work.tasks.c\] sets 'rum'"):

@@ -1,0 +1,48 @@
+"""A project: the directory tree that a command acts on where no batch is named (SPEC.md "Projects")."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from typing import Literal
+
+import msgspec
+
+ProjectKind = Literal["git", "ignored", "settings", "store", "unmarked"]
+"""What makes a directory the root: a git work tree, or one that ignores `start`; settings or a store in it; or that the
+search began there.
+"""
+
+
+class Project(msgspec.Struct, frozen=True):
+    """The top directory of a project, and the directory in it that the search began at.
+
+    Both are absolute paths without symbolic links, as batches record their sources. `last` is the last directory that
+    was looked at if it is not the root.
+    """
+
+    root: bytes
+    start: bytes
+    kind: ProjectKind
+    last: bytes = b""
+
+    def root_among(self, known: Collection[bytes]) -> bytes:
+        """Return the nearest directory in `known` from `start` upwards, else the root; in a git work tree the root.
+
+        Elsewhere a directory that was analysed before is a project, although nothing in it says so.
+        """
+        directory = self.root if self.kind == "git" else self.start
+        while directory not in known:
+            if directory == (self.last or self.root):
+                return self.root
+            directory = os.path.dirname(directory)
+        return directory
+
+    def holds(self, directory: bytes) -> bool:
+        """Return whether an absolute path is the root or lies below it."""
+        return is_below(directory, self.root)
+
+
+def is_below(path: bytes, directory: bytes) -> bool:
+    """Return whether an absolute path is a directory, or lies below it."""
+    return path == directory or path.startswith(directory.rstrip(b"/") + b"/")

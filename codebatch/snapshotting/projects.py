@@ -1,0 +1,82 @@
+"""Which directories belong to the project around a directory, as far as git and permissions say (SPEC.md "Projects").
+
+Searches go upwards from where the user stands: for settings, a work list, a store. In a git work tree they end at its
+top. Elsewhere they end before the home directory, `/`, and directories that other users may write to: whoever can put a
+file there would decide what runs here.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+
+from codebatch.errors import SourceUnreadable
+
+
+def work_tree_around(directory: bytes) -> bytes | None:
+    """Return the top of the git work tree that an absolute directory without links lies in, None if there is none.
+
+    A `.git` of another user than the owner of the directory is passed over: anybody can make one in /tmp.
+    """
+    start = directory
+    while True:
+        path = os.path.join(directory, b".git")
+        if os.path.lexists(path) and _is_owned_alike(path, start):
+            return directory
+        if directory == os.path.dirname(directory):
+            return None
+        directory = os.path.dirname(directory)
+
+
+def is_ignored(directory: bytes, top: bytes) -> bool:
+    """Return whether the .gitignore files of the work tree at `top` exclude a directory in it."""
+    if directory == top:
+        return False
+    from codebatch.snapshotting.walk import ignored_by  # At the top, the usual place, no pattern is needed.
+
+    try:
+        return ignored_by(directory, directory, is_directory=True) is not None
+    except SourceUnreadable:
+        return False
+
+
+def iter_project_directories(directory: bytes) -> Iterator[bytes]:
+    """Yield the directories that a search from an absolute directory without links looks at, the nearest first."""
+    top = work_tree_around(directory)
+    if top is not None and is_shared_place(top) and is_ignored(directory, top):
+        top = None
+    yield directory
+    start = directory
+    while directory != top:
+        directory = os.path.dirname(directory)
+        if top is None and _ends_search(directory, start):
+            return
+        yield directory
+
+
+def is_shared_place(directory: bytes) -> bool:
+    """Return whether a directory is no place for a store that is not named: `/`, the home, or writable by everybody."""
+    if directory in (b"/", home()):
+        return True
+    try:
+        return bool(os.stat(directory).st_mode & stat.S_IWOTH)
+    except OSError:
+        return False
+
+
+def home() -> bytes:
+    """Return the home directory of the user without links."""
+    return os.path.realpath(os.path.expanduser(b"~"))
+
+
+def _ends_search(directory: bytes, start: bytes) -> bool:
+    return is_shared_place(directory) or not _is_owned_alike(directory, start)
+
+
+def _is_owned_alike(path: bytes, start: bytes) -> bool:
+    """Return whether a path belongs to the user, to root, or to the owner of the directory that a search began at."""
+    try:
+        return os.lstat(path).st_uid in (os.geteuid(), 0, os.stat(start).st_uid)
+    except OSError:
+        return False

@@ -1,0 +1,40 @@
+"""Linked git work trees inside the tree of their own repository: other checkouts of it, and no part of the snapshot."""
+
+from __future__ import annotations
+
+import os
+
+from codebatch.model.entry import display_path
+from codebatch.snapshotting.walk import work_tree_around
+from codebatch.system.git_worktrees import is_linked_beside
+
+
+class LinkedWorktrees:
+    """The linked work trees that were met below a base directory, which is absolute; other paths are below it."""
+
+    def __init__(self, base: bytes) -> None:
+        self._base = base
+        self._met: set[bytes] = set()
+
+    def has(self, path: bytes) -> bool:
+        """Return whether a directory is a linked work tree of the repository around it."""
+        target = os.path.join(self._base, path)
+        is_one = is_linked_beside(target, work_tree_around(os.path.dirname(target)))
+        if is_one:
+            self._met.add(path)
+        return is_one
+
+    def without(self, listing: bytes, raw: bytes) -> bytes:
+        """Return git's list of a directory, each name ended by NUL, without the linked work trees that it names."""
+        if b"/\0" not in raw:
+            return raw
+        prefix = listing + b"/" if listing else b""
+        names = raw.split(b"\0")
+        return b"\0".join(name for name in names if not (name.endswith(b"/") and self.has(prefix + name[:-1])))
+
+    @property
+    def notes(self) -> list[str]:
+        """What users should know of those that were met: a sentence, or nothing."""
+        first, *others = sorted(self._met) or [b""]
+        more = f" and {len(others):,} more" if others else ""
+        return [f"linked work trees of this repository are left out: {display_path(first)}{more}"] if first else []
