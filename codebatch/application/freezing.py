@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -20,7 +20,7 @@ from codebatch.snapshotting.roots import Selection, select
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.staleness import stat_cache_of
 from codebatch.snapshotting.take import Progress, SnapshotResult, take_snapshot
-from codebatch.store.batches import projects_of_batches
+from codebatch.store.batches import iter_batches
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.store.store import Store
@@ -76,9 +76,9 @@ def freeze(
 
     `projects` are those of the paths, absolute and without links, if they were looked for before the store was made.
     """
-    known = projects_of_batches(store)
+    analysed = [batch.about.sources for batch in iter_batches(store)]
     selection = select(
-        paths, store.root, lambda path: _project_root(path, projects.get(path) or find_project(path), known)
+        paths, store.root, lambda path: _project_root(path, projects.get(path) or find_project(path), analysed)
     )
     taken, snapshot, files, size = _take_selected(store, selection, rules, phase)
     for text in taken.notes:
@@ -99,18 +99,20 @@ def freeze(
     )
 
 
-def _project_root(path: bytes, project: Project, known: Collection[bytes]) -> bytes | None:
+def _project_root(path: bytes, project: Project, analysed: Sequence[tuple[bytes, ...]]) -> bytes | None:
     """Return the root of the project that a path is frozen with; None if it is frozen alone.
 
     It is if git ignores it, or if nothing but a store makes it a part of a project of which only other parts were
-    analysed.
+    analysed. `analysed` are the sources of batches.
     """
+    known = {sources[0] for sources in analysed if len(sources) == 1}
     root = project.root_among(known)
     if project.kind == "ignored" and root == project.root and os.path.isdir(path):
         return None
     if root in known or project.kind in ("git", "ignored", "settings"):
         return root
-    return root if project.kind == "store" and not any(is_below(each, root) for each in known) else None
+    is_divided = any(is_below(source, root) for sources in analysed for source in sources)
+    return root if project.kind == "store" and not is_divided else None
 
 
 def thaw(store: Store, reference: str, note: Note) -> Frozen:

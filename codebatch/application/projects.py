@@ -30,19 +30,18 @@ def find_project(start: Path | bytes) -> Project:
     top = work_tree_around(directory)
     if top is not None and not is_ignored(directory, top):
         return Project(top, directory, "git")
-    from codebatch.application.configuration import (
-        has_settings,  # In a git work tree, the usual case, it is not needed.
-    )
+    # In a git work tree, the usual case, settings make no difference.
+    from codebatch.application.configuration import has_settings
 
     each = directory
     for each in iter_project_directories(directory):
+        if each == top:
+            return Project(top, directory, "ignored")
         path = Path(os.fsdecode(each))
         if has_settings(path):
             return Project(each, directory, "settings")
         if looks_like_store(path / layout.STORE_DIRECTORY) and not is_shared_place(each):
             return Project(each, directory, "store")
-    if top is not None and not is_shared_place(top):
-        return Project(top, directory, "ignored")
     return Project(directory, directory, "unmarked", last=each)
 
 

@@ -146,7 +146,8 @@ def _answer_records(answering: Answering, batch: OpenedBatch, asked: Asked) -> i
         rows = list(answer.found)  # What is damaged is met before anything is written.
     if_none = "" if rows else none_found(batch, asked)
     if form == "json":
-        return answer_rows(answering, answer, rows, (), if_none=if_none)
+        # Records of which only some fields are wanted are not as the schema has them.
+        return answer_rows(answering, answer, rows, (), if_none=if_none, name="" if fields else None)
     paint = answering.painter
     if form == "plain" and not fields and paint is not None:
         return answer_written(answering, answer, partial(write_painted, rows, paint), if_none=if_none)

@@ -345,11 +345,6 @@ def iter_batches(
             yield batch
 
 
-def projects_of_batches(store: Store) -> set[bytes]:
-    """Return the directories that were analysed, of batches that can be read."""
-    return {batch.about.sources[0] for batch in iter_batches(store) if len(batch.about.sources) == 1}
-
-
 def given_names(store: Store) -> dict[str, BatchId]:
     """The names that were given to batches, be these there or not. Where several have one it is the latest's."""
     found = sorted(name.partition("@") for name in store.files.listing(store.root / layout.PINS))

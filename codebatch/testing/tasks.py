@@ -12,6 +12,8 @@ import msgspec
 
 from codebatch.model.record import Record
 from codebatch.model.task import Json
+from codebatch.store.store import create_store
+from codebatch.system.files import RealFiles
 
 _NAME = "tried"
 
@@ -26,21 +28,38 @@ def run_task(
     Raises RuntimeError with what codebatch says where the task is refused or fails.
     """
     path, _, function = python.rpartition(":")
-    shutil.copy(path, directory / "task.py")
+    project = directory / "project"
+    project.mkdir()
+    shutil.copy(path, project / "task.py")
     table = {"python": f"task.py:{function}", **(settings or {})}
     lines = [f"[tasks.{_NAME}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
-    (directory / "codebatch.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (project / "codebatch.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    tree = directory / "tree"
     for name, content in files.items():
-        place = directory / "tree" / name
+        place = tree / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content.encode() if isinstance(content, str) else content)
-    _codebatch(directory, "run", "tree", "-j", "1")
-    return msgspec.json.decode(_codebatch(directory, "query", "outputs", "--task", _NAME, "--json"), type=list[Record])
+    create_store(RealFiles(), tree / ".codebatch")  # So that settings above make it a part of no other project.
+    ran = msgspec.json.decode(_codebatch(project, "run", "../tree", "-j", "1"), type=_Batch)
+    asked = _codebatch(project, "query", "outputs", "--task", _NAME, "--batch", ran.batch_id)
+    return msgspec.json.decode(asked, type=_Answer).records
 
 
-def _codebatch(directory: Path, *arguments: str) -> bytes:
-    command = [sys.executable, "-m", "codebatch", *arguments, "--store", ".codebatch"]
-    ended = subprocess.run(command, cwd=directory, capture_output=True, check=False)
+class _Batch(msgspec.Struct):
+    """What is needed of the answer of `run`."""
+
+    batch_id: str
+
+
+class _Answer(msgspec.Struct):
+    """What is needed of the answer of `query`."""
+
+    records: list[Record]
+
+
+def _codebatch(project: Path, *arguments: str) -> bytes:
+    command = [sys.executable, "-m", "codebatch", *arguments, "--json", "--store", "../tree/.codebatch"]
+    ended = subprocess.run(command, cwd=project, capture_output=True, check=False)
     if ended.returncode:
         raise RuntimeError((ended.stdout + ended.stderr).decode("utf-8", "replace"))
     return ended.stdout

@@ -28,7 +28,7 @@ def test_a_missing_store_is_named_with_the_way_to_make_one(codebatch: CommandLin
     assert str(codebatch.directory / "nowhere") in named.error["message"]
     assert "codebatch init" in named.error["hint"]
     found = codebatch(*command.split(), status=4)
-    assert found.notes.startswith("error: there is no .codebatch store in ")
+    assert found.notes.startswith("error: there is no store in the project ")
     assert not (codebatch.directory / "nowhere").exists()
 
 
@@ -118,7 +118,7 @@ def test_the_variable_names_a_store_and_the_option_overrules_it(codebatch: Comma
     variable("init", "other")
     variable("status", "--store", "other", status=2)
     empty = CommandLine(tmp_path, {"CODEBATCH_STORE": ""})
-    assert empty("status", status=4).notes.startswith("error: there is no .codebatch store")
+    assert empty("status", status=4).notes.startswith("error: there is no store in the project")
     assert variable("status", "--store", "", status=2).notes.startswith("error: --store names nothing")
 
 

@@ -236,6 +236,15 @@ def make_project(root: Path) -> Path:
     return root
 
 
+def set_apart(codebatch: CommandLine, name: str) -> None:
+    """Make a directory below the current one a project, which what the current one is configured to do is tried on.
+
+    Else settings beside it would make it a part of theirs. Its batches go to the store of the current directory.
+    """
+    codebatch.shell(f"git init -q {name}")
+    codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / ".codebatch")
+
+
 def make_many(root: Path, count: int) -> Path:
     """A tree of many small modules, each a little different, so that a run lasts a while and has several shards."""
     for index in range(count):

@@ -60,13 +60,14 @@ def test_one_that_was_adopted_is_resumed_without_the_first(two: CommandLine) -> 
     write_own_task(two.directory, "judge", f"import os\ndef task(file):\n{heal}")
     first = two("run", "one", "--json", status=3).json["batch_id"]
     two("run", "two", status=3)
-    second = two("batch", "show", "--json").json["batch_id"]
+    here = two.directory / "two"
+    second = two("batch", "show", "--json", cwd=here).json["batch_id"]
     assert second != first
     shutil.rmtree(two.directory / "store" / "batches" / first)
-    assert "AssertionError" in two("errors").text
+    assert "AssertionError" in two("errors", cwd=here).text
     write(two.directory / "healed", "")
-    assert two("resume", "--json").json["status"] == "COMPLETED"
-    assert two("summary", "--json").json["complete"] is True
+    assert two("resume", "--json", cwd=here).json["status"] == "COMPLETED"
+    assert two("summary", "--json", cwd=here).json["complete"] is True
 
 
 def test_what_was_left_open_elsewhere_is_finished_and_then_answers_here(two: CommandLine) -> None:
@@ -74,6 +75,6 @@ def test_what_was_left_open_elsewhere_is_finished_and_then_answers_here(two: Com
     two("batch", "init", "--snapshot", two("snapshot", "one", "--json").json["snapshot_id"])
     write(two.directory / "two" / "n.py", SOUND)
     ended = two("run", "two", "--json").json
-    shown = two("batch", "show", "--json").json
+    shown = two("batch", "show", "--json", cwd=two.directory / "two").json
     assert (shown["batch_id"], shown["source"]) == (ended["batch_id"], str(two.directory / "two"))
     assert (shown["status"], ended["status"]) == ("COMPLETED", "COMPLETED")

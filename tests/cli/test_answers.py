@@ -248,7 +248,7 @@ def test_a_path_that_stands_for_two_files_is_said_to(codebatch: CommandLine) -> 
         ("below/a.py", "below/a.py", "below/below/a.py"),
     ):
         asked = codebatch("inspect", given, "--json", cwd=below)
-        assert {record["path"] for record in asked.json} == {found}
+        assert {record["path"] for record in asked.records} == {found}
         assert (f"; there is {other} too" in asked.notes) if other else ("too" not in asked.notes)
 
 
@@ -313,7 +313,7 @@ def test_a_language_that_no_file_is_of_is_said(ran: Ran) -> None:
 
 def test_counts_agree_between_commands(ran: Ran) -> None:
     def ask(command: str) -> dict[str, int]:
-        found = ran.codebatch(*command.split(), "--store", "store", "--json").json
+        found = ran.codebatch(*command.split(), "--store", "store", "--json").records
         assert isinstance(found, dict)
         return found
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .process import CommandLine, make_modules, write, write_own_task
+from .process import CommandLine, make_modules, set_apart, write, write_own_task
 from .test_own_tasks import COUNT
 
 SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 4\nfiles_max = 4\n"
@@ -21,6 +21,7 @@ FILES = 12
 def project(codebatch: CommandLine) -> CommandLine:
     write(codebatch.directory / "codebatch.toml", SHARDS)
     make_modules(codebatch.directory / "tree", FILES)
+    set_apart(codebatch, "tree")
     codebatch("run", "tree")
     return codebatch
 

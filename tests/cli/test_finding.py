@@ -41,16 +41,16 @@ def test_places_are_told_from_the_snapshot_with_their_lines(tree: CommandLine) -
 
 
 def test_what_programs_are_told(tree: CommandLine) -> None:
-    first, *_, last = tree(*PATTERN, "--json").json
+    first, *_, last = tree(*PATTERN, "--json").records
     assert first == {
         "path": "a.py", "line": 2, "column": 5, "end_line": 2, "end_column": 13, "source": "    print(1)",
         "captures": {"X": "1"},
     }  # fmt: skip
     assert (last["path_b64"], last["end_line"]) == ("/y5weQ==", 2)
-    assert tree(*PATTERN, "--count", "--json").json == {"count": 6}
+    assert tree(*PATTERN, "--count", "--json").records == {"count": 6}
     assert tree(*PATTERN, "--count").lines == ["6"]
     assert tree(*PATTERN, "--files").lines == ["a.py", "broken.py", "lib/b.py", "script", "\\xff.py"]
-    assert {"path": "lib/b.py", "places": 2} in tree(*PATTERN, "--files", "--json").json
+    assert {"path": "lib/b.py", "places": 2} in tree(*PATTERN, "--files", "--json").records
     rows = list(csv.DictReader(io.StringIO(tree(*PATTERN, "-o", "csv", "--path", "lib").text)))
     assert [(row["path"], row["column"]) for row in rows] == [("lib/b.py", "6"), ("lib/b.py", "16")]
 

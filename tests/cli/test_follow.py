@@ -251,7 +251,7 @@ def test_an_answer_is_told(line: CommandLine) -> None:
 
 def is_estimated_by_what_was_done_since(line: CommandLine) -> None:
     """How long an analysis takes that goes on behind a cancel is told by what was done since, not by all."""
-    store = open_store(line.directory / ".codebatch")
+    store = open_store(line.directory / ".codebatch", line.directory)
     batch = resolve_batch(store, None)
     counts = AnalysisFollowed(batch, BEGINNING).read()[-1].counts
     ended = sum(counts.values()) - counts["PENDING"]
@@ -301,7 +301,7 @@ def test_an_analysis_is_followed_and_cancelled_from_elsewhere(line: CommandLine)
     followed = line.finish(follower, status=3)
     assert followed.error["code"] == "batch_cancelled"
     assert names([json.loads(each) for each in followed.lines])[-1] == "CANCELLED"
-    assert "nobody is at work on a batch" in line("cancel", status=2).notes
+    assert "no batch of this project is running" in line("cancel", status=2).notes
     is_estimated_by_what_was_done_since(line)
     write(fast, "")
     assert line("resume", "--json").json["status"] == "COMPLETED"

@@ -60,7 +60,7 @@ def test_in_json_it_is_the_same(lined: CommandLine) -> None:
 
 
 def test_a_name_that_ends_as_a_line_does_is_a_file(lined: CommandLine) -> None:
-    assert inspect(lined, "b.py:2", "--json").json[0]["path"] == "b.py:2"
+    assert inspect(lined, "b.py:2", "--json").records[0]["path"] == "b.py:2"
     assert inspect(lined, "b.py:2:1").lines == [">      1  x = 1"]
 
 
@@ -94,10 +94,11 @@ def test_of_a_file_that_there_is_not_the_one_whose_path_ends_so_is_told(ran: Ran
 
 
 def test_where_the_content_is_gone_the_answer_is_not_whole(ran: Ran, codebatch: CommandLine) -> None:
-    shutil.copytree(ran.store, codebatch.directory / "store", symlinks=True)
-    shutil.rmtree(codebatch.directory / "store" / "objects")
-    (codebatch.directory / "store" / "objects").mkdir()
-    answer = codebatch("inspect", "src/main.py:6", "--store", "store", "--json", status=3)
+    store = codebatch.directory / "store"
+    shutil.copytree(ran.store, store, symlinks=True)
+    shutil.rmtree(store / "objects")
+    (store / "objects").mkdir()
+    answer = ran.codebatch("inspect", "src/main.py:6", "--store", store, "--json", status=3)
     assert (answer.json["complete"], answer.json["source"]) == (False, [])
     assert answer.json["records"]
     assert "the source of src/main.py is not shown" in answer.notes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .process import CommandLine, write
+from .process import CommandLine, set_apart, write
 
 SETTINGS = """
 [tasks.words]
@@ -53,6 +53,7 @@ def test_notes_are_heeded_whoever_found_something(codebatch: CommandLine) -> Non
         for name, note in (("told", f"{sign} codebatch: ignored"), ("hushed", f"{sign} codebatch: ignore")):
             text = "".join(each.format(note) + "\n" for each in texts)
             write(codebatch.directory / "src" / name / path, text)
+    set_apart(codebatch, "src")
     codebatch("run", "src", "-j", "2")
     told = codebatch("query", "diagnostics", "--json").records
     assert {(each["path"], each["line"], each["code"], each["tool"]) for each in told} == {

@@ -12,7 +12,7 @@ from codebatch.model.record import Diagnostic
 from codebatch.testing.tasks import run_task
 from codebatch_workers.examples import banned_words, layers
 
-from .process import CommandLine, write
+from .process import CommandLine, set_apart, write
 
 COUNT = """
 from codebatch.model.record import Metric
@@ -23,14 +23,20 @@ def task(file):
 SETTINGS = "[tasks.words]\npython = 'tools/words.py:task'\n"
 
 
-def project(root: Path, code: str = COUNT, settings: str = SETTINGS) -> None:
+def project(codebatch: CommandLine, code: str = COUNT, settings: str = SETTINGS) -> None:
+    """Configure an own task, and make a project `src` to try it on."""
+    write_project(codebatch.directory, code, settings)
+    set_apart(codebatch, "src")
+
+
+def write_project(root: Path, code: str, settings: str = SETTINGS) -> None:
     write(root / "codebatch.toml", settings)
     write(root / "tools" / "words.py", code)
     write(root / "src" / "a.txt", "one two\n")
 
 
 def test_function_is_run_over_every_file_by_workers(codebatch: CommandLine) -> None:
-    project(codebatch.directory)
+    project(codebatch)
     first = codebatch("run", "src", "-j", "2", "--json").json
     assert codebatch("query", "outputs", "--task", "words", "--json").records == [
         {"kind": "metric", "path": "a.txt", "metric": "words", "value": 2}
@@ -44,7 +50,7 @@ def test_function_is_run_over_every_file_by_workers(codebatch: CommandLine) -> N
 
 def test_the_example_that_ships_works_as_it_is_documented(codebatch: CommandLine) -> None:
     settings = "[tasks.banned-words]\npython = 'tools/banned_words.py:task'\nwords = ['two']\n"
-    project(codebatch.directory, settings=settings)
+    project(codebatch, settings=settings)
     shutil.copy(banned_words.__file__, codebatch.directory / "tools")
     write(codebatch.directory / "src" / "b.py", "s = 'a𐐀b'  # two\n")
     codebatch("run", "src")
@@ -57,7 +63,7 @@ def test_the_example_that_ships_works_as_it_is_documented(codebatch: CommandLine
 
 
 def test_failures_of_a_function_are_of_its_file_and_task_alone(codebatch: CommandLine) -> None:
-    project(codebatch.directory, code="def task(file):\n    if file.path == b'b.txt': return [1]\n    return []\n")
+    project(codebatch, code="def task(file):\n    if file.path == b'b.txt': return [1]\n    return []\n")
     write(codebatch.directory / "src" / "b.txt", "b")
     ran = codebatch("run", "src", "--json", status=3).json
     assert (ran["success"], ran["error"]) == (False, "1 of 12 results failed")
@@ -85,7 +91,7 @@ def test_record_that_is_none_of_the_file_fails_the_task_there_and_is_named(
     codebatch: CommandLine, given: str, problem: str
 ) -> None:
     code = "from codebatch.model.record import Failure, Metric\ndef task(file): yield {}\n"
-    project(codebatch.directory, code=code.format(given))
+    project(codebatch, code=code.format(given))
     assert codebatch("run", "src", "--json", status=3).json["failures"] == 1
     (row,) = codebatch("errors", "--json").records
     assert (row["path"], row["task"], row["reason"]) == ("a.txt", "words", "exception")
@@ -102,7 +108,7 @@ def test_record_that_is_none_of_the_file_fails_the_task_there_and_is_named(
     ],
 )
 def test_module_that_ends_the_process_is_a_wrong_configuration(codebatch: CommandLine, code: str) -> None:
-    project(codebatch.directory, code=code)
+    project(codebatch, code=code)
     error = codebatch("run", "src", "--json", status=2).error
     assert error["code"] == "invalid_configuration"
     assert str(codebatch.directory / "tools" / "words.py") in error["message"]
@@ -120,7 +126,7 @@ def test_module_that_ends_the_process_is_a_wrong_configuration(codebatch: Comman
 def test_answer_holds_nothing_of_what_a_module_says_or_does_as_it_is_imported(
     codebatch: CommandLine, code: str
 ) -> None:
-    project(codebatch.directory, code=f"{code}\n{COUNT}")
+    project(codebatch, code=f"{code}\n{COUNT}")
     ended = codebatch("run", "src", "--json")
     assert ended.json["status"] == "COMPLETED"
     if "print" in code:
@@ -143,7 +149,7 @@ def task(file):
             try: os.write(descriptor, {nonsense!r})
             except OSError: pass
 """
-    project(codebatch.directory, code=code)
+    project(codebatch, code=code)
     for name in ("b", "c", "d"):
         write(codebatch.directory / "src" / f"{name}.txt", f"{name}\n")
     answer = codebatch.shell("codebatch run src --json -j 1 || test $? = 3").json
@@ -169,7 +175,7 @@ def task(file):
     threading._register_atexit((left / "registered").touch)
     threading.Thread(target=wait).start()
 """
-    project(codebatch.directory, code=code)
+    project(codebatch, code=code)
     interpreters = CommandLine(codebatch.directory, prefix=("env",))  # Whose workers are not forked.
     assert interpreters("run", "src", "--json").json["status"] == "COMPLETED"
     assert (codebatch.directory / "registered").exists()
@@ -193,19 +199,19 @@ def task(file):
 def test_task_that_cannot_be_is_refused_before_anything_is_written(
     codebatch: CommandLine, settings: str, problem: str
 ) -> None:
-    project(codebatch.directory, settings=settings)
+    project(codebatch, settings=settings)
     assert problem in codebatch("run", "src", "--json", status=2).error["message"]
     assert not (codebatch.directory / ".codebatch").exists()
 
 
 def test_tree_that_is_merely_analysed_brings_no_tasks(codebatch: CommandLine) -> None:
-    project(codebatch.directory / "theirs", code="raise SystemExit('run')")
+    write_project(codebatch.directory / "theirs", code="raise SystemExit('run')")
     assert codebatch("run", "theirs", "--json").json["status"] == "COMPLETED"
     assert b"words" not in codebatch("pipeline", "full", "--json").stdout
 
 
 def test_configuration_shows_where_a_task_lies(codebatch: CommandLine) -> None:
-    project(codebatch.directory)
+    project(codebatch)
     shown = codebatch("config", "show", "--json").json["tasks"]["value"]
     assert shown["words"]["python"].endswith("/tools/words.py:task")
 
@@ -215,6 +221,7 @@ LAYERS = "[tasks.layers]\npython = 'tools/layers.py:task'\nlayers = ['app/views'
 
 def test_the_example_of_project_scope_that_ships_works_as_it_is_documented(codebatch: CommandLine) -> None:
     write(codebatch.directory / "codebatch.toml", LAYERS)
+    set_apart(codebatch, "src")
     (codebatch.directory / "tools").mkdir()
     shutil.copy(layers.__file__, codebatch.directory / "tools")
     for path, content in {
@@ -232,7 +239,7 @@ def test_the_example_of_project_scope_that_ships_works_as_it_is_documented(codeb
 
 def test_project_function_sees_what_every_task_of_full_says_and_reads_files(codebatch: CommandLine) -> None:
     project(
-        codebatch.directory,
+        codebatch,
         code="""
 from codebatch.model.record import Metric
 def task(project):
@@ -274,7 +281,7 @@ def task(project):
 def test_failure_of_a_project_function_is_its_own_and_is_done_again_by_resume(
     codebatch: CommandLine, code: str, evidence: str
 ) -> None:
-    project(codebatch.directory, code=code)
+    project(codebatch, code=code)
     ended = codebatch("run", "src", "--json", status=3)
     assert ended.error["message"] == "1 of 7 results failed"
     (failure,) = codebatch("errors", "--json").records
@@ -297,7 +304,7 @@ def task(project):
         pack.unlink()
     return project.read(project.files[0])
 """
-    project(codebatch.directory, code=code)
+    project(codebatch, code=code)
     # So much is not kept of what was read before.
     (codebatch.directory / "src" / "a.txt").write_bytes(random.Random(1).randbytes(100_000))
     codebatch("run", "src", status=3)
@@ -341,7 +348,7 @@ def task(project):
 def test_project_function_is_done_again_when_resume_changed_what_it_read(codebatch: CommandLine) -> None:
     allowance = codebatch.directory / "allowed"
     settings = SETTINGS + "[tasks.sum]\npython = 'tools/sum.py:task'\n"
-    project(codebatch.directory, code=WORDS_IF_ALLOWED.format(str(allowance)), settings=settings)
+    project(codebatch, code=WORDS_IF_ALLOWED.format(str(allowance)), settings=settings)
     write(codebatch.directory / "tools" / "sum.py", SUM)
     write(codebatch.directory / "src" / "b.txt", "three four five")
 
@@ -370,7 +377,7 @@ def test_project_function_is_done_again_when_resume_changed_what_it_read(codebat
 def test_project_function_that_kills_its_worker_fails_alone(
     codebatch: CommandLine, code: str, seconds: float, reason: str
 ) -> None:
-    project(codebatch.directory, code=code, settings=f"project_seconds_max = {seconds}\n" + SETTINGS)
+    project(codebatch, code=code, settings=f"project_seconds_max = {seconds}\n" + SETTINGS)
     codebatch("run", "src", "--memory-mb", "400", status=3)
     (failure,) = codebatch("errors", "--json").records
     assert (failure["path"], failure["task"], failure["reason"]) == (".", "words", reason)

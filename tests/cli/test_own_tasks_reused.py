@@ -13,7 +13,7 @@ from codebatch.model.outcome import decode_commit
 from codebatch_workers.examples import banned_words, layers
 from tests.execution.harness import run_with_kills
 
-from .process import CommandLine, write
+from .process import CommandLine, set_apart, write
 from .test_explain_miss import SHARDS, explain
 
 FILES = 12
@@ -32,6 +32,7 @@ def project(codebatch: CommandLine) -> CommandLine:
     for number in range(FILES):
         write(codebatch.directory / "tree" / f"m{number:02d}.txt", f"one two {number}\n")
     write(codebatch.directory / "tools" / "words.txt", "7")
+    set_apart(codebatch, "tree")
     own(codebatch, "0")
     return codebatch
 

@@ -92,7 +92,7 @@ def test_a_whole_batch_that_says_less_does_not_stand_for_a_restricted_one(codeba
     codebatch("run", ".", "--pipeline", "parse", "-q")
     codebatch("run", "sub", "-q")
     answer = codebatch("query", "diagnostics", "--json").records
-    assert [row["code"] for row in answer["records"]] == ["F401"]
+    assert [row["code"] for row in answer] == ["F401"]
     open_one = codebatch("run", ".", "--task", "parse", "--json").json["batch_id"]
     codebatch("run", "sub", "--again", "-q")
     assert codebatch("query", "diagnostics", "--json").json["paths"] == ["sub"], "an open one has less to say"
@@ -100,7 +100,7 @@ def test_a_whole_batch_that_says_less_does_not_stand_for_a_restricted_one(codeba
     assert [row["code"] for row in codebatch("query", "diagnostics", "--json").records] == ["F401"]
     codebatch("run", "sub", "--pipeline", "parse", "-q")
     asked = codebatch("query", "diagnostics", "--json")
-    assert [row["code"] for row in asked.json] == ["F401"], "`full` says all that `parse` does"
+    assert [row["code"] for row in asked.records] == ["F401"], "`full` says all that `parse` does"
     assert f"asked is {open_one}, of the whole project; the newer " in asked.notes
 
 
@@ -110,9 +110,10 @@ def test_where_there_is_none_but_a_restricted_batch_it_answers_and_says_so(
     batch_id = codebatch("run", "app/db", "-q", "--json").json["batch_id"]
     asked = codebatch("errors")
     assert f"of app/db alone: all that batch {batch_id} is of" in asked.notes
-    answer = codebatch("errors", "--json").records
+    answer = codebatch("errors", "--json").json
     assert answer == {
-        "schema": "codebatch.part/1",
+        "schema": "codebatch.errors/1",
+        "project": str(repository),
         "complete": True,
         "percent": 100.0,
         "batch_id": batch_id,
@@ -166,12 +167,12 @@ def test_what_the_user_stands_in_is_a_part_of_the_project_too(codebatch: Command
     assert (whole["paths"], whole["files"]) == ([], 8)
 
 
-def test_run_without_a_path_goes_on_with_the_latest_whatever_it_is_of(codebatch: CommandLine, repository: Path) -> None:
-    codebatch("run", ".", "-q")
-    open_one = codebatch("run", "app/db", "--task", "parse", "--json").json["batch_id"]
-    ended = codebatch("run", "--json")
-    assert (ended.json["batch_id"], ended.json["status"], ended.json["paths"]) == (open_one, "COMPLETED", ["app/db"])
-    assert f"look at its tree again with: codebatch run {repository}/app/db\n" in ended.notes
+def test_run_without_a_path_is_of_the_current_directory(codebatch: CommandLine, repository: Path) -> None:
+    below = codebatch("run", "--json", cwd=repository / "app" / "db").json
+    assert below["paths"] == ["app/db"]
+    write(repository / "new.py", "x = 1\n")
+    whole = codebatch("run", "--json").json
+    assert (whole["paths"], whole["files"]) == ([], 9)
 
 
 def test_predecessors_are_of_the_same_paths(codebatch: CommandLine, repository: Path) -> None:
@@ -233,28 +234,13 @@ def test_batch_init_plans_as_run_does(codebatch: CommandLine, repository: Path, 
     assert ("D100" in codes) == bool(config)
 
 
-def test_an_answer_of_another_project_or_of_one_that_was_moved_is_said_to_be(codebatch: CommandLine) -> None:
-    top = codebatch.directory
-    for name in ("one", "two"):
-        write(top / name / "a.py", "x = 1\n")
-    codebatch("run", ".", "-q", "--store", "../store", cwd=top / "one")
-    for where, told in (("one", ""), (".", ""), ("two", f"of {top / 'one'}, where the current directory is not\n")):
-        for question in (("errors",), ("summary", "--json"), ("inspect", "a.py")):
-            asked = codebatch(*question, "--store", str(top / "store"), cwd=top / where)
-            assert [line for line in asked.notes.splitlines(True) if line.startswith("of ")] == [told][: bool(told)]
-    assert "of " not in codebatch("errors", "-q", "--store", "../store", cwd=top / "two").notes
-    codebatch("run", ".", "-q", cwd=top / "two")
-    (top / "two").rename(top / "new")
-    assert f"of {top / 'two'}, where" in codebatch("errors", cwd=top / "new").notes
-
-
 @pytest.mark.parametrize("name", [b"new\nline", b"caf\xe9", b"'quote\""])
 def test_directory_of_any_name_is_a_project(codebatch: CommandLine, name: bytes) -> None:
     root = codebatch.directory / os.fsdecode(name)
     write(root / "sub" / "b.py", "x = 1\n")
     codebatch("run", ".", "-q", cwd=root)
     assert codebatch("inspect", "b.py", "--json", cwd=root / "sub").records[0]["path"] == "sub/b.py"
-    assert "current directory is not" not in codebatch("errors", cwd=root).notes
+    assert "is of project" not in codebatch("errors", cwd=root).notes
     assert os.path.isdir(codebatch("batch", "show", "--outputs", cwd=root).stdout.removesuffix(b"\n"))
     assert os.path.isdir(codebatch("batch", "show", "--outputs", "--json", cwd=root).json["outputs"])
     shown = f"{os.fsencode(root).decode(errors='backslashreplace')}/.codebatch/".replace("\n", "\\n")

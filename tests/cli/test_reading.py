@@ -26,11 +26,11 @@ def test_what_was_read_is_told_beside_the_answer(ran: Ran) -> None:
     assert plain.notes == ""
     store, read, shards, records = explained.notes.splitlines()
     assert store == f"store: {ran.store}"
-    assert read.startswith("read: 4 files of it, ")
+    assert read.startswith("read: 5 files of it, ")
     assert shards == ("shard files in question: 6; 5 told by their counts, 0 left out by the index, 1 read")
-    assert records.endswith(f" in 1 frame; {len(plain.json)} matched")
+    assert records.endswith(f" in 1 frame; {len(plain.records)} matched")
     by_language = ran.codebatch(*words, "--lang", "python", "--explain")
-    assert by_language.notes.endswith(f" in 2 frames; {len(by_language.json)} matched\n"), (
+    assert by_language.notes.endswith(f" in 2 frames; {len(by_language.records)} matched\n"), (
         "not the records of files too"
     )
     failed = ran.codebatch("inspect", "nope", "--store", str(ran.store), "--explain", status=2)

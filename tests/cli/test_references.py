@@ -44,6 +44,6 @@ def test_calls_that_an_index_names_are_told_as_without_it(codebatch: CommandLine
     assert "left out by the index" in found.notes
     shutil.rmtree(codebatch.directory / ".codebatch" / "indexes")
     assert codebatch("references", "go", "--json").stdout == found.stdout
-    assert [(row["path"], row["role"]) for row in found.json] == [
+    assert [(row["path"], row["role"]) for row in found.records] == [
         ("a.c", "call"), ("b.c", "definition"), ("b.c", "call"), ("c.c", "call"), ("c.c", "reference")
     ]  # fmt: skip

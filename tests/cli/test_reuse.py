@@ -15,7 +15,7 @@ from codebatch.store.packs import encode_bad
 from tests.application.inline import inline
 from tests.bad_input.test_store_fuzz import ask
 
-from .process import CommandLine, make_modules, write
+from .process import CommandLine, make_modules, set_apart, write
 
 FILE_TASKS = 4
 FILES = 24
@@ -27,6 +27,7 @@ def project(codebatch: CommandLine) -> CommandLine:
     """A tree of several shards that was run once; configuration and store lie beside it."""
     write(codebatch.directory / "codebatch.toml", SHARDS)
     make_modules(codebatch.directory / "tree", FILES)
+    set_apart(codebatch, "tree")
     codebatch("run", "tree")
     return codebatch
 

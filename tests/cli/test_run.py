@@ -65,16 +65,12 @@ def test_the_same_tree_again_is_up_to_date_until_it_changes(codebatch: CommandLi
     assert back.notes.splitlines()[-1] == "next: codebatch findings"
 
 
-def test_run_without_a_path_continues_the_latest_batch_and_says_what_it_did_not_look_at(codebatch: CommandLine) -> None:
-    assert codebatch("run", status=4).notes.startswith("error: there is no .codebatch store")
-    codebatch("snapshot", "project")
-    assert codebatch("run", "--json", status=2).error["code"] == "unknown_id"
+def test_run_of_a_batch_continues_it_as_it_was_planned(codebatch: CommandLine) -> None:
     first = codebatch("run", "project", "--json", "--task", "parse").json
     write(codebatch.directory / "project" / "new.py", "y = 2\n")
-    ended = codebatch("run", "--json")
-    assert (ended.json["batch_id"], ended.json["status"], ended.json["files"]) == (first["batch_id"], "COMPLETED", 9)
-    (note,) = [line for line in ended.notes.splitlines() if "as it was planned" in line]
-    assert codebatch.shell(note.partition("with: ")[2] + " --json").json["files"] == 10
+    ended = codebatch("run", "--batch", "latest", "--json").json
+    assert (ended["batch_id"], ended["status"], ended["files"]) == (first["batch_id"], "COMPLETED", 9)
+    assert codebatch("run", "project", "--json").json["files"] == 10
 
 
 def test_an_installation_that_would_answer_otherwise_refuses_to_join(codebatch: CommandLine, tmp_path: Path) -> None:

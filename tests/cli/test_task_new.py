@@ -14,7 +14,7 @@ from codebatch.query.fields import JsonRecord
 from codebatch_workers.api import SourceFile
 from codebatch_workers.runtime.given import check_records, named
 
-from .process import CommandLine, write
+from .process import CommandLine, set_apart, write
 
 
 @pytest.mark.slow
@@ -38,6 +38,7 @@ def test_task_that_was_written_works_and_is_tried_on_a_file(codebatch: CommandLi
     assert "my_words.py" in ended.lines[2]
     told = codebatch("task", "try", "my-words", "src/a b.txt", "--json", status=1).json
     assert (told["records"], told["reason"]) == ([], "exception")
+    set_apart(codebatch, "src")
     codebatch("run", "src", status=3)
     assert [row["path"] for row in codebatch("errors", "--json").records] == ["a b.txt", "c.txt"]
     first, *_, last = codebatch("errors").lines

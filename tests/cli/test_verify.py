@@ -11,7 +11,7 @@ from codebatch.model.result_key import result_key
 from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.untrusted import UntrustedKey, distrust, load_untrusted
 
-from .process import CommandLine, make_modules, write, write_own_task
+from .process import CommandLine, make_modules, set_apart, write, write_own_task
 from .test_explain_miss import FILES, SHARDS, explain
 
 FICKLE = """
@@ -31,6 +31,7 @@ def task(file):
 def project(codebatch: CommandLine) -> CommandLine:
     write(codebatch.directory / "codebatch.toml", SHARDS)
     make_modules(codebatch.directory / "tree", FILES)
+    set_apart(codebatch, "tree")
     return codebatch
 
 
@@ -81,7 +82,7 @@ def test_a_task_that_answers_otherwise_is_found_and_named(project: CommandLine) 
 
 
 def _distrust(project: CommandLine, task: str) -> str:
-    store = open_store(project.directory / ".codebatch")
+    store = open_store(project.directory / ".codebatch", project.directory / "tree")
     batch = resolve_batch(store, None)
     planned = next(each for each in batch.plan().tasks if each.name == task)
     distrust(store, [UntrustedKey(key=result_key(planned), task=task, batch_id=batch.id)])

@@ -141,7 +141,7 @@ def test_a_batch_is_cancelled_from_another_process(line: CommandLine) -> None:
     assert (answer["coordinator"], answer["workers"]) == (None, [])
     assert "was cancelled" in line.finish(process, status=3).notes
     assert line("cancel", "--batch", answer["batch_id"]).text.startswith("CANCELLED")
-    assert "nobody is at work" in line("cancel", status=2).notes
+    assert "no batch of this project is running" in line("cancel", status=2).notes
     write(line.directory / "go", "")
     assert line("resume", "--json").json["status"] == "COMPLETED"
     assert (count(line, "one.began"), count(line, "one.ended")) == (2, 1)
@@ -365,7 +365,7 @@ def test_a_cancel_says_whom_it_waits_for_and_what_to_do(line: CommandLine, monke
     process = start(line, began=("one",))
     process.send_signal(signal.SIGSTOP)
     monkeypatch.setattr(cancelling, "LOOKS_UNTIL_NAMED", 2)
-    store = open_store(line.directory / ".codebatch")
+    store = open_store(line.directory / ".codebatch", line.directory)
     batch = resolve_batch(store, None, kind="work")
     notes: list[str] = []
 

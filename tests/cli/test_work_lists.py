@@ -46,7 +46,7 @@ def test_what_a_former_batch_left_is_run_alone(line: CommandLine) -> None:
     for name, front in {"a": "", "b": "needs: a\nif_interrupted: ask", "c": "needs: b", "d": "tags: [x]"}.items():
         write(line.directory / "tasks" / f"{name}.md", f"---\n{front}\n---\n# Title of {name}\n")
     words = ("work", "run", "-f", "tasks/", "--command", "echo {id} >>ran; test {id} != b || test -e fixed")
-    assert "there is no .codebatch store" in line(*words, "--unfinished", status=4).notes
+    assert "there is no store in the project" in line(*words, "--unfinished", status=4).notes
     assert line(*words, status=3).text.startswith("PARTIAL: 2 of 4 done")
     write(line.directory / "other.md", "## x\n")
     other = line("work", "run", "-f", "other.md", "--unfinished", *words[4:], status=5)
