@@ -21,7 +21,15 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.stores import StorePlace
-from codebatch.compare.conditions import DEFAULT, FORMS, Condition, Judged, judge, parse_condition
+from codebatch.compare.conditions import (
+    DEFAULT,
+    FORMS,
+    SEVERITY_RAISED,
+    Condition,
+    Judged,
+    judge,
+    parse_condition,
+)
 from codebatch.compare.differences import Difference
 from codebatch.compare.lines import NOWHERE
 from codebatch.compare.metrics import UNLESS_0
@@ -118,7 +126,7 @@ class Checker(NamedTuple):
 
         Raises InvalidInput also for a condition that such a file cannot answer, UnknownId, or StoreError.
         """
-        unknown = [each.text for each in conditions if each.text == "worse" or each.kind != "diagnostic"]
+        unknown = [each.text for each in conditions if each.text == SEVERITY_RAISED or each.kind != "diagnostic"]
         if unknown:
             told = (
                 f"a baseline does not say what {', '.join(unknown)} asks: it has findings, and not how grave they are"

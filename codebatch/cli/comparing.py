@@ -45,6 +45,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 LINES_SHOWN = 50
 _OLD, _NEW = "latest~1", "latest"
+_CHANGED_IN_BOTH: tuple[State, ...] = ("changed", "severity_raised", "severity_lowered", "worsened", "improved")
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,14 +99,13 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
 
 @click.command()
 @answering
-@click.option(
-    "--state", "states", multiple=True, type=click.Choice(CHANGED), help="Only what became this; may be repeated."
-)
+@click.option("--state", "states", multiple=True, type=click.Choice(CHANGED), help="Show only this state (repeatable).")
 @comparing
 def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int:
-    """What became of what A found in B: batches, @NAMEs, snapshots or commits. Default: latest~1 latest.
+    """Compare the findings of A and B, which are batches, @NAMEs, snapshots or git commits.
 
-    For people what moved, is silenced, or cannot be compared is counted, unless --state asks for it.
+    Default: latest~1 latest. A commit without a batch is run. Findings that moved, are suppressed or cannot be compared
+    are only counted, unless --state or --json asks for them.
     """
     comparison = _compare(answering, wanted)
     for_programs = answering.as_json or wanted.form == "json"
@@ -119,22 +119,28 @@ def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int
 @answering
 @comparing
 def regressions(answering: Answering, wanted: Wanted) -> int:
-    """What is new in B, or worse than in A: batches, @NAMEs, snapshots or commits. Default: latest~1 latest."""
+    """List new findings, raised severities and worsened metrics of B in comparison with A.
+
+    A and B are batches, @NAMEs, snapshots or git commits. Default: latest~1 latest. A commit without a batch is run.
+    """
     comparison = _compare(answering, wanted)
     found = [*comparison.differences(REGRESSIONS)]
     document = partial(_regressions_answer, comparison)
-    return _answer(answering, wanted, comparison, found, ("worsened", "new"), document)
+    return _answer(answering, wanted, comparison, found, REGRESSIONS, document)
 
 
 @click.command()
 @answering
 @comparing
 def improvements(answering: Answering, wanted: Wanted) -> int:
-    """What is mended in B, or better than in A: batches, @NAMEs, snapshots or commits. Default: latest~1 latest."""
+    """List fixed findings, lowered severities and improved metrics of B in comparison with A.
+
+    A and B are batches, @NAMEs, snapshots or git commits. Default: latest~1 latest. A commit without a batch is run.
+    """
     comparison = _compare(answering, wanted)
     found = [*comparison.differences(IMPROVEMENTS)]
     document = partial(_improvements_answer, comparison)
-    return _answer(answering, wanted, comparison, found, ("fixed", "improved"), document)
+    return _answer(answering, wanted, comparison, found, IMPROVEMENTS, document)
 
 
 def _compare(answering: Answering, wanted: Wanted) -> Comparison:
@@ -227,12 +233,12 @@ def _diff_answer(comparison: Comparison, found: Sequence[Difference]) -> DiffAns
     counts = comparison.counts
     added_count = counts["new"] + counts["added"]
     removed_count = counts["fixed"] + counts["removed"]
-    changed_count = counts["changed"] + counts["worsened"] + counts["improved"]
+    changed_count = sum(counts[state] for state in _CHANGED_IN_BOTH)
     return DiffAnswer(
         **_head(comparison),
         added=tuple(map(row_of, of("new", "added"))),
         removed=tuple(map(row_of, of("fixed", "removed"))),
-        changed=tuple(map(pair_of, of("changed", "worsened", "improved"))),
+        changed=tuple(map(pair_of, of(*_CHANGED_IN_BOTH))),
         moved=tuple(map(pair_of, of("moved"))),
         suppressed=tuple(map(row_of, of("suppressed"))),
         not_comparable=tuple(map(row_of, of("not_comparable"))),

@@ -175,7 +175,7 @@ def test_a_request_fails_for_what_it_adds_and_for_nothing_else(runner: Runner) -
     assert {result["ruleId"] for run in sarif["runs"] for result in run["results"]} == {"F401", "syntax-error"}
     assert (bad["Upload SARIF"], bad["Save the store"]) == ("success", "success")
 
-    conditions = {"fail-on": "new-error worse"}
+    conditions = {"fail-on": "new-error severity-raised"}
     good = runner.job(_pull_request(runner.origin, "c.py", "import sys\n"), "refs/pull/2/merge", "main", **conditions)
     assert [*good.values()] == ["skipped", *done], runner.said
     strict = {"fail-on": "new", "upload-sarif": "false"}

@@ -21,11 +21,11 @@ def test_check_ends_with_what_came_of_it(codebatch: CommandLine) -> None:
 
     write(codebatch.directory / "b\x1b.py", "def f(:\n")
     codebatch("run", ".", "-q")
-    told = codebatch("check", "--fail-on", "new-error", "--fail-on", "worse", status=1)
+    told = codebatch("check", "--fail-on", "new-error", "--fail-on", "severity-raised", status=1)
     assert [line.split() for line in told.lines[1:]] == [
         ["condition", "value", "limit", "verdict"],
         ["new-error", "1", "0", "failed"],
-        ["worse", "0", "0", "passed"],
+        ["severity-raised", "0", "0", "passed"],
         ["1", "new,", "1", "unchanged"],
     ]
     assert told.lines[0].startswith("b\\x1b.py:1:7: error syntax-error ")
@@ -83,7 +83,7 @@ def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) ->
         "known.jsonl merge=union" in codebatch("check", "--baseline", "known.jsonl", "--json", status=2).error["hint"]
     )
     assert codebatch("check", "--baseline", "gone.jsonl", "--json", status=2).error["code"] == "invalid_input"
-    assert "grave" in codebatch("check", "--baseline", "known.jsonl", "--fail-on", "worse", status=2).notes
+    assert "grave" in codebatch("check", "--baseline", "known.jsonl", "--fail-on", "severity-raised", status=2).notes
 
 
 def test_what_cannot_be_looked_at_stays_in_a_baseline(codebatch: CommandLine) -> None:

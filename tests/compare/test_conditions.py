@@ -32,21 +32,22 @@ def _metric(
 _NEW_ERROR = _finding("new", None, "error")
 _NEW_WARNING = _finding("new", None, "warning")
 _NEW_HINT = _finding("new", None, "hint")
-_TO_ERROR = _finding("worsened", "warning", "error")
-_TO_WARNING = _finding("worsened", "hint", "warning")
-_BETTER = _finding("improved", "error", "warning")
+_TO_ERROR = _finding("severity_raised", "warning", "error")
+_TO_WARNING = _finding("severity_raised", "hint", "warning")
+_BETTER = _finding("severity_lowered", "error", "warning")
 _GONE = _finding("fixed", "error", None)
 _UNKNOWN = _finding("not_comparable", None, "error")
 _MOVED = _finding("moved", "error", "error")
 _FINDINGS = [
-    _NEW_ERROR, _NEW_WARNING, _NEW_HINT, _TO_ERROR, _TO_WARNING, _BETTER, _GONE, _UNKNOWN, _MOVED, _metric(1, 99),
+    _NEW_ERROR, _NEW_WARNING, _NEW_HINT, _TO_ERROR, _TO_WARNING, _BETTER, _GONE, _UNKNOWN, _MOVED,
+    _metric(1, 99, state="worsened"),
 ]  # fmt: skip
 
 _OF_FINDINGS = [
     ("new-error", [_NEW_ERROR, _TO_ERROR]),
     ("new-warning", [_NEW_ERROR, _NEW_WARNING, _TO_WARNING]),
     ("new", [_NEW_ERROR, _NEW_WARNING, _NEW_HINT]),
-    ("worse", [_TO_ERROR, _TO_WARNING]),
+    ("severity-raised", [_TO_ERROR, _TO_WARNING]),
 ]
 
 
