@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from codebatch.application.base_runs import under_tasks_of
+from codebatch.application.base_runs import batch_of_commit, under_tasks_of
 from codebatch.application.base_selection import Base, NoBase, choose_base
 from codebatch.application.baselines import new_beside, read_baseline, set_beside
 from codebatch.application.change_lines import TouchedLines, touched_since
@@ -20,6 +20,7 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.sides import Commit, name_side, open_commit
 from codebatch.application.stores import StorePlace
 from codebatch.compare.conditions import (
     DEFAULT,
@@ -106,7 +107,7 @@ class Checker(NamedTuple):
         for condition in conditions:
             _check_metric(newer, condition.metric)
         chosen = (
-            self._named(base)
+            self._named(base, batch)
             if base is not None
             else choose_base(store, batch, self.execution, self.listener, self.environment)
         )
@@ -147,10 +148,19 @@ class Checker(NamedTuple):
     def _head(self, reference: str | None) -> OpenedBatch:
         if reference is None:
             return self.store.batch(partial=True)
-        return self.store.side(reference, partial=True)
+        side = name_side(self.store, reference, partial=True)
+        if isinstance(side, OpenedBatch):
+            return side
+        return open_commit(self.store, side, self.store.batch(partial=True).question.batch, self._run_commit)
 
-    def _named(self, reference: str) -> Base:
-        return Base(self.store.side(reference, partial=True).question.batch, "as it was named")
+    def _named(self, reference: str, head: Batch) -> Base:
+        side = name_side(self.store, reference, partial=True)
+        if isinstance(side, OpenedBatch):
+            return Base(side.question.batch, "as it was named")
+        return Base(self._run_commit(self.store.store, head, side), f"the batch of {side.label}, as it was named")
+
+    def _run_commit(self, store: Store, head: Batch, commit: Commit) -> Batch:
+        return batch_of_commit(store, head, commit, self.execution, self.listener)
 
     def _under_tasks_of(self, store: Store, head: Batch, base: Base) -> Base:
         """The base as it is under the tasks of HEAD."""

@@ -80,7 +80,8 @@ class BatchFile(Document, frozen=True, kw_only=True):
     tree looked like, and is empty where the batch was not made of a tree. `bases` are the older batches that results
     may be taken over from. `commit` is the newest one of the git work tree when that was frozen, empty where it is not
     known; `is_clean`: what was frozen is what that commit has, and nothing else. `imports` are the tasks that say what
-    other programs found, each with the object that is the file of that.
+    other programs found, each with the object that is the file of that. `for_comparison`: an older tree was run only to
+    be compared with, so that `latest~N` does not count the batch.
     """
 
     format: int = BATCH_FORMAT
@@ -95,6 +96,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
     commit: str = ""
     is_clean: bool = False
     imports: dict[str, Digest] = msgspec.field(default_factory=dict)
+    for_comparison: bool = False
     created_at_ns: int
     shards: int
     items: int
@@ -167,6 +169,7 @@ def create_batch(
     checkout: Checkout = NO_CHECKOUT,
     at_ns: int,
     before: BatchId | None = None,
+    for_comparison: bool = False,
     is_hidden: bool = False,
     documents: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Batch:
@@ -190,6 +193,7 @@ def create_batch(
         commit=checkout.commit,
         is_clean=checkout.is_clean,
         imports=imports_in(plan.tasks),
+        for_comparison=for_comparison,
         created_at_ns=at_ns,
         shards=len(plan.shards),
         items=plan.items,
@@ -435,7 +439,8 @@ def _stands_for(one: Batch, other: Batch) -> bool:
 
 
 def _is_alike(one: Batch, other: Batch) -> bool:
-    return (one.about.place, one.about.pipeline) == (other.about.place, other.about.pipeline)
+    one_of = (one.about.place, one.about.pipeline)
+    return one_of == (other.about.place, other.about.pipeline) and not one.about.for_comparison
 
 
 def decode_batch(data: bytes) -> BatchFile:
