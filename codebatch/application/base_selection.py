@@ -35,7 +35,7 @@ class Base(NamedTuple):
 
 
 class NoBase(NamedTuple):
-    """That there is none, and why. `is_first`: the store has no batch of another tree of this source."""
+    """The reason why there is no base. `is_first`: the store has no batch of another tree of this source."""
 
     why: str
     is_first: bool = False
@@ -44,23 +44,27 @@ class NoBase(NamedTuple):
 def choose_base(
     store: Store, head: Batch, execution: Execution, listener: Listener, environment: Mapping[str, str]
 ) -> Base | NoBase:
-    """The batch that one is compared with: of the same source and paths, of files chosen by the same patterns.
+    """Return the batch that `head` is compared with: of the same source and paths, files chosen by the same patterns.
 
-    Raises StoreError, and Stopped at a signal while it is made.
+    The first batch of a source is compared with nothing, except in a pull request of GitHub: there a lost cache must
+    not pass every change. Raises StoreError, and Stopped at a signal while the base is run.
     """
     known = [each for each in iter_batches(store, listener.note) if _is_of_another_tree(each, head)]
     others = [each for each in known if each.about.stat_cache in ("", head.about.stat_cache)]
     found = repository_of(head.about.sources)
     repository = None if found is None else Repository(*found)
-    if not known and (repository is None or not _has_been_elsewhere(store, head, repository)):
-        return NoBase("the store has no batch of another tree of this source", is_first=True)
+    is_first = not known and (repository is None or not _has_been_elsewhere(store, head, repository))
+    if is_first and (repository is None or not environment.get("GITHUB_BASE_REF")):
+        return NoBase(_IS_FIRST, is_first=True)
     if repository is None:
         return _before(head, others)
     try:
         begins = beginning_of(head, repository, environment)
     except GitError as error:
-        return NoBase(str(error))
-    return _of_commit(store, head, others, repository, begins, execution, listener)
+        base: Base | NoBase = NoBase(str(error))
+    else:
+        base = _of_commit(store, head, others, repository, begins, execution, listener)
+    return NoBase(f"{_IS_FIRST}, and {base.why}", is_first=True) if is_first and isinstance(base, NoBase) else base
 
 
 def _has_been_elsewhere(store: Store, head: Batch, repository: Repository) -> bool:

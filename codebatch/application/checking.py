@@ -1,7 +1,7 @@
 """The gate: what a change did that it may not (SPEC.md "The gate").
 
-HEAD is compared with the batch that stands for what was before the change; what is new or worse is held against
-conditions. What is not of the change is counted, and forbids nothing.
+HEAD is compared with a base, the batch of the tree before the change. Regressions are held against conditions. What is
+not of the change is counted, and forbids nothing.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class KeptBase(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What a check found. Without a base nothing was compared: `judged` and `forbidden` are empty, and so are counts.
+    """The result of a check. If there is no base, nothing was compared: all but `head` and `base` is empty.
 
-    `forbidden` are the differences that a condition forbids. Of what is new or worse so many are left out:
-    `not_of_change`, for they stand on lines that the change did not touch; `on_other_lines`, for they stand on lines
-    that are as they were, where only the others are wanted.
+    `forbidden` are the differences that a condition forbids, `allowed` new findings that none forbids. Regressions are
+    in neither, and only counted, if they are `not_of_change` (on lines that the change did not touch), or
+    `on_other_lines` (on unchanged lines, if only changed lines are wanted).
     """
 
     head: OpenedBatch
@@ -68,13 +68,19 @@ class Checked(NamedTuple):
     comparison: Comparison | None
     judged: Sequence[Judged]
     forbidden: Sequence[Difference]
+    allowed: Sequence[Difference]
     counts: Mapping[State, int]
     not_of_change: int = 0
     on_other_lines: int = 0
 
     @property
+    def is_compared(self) -> bool:
+        """Tell whether there was something to compare with."""
+        return not isinstance(self.base, NoBase)
+
+    @property
     def is_passed(self) -> bool:
-        """Whether no condition is broken."""
+        """Tell whether no condition is broken."""
         return all(each.verdict == "passed" for each in self.judged)
 
 
@@ -97,7 +103,7 @@ class Checker(NamedTuple):
         *,
         changed_lines: bool = False,
     ) -> Checked:
-        """Hold what HEAD has against conditions, in comparison with a base, which is chosen where none is named.
+        """Hold what HEAD has against conditions, in comparison with a base, which is chosen if none is named.
 
         Raises BatchIncomplete where the base is of other tasks and cannot be run under those of HEAD, InvalidInput,
         UnknownId, Stopped or StoreError.
@@ -112,14 +118,14 @@ class Checker(NamedTuple):
             else choose_base(store, batch, self.execution, self.listener, self.environment)
         )
         if isinstance(chosen, NoBase):
-            return Checked(newer, chosen, None, (), (), {})
+            return Checked(newer, chosen, None, (), (), (), {})
         chosen = self._under_tasks_of(store, batch, chosen)
         kinds = dict.fromkeys(("diagnostic", *(each.kind for each in conditions)))
         comparison = newer.compare(self.store.batch(chosen.batch.id, partial=True), kind=tuple(kinds))
         lines = _Lines(comparison, touched_since(batch, chosen.change_begins), is_changed_alone=changed_lines)
-        judged, forbidden = judge(conditions, filter(lines, comparison.differences()))
+        verdicts = judge(conditions, filter(lines, comparison.differences()))
         return Checked(
-            newer, chosen, comparison, judged, forbidden, comparison.counts, lines.not_of_change, lines.on_other_lines
+            newer, chosen, comparison, *verdicts, comparison.counts, lines.not_of_change, lines.on_other_lines
         )
 
     def check_baseline(self, conditions: Sequence[Condition], path: Path, head: str | None = None) -> Checked:
@@ -137,13 +143,13 @@ class Checker(NamedTuple):
         newer = self._head(head)
         set_beside(newer, path)
         answer, beside = new_beside(newer, kept)
-        judged, forbidden = judge(conditions, (Difference("new", None, each) for each in beside.new))
+        verdicts = judge(conditions, (Difference("new", None, each) for each in beside.new))
         known = len(answer.found.findings) - len(beside.new)
         counts: dict[State, int] = {"unchanged": known, "new": len(beside.new), "fixed": beside.gone}
         if beside.not_comparable:
             counts["not_comparable"] = beside.not_comparable
         base = KeptBase(f"{count_of(len(kept), 'finding')} of the baseline {display_path(os.fsencode(path))}")
-        return Checked(newer, base, None, judged, forbidden, counts)
+        return Checked(newer, base, None, *verdicts, counts)
 
     def _head(self, reference: str | None) -> OpenedBatch:
         if reference is None:
@@ -188,10 +194,11 @@ def check(
     jobs: int | None = None,
     listener: Listener | None = None,
 ) -> Checked:
-    """Hold what is new or worse in HEAD, the latest batch, than in BASE against conditions, as `codebatch check` does.
+    """Hold the regressions of HEAD, by default the latest batch, against conditions, as `codebatch check` does.
 
-    Where no base is named, and no `baseline`, it is chosen, and its tree run where there is no batch of it. Whether
-    HEAD is complete is `Checked.head.whole`; whether there was a base, `Checked.base`. Raises as `Checker.check` does.
+    If neither a base nor a `baseline` is named, the base is chosen. A base or head that is a commit without a batch is
+    run. `Checked.head.whole` says whether HEAD is complete, `Checked.is_compared` whether there was a base. Raises as
+    `Checker.check` does.
     """
     refuse_text(fail_on=fail_on)
     conditions = conditions_of(fail_on)

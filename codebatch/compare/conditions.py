@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -71,10 +71,23 @@ def parse_condition(text: str) -> Condition:
     return Condition(text, "metric", int(found[3]), False, measure, found[1])
 
 
-def judge(conditions: Sequence[Condition], differences: Iterable[Difference]) -> tuple[list[Judged], list[Difference]]:
-    """What came of each condition, in their order, and the differences that one of them forbids, in theirs."""
+class Verdicts(NamedTuple):
+    """The verdict on each condition, the differences that some condition forbids, and new findings that none forbids.
+
+    They keep their order, but the most severe of the `allowed` findings come first. One whose severity was raised
+    counts as new.
+    """
+
+    judged: list[Judged]
+    forbidden: list[Difference]
+    allowed: list[Difference]
+
+
+def judge(conditions: Sequence[Condition], differences: Iterable[Difference]) -> Verdicts:
+    """Hold differences against conditions."""
     measured: list[list[int]] = [[] for _ in conditions]
-    forbidden = []
+    forbidden: list[Difference] = []
+    allowed: list[Difference] = []
     for each in differences:
         is_forbidden = False
         for condition, values in zip(conditions, measured, strict=True):
@@ -84,7 +97,14 @@ def judge(conditions: Sequence[Condition], differences: Iterable[Difference]) ->
                 is_forbidden |= value > condition.limit
         if is_forbidden:
             forbidden.append(each)
-    return [_judged(*each) for each in zip(conditions, measured, strict=True)], forbidden
+        elif each.state in ("new", "severity_raised"):
+            allowed.append(each)
+    allowed.sort(key=_severity, reverse=True)
+    return Verdicts([_judged(*each) for each in zip(conditions, measured, strict=True)], forbidden, allowed)
+
+
+def _severity(each: Difference) -> int:
+    return SEVERITY_RANK[each.new.severity] if isinstance(each.new, Diagnostic) else -1
 
 
 def _judged(condition: Condition, values: Sequence[int]) -> Judged:

@@ -318,3 +318,28 @@ def test_store_of_another_clone_lets_nothing_pass_in_a_shallow_one(project: Proj
     checked = project.check()
     assert isinstance(checked.base, NoBase)
     assert checked.base.is_first, "of another project there is one path in common"
+
+
+def test_pull_request_is_compared_though_the_cache_is_lost(project: Project, tmp_path: Path) -> None:
+    """As GitHub has it: a clone of the merge commit, of depth 2 or 1, and a store without any other batch."""
+    project.commit({"b.py": _SYNTAX_ERROR})
+    git(project.tree, "checkout", "-q", "-B", "merge", "main")
+    git(project.tree, "merge", "-q", "--no-ff", "-m", "m", "change")
+    merge, full = git(project.tree, "rev-parse", "HEAD"), project.tree
+    pull_request = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": merge, "GITHUB_BASE_REF": "main"}
+    found = {}
+    for depth in (1, 2):
+        project.tree, project.store = tmp_path / f"clone{depth}", tmp_path / f"store{depth}"
+        git(tmp_path, "clone", "-q", f"--depth={depth}", "--branch=merge", f"file://{full}", project.tree.name)
+        project.run()
+        found[depth] = project.check(environment=pull_request)
+        assert isinstance(project.check(environment={}).base, NoBase) is (depth == 1)
+    assert _new(found[2]) == [("b.py", "syntax-error")]
+    base = found[1].base
+    assert isinstance(base, NoBase)
+    assert (base.is_first, found[1].is_compared, found[1].is_passed) == (True, False, True)
+    assert base.why.startswith("the store has no batch of another tree of this source, and the tree of commit ")
+    assert "with actions/checkout `fetch-depth: 2`" in base.why
+    branch = project.check(environment={"GITHUB_BASE_REF": "other"}).base
+    assert isinstance(branch, NoBase)
+    assert "`fetch-depth: 0`" in branch.why
