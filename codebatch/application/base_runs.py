@@ -171,7 +171,7 @@ def freeze_commit(store: Store, head: Batch, commit: str, execution: Execution, 
     """
     found = repository_of(head.about.sources)
     if found is None:
-        raise GitError("the tree is in no git repository any more")
+        raise GitError(f"batch {head.id} is not of one directory in a git work tree")
     repository = Repository(*found)
     if repository.find(commit) is None:
         raise GitError(f"the repository of {display_path(repository.directory)} does not have it")

@@ -430,7 +430,7 @@ def _whole_one(older: Iterator[Batch], latest: Batch, passed_over: PassedOver | 
 
 def _stands_for(one: Batch, other: Batch) -> bool:
     """Whether one is of all of the other's source, has every task of its pipeline, and was worked to its end."""
-    if one.about.paths or one.about.sources != other.about.sources:
+    if one.about.paths or one.about.for_comparison or one.about.sources != other.about.sources:
         return False
     mine, others = PIPELINES.get(one.about.pipeline), PIPELINES.get(other.about.pipeline)
     if mine is None or others is None or not set(others.tasks) <= set(mine.tasks):

@@ -132,6 +132,21 @@ def test_batches_of_commits_are_neither_the_latest_nor_the_one_before(project: P
     assert (answer["old_batch_id"], answer["new_batch_id"]) == (first, second)
 
 
+def test_batch_of_a_commit_does_not_answer_for_the_project(
+    project: Project, commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even if the run of the project was stopped, and only a part of it was run since."""
+    project.commit({"src/a.py": b"import os\n"})
+    shutil.rmtree(project.store)
+    with monkeypatch.context() as patch:
+        patch.setattr(Execution, "execute", lambda *_: Executed(130, 0, 0))
+        project.run()
+    commands("check", "HEAD~1", status=3)
+    part = run(project.tree / "src", project.store, configured=project.tree).batch
+    with codebatch.open(project.store) as store:
+        assert store.batch(partial=True).id == part.id
+
+
 @pytest.mark.parametrize(
     "name", ["HEAD~1", "HEAD^", "@~1", "other", "v1-ü", "refs/tags/v1-ü", "HEAD", "@", "HEAD^{/m}"]
 )
