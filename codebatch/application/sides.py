@@ -20,7 +20,7 @@ from codebatch.model.digest import Digest
 from codebatch.query.records import BatchRecords
 from codebatch.query.sources import Unasked
 from codebatch.snapshotting.staleness import stat_cache_of
-from codebatch.store.batches import BATCH_ID_PATTERN, Batch, BatchFile, BatchId, iter_batches
+from codebatch.store.batches import Batch, BatchFile, BatchId, iter_batches
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
@@ -71,25 +71,22 @@ def name_side(
     opened: OpenedStore, reference: str, *, partial: bool = False, of_files: bool = False
 ) -> OpenedBatch | Commit:
     """Return the batch that a reference names, otherwise the commit. Raises what `OpenedStore.batch` does."""
+    repository = _repository_here()
+    commit_id = None if repository is None else repository.find(reference)
+    is_of_snapshot = reference.startswith(_SNAPSHOT)
     try:
-        if reference.startswith(_SNAPSHOT):
+        if is_of_snapshot:
             found = _of_snapshot(opened, reference, partial=partial, of_files=of_files)
         else:
             found = opened.batch(reference, partial=partial)
     except (InvalidId, UnknownId, AmbiguousId) as error:
-        repository = _repository_here()
-        commit = None if repository is None else _commit_named(repository, reference)
-        if commit is not None:
-            return commit
-        is_of_snapshot = reference.startswith(_SNAPSHOT)
+        if commit_id is not None:
+            return Commit(reference, commit_id)
         if repository is None or is_of_snapshot or not isinstance(error, InvalidId | NotInStore):
             raise
         raise _named_nothing(reference, repository, error) from error
-    if not BATCH_ID_PATTERN.match(reference):
-        repository = _repository_here()
-        commit = None if repository is None else _commit_named(repository, reference)
-        if commit is not None:
-            opened.note(f"{reference} is taken for batch {found.id}; git knows it as commit {commit.id[:12]} too")
+    if commit_id is not None:
+        opened.note(f"{reference} is taken for batch {found.id}; git knows it as commit {commit_id[:12]} too")
     return found
 
 
@@ -183,11 +180,6 @@ def _repository_here() -> Repository | None:
         found = repository_of((os.getcwdb(),))
         return None if found is None else Repository(*found)
     return None
-
-
-def _commit_named(repository: Repository, reference: str) -> Commit | None:
-    found = repository.find(reference)
-    return None if found is None else Commit(reference, found)
 
 
 def _named_nothing(reference: str, repository: Repository, error: InvalidId | NotInStore) -> InvalidId | UnknownId:

@@ -170,6 +170,18 @@ def test_outside_of_git_the_batch_before_is_the_base(tmp_path: Path) -> None:
     assert _base(project.check()).batch.id == first.id
 
 
+def test_batch_that_was_run_for_a_comparison_is_not_the_one_before(tmp_path: Path) -> None:
+    project = Project(tmp_path, [{b"a.py": _MAIN}])
+    (project.tree / ".git").rename(tmp_path / "git")
+    first = project.run()
+    project.write({"b.py": _SYNTAX_ERROR})
+    second = project.run()
+    project.write({"codebatch.toml": _RULE})
+    project.run()
+    assert _base(project.check(base=first.id)).batch.about.snapshot_id == first.about.snapshot_id
+    assert _base(project.check()).batch.about.snapshot_id == second.about.snapshot_id
+
+
 def test_base_of_other_tasks_is_run_under_those_of_head(project: Project) -> None:
     """So a rule that was turned on finds nothing new in what nobody touched."""
     first = project.run()

@@ -132,6 +132,7 @@ def test_new_findings_that_no_condition_forbids_are_listed_too(codebatch: Comman
     assert [row["code"] for row in answer["allowed"]] == codes[2:]
     assert (answer["compared"], answer["allowed_count"]) == (True, 1)
     assert _found_by(codebatch, answer["list_command"]) == 3
+    assert "--limit" not in answer["list_command"]
 
 
 def test_long_lists_are_cut_and_the_rest_is_counted(codebatch: CommandLine) -> None:

@@ -94,7 +94,7 @@ def test_base_without_a_batch_is_run_once_and_the_work_tree_stays(project: Proje
     assert (project.tree / "a.py").read_bytes() == b"edited = 1\n"
     assert git(project.tree, "status", "--porcelain") == "M a.py"
     assert git(project.tree, "worktree", "list").count("\n") == 0
-    again = commands("check", "HEAD~1", "--json", status=1)
+    again = commands("check", parent, "--json", status=1)
     assert again.json["base"] == answer["base"]
     assert "is run" not in again.notes
 
@@ -105,6 +105,8 @@ def test_both_sides_of_a_diff_are_run(project: Project, commands: Commands) -> N
     assert told.json["complete"]
     assert len(commands.batches()) == 3
     assert told.notes.count("its tree is run") == 2
+    commit = git(project.tree, "rev-parse", "HEAD~2")
+    assert f"there is no batch of commit {commit[:12]}: its tree is run" in commands("diff", commit, "HEAD").notes
     assert "its tree is run" not in commands("diff", "HEAD~3", "HEAD~1").notes
 
 
@@ -130,6 +132,28 @@ def test_batches_of_commits_are_neither_the_latest_nor_the_one_before(project: P
     commands("diff", "HEAD~2", "HEAD~3")
     answer = commands("diff", "--json").json
     assert (answer["old_batch_id"], answer["new_batch_id"]) == (first, second)
+
+
+def test_tree_of_a_base_that_is_run_itself_is_one_before(project: Project, commands: Commands) -> None:
+    commands("check", "HEAD~1", status=1)
+    for name in ("HEAD~1", "main"):
+        git(project.tree, "checkout", "-q", name)
+        project.run()
+    answer = commands("diff", "--json").json
+    with codebatch.open(project.store) as store:
+        assert store.batch(answer["old_batch_id"]).question.batch.about.commit == git(
+            project.tree, "rev-parse", "main~1"
+        )
+
+
+def test_batch_under_the_same_tasks_is_preferred_to_a_later_one(project: Project, commands: Commands) -> None:
+    (head,) = commands.batches()
+    git(project.tree, "checkout", "-q", "HEAD~1")
+    same = project.run().id
+    run(project.tree, project.store, pipeline="parse")
+    git(project.tree, "checkout", "-q", "main")
+    answer = commands("diff", "main~1", head, "--json").json
+    assert answer["old_batch_id"] == same
 
 
 def test_batch_of_a_commit_does_not_answer_for_the_project(
@@ -204,7 +228,7 @@ def test_name_of_a_batch_and_of_a_commit_is_the_batch_and_a_note_says_so(
     assert told.json["old_batch_id"] == batch
     assert f"{name} is taken for batch {batch}; git knows it as commit {commit[:12]} too" in told.notes
     assert commands("diff", f"refs/heads/{name}", "latest", "--json").json["old_batch_id"] != batch
-    assert "is taken for" not in commands("diff", batch, "--json").notes
+    assert "is taken for" not in commands("diff", batch, batch).notes
 
 
 def test_name_of_several_batches_and_of_a_commit_is_the_commit(project: Project, commands: Commands) -> None:
@@ -258,7 +282,8 @@ def test_files_of_a_commit_are_chosen_by_the_patterns_of_the_other_side(project:
     shutil.rmtree(project.store)
     commands("run", str(project.tree), "--exclude", "a.py", "-q")
     assert _added(commands("diff", "HEAD~3", "HEAD~1", "--json")) == [("c.py", "F401")]
-    assert _added(commands("diff", "HEAD~2", "HEAD~1", "--json")) == [("c.py", "F401")]
+    answer = commands("diff", "HEAD~2", "HEAD~1", "--json").json
+    assert (answer["added"][0]["path"], answer["summary"]["total_changes"]) == ("c.py", 1)
     whole = run(project.tree, project.store).batch.id
     assert ("a.py", "F401") in _added(commands("diff", "HEAD~3", whole, "--json"))
 
@@ -357,6 +382,21 @@ def test_commit_is_not_run_in_another_store(project: Project, commands: Commands
     assert "there is no batch of HEAD~1" in commands(*words, status=2).notes
     words = ("diff", "latest", "HEAD~1", "--base-store", str(tmp_path / "base-store"), "--json")
     assert [row["code"] for row in commands(*words).json["removed"]] == ["syntax-error"]
+
+    shutil.rmtree(tmp_path / "base-store")
+    run(project.tree, tmp_path / "base-store", pipeline="parse")
+    commands("diff", "latest", "HEAD~2", "--base-store", str(tmp_path / "base-store"))
+    with codebatch.open(project.store) as store:
+        assert store.side("HEAD~2").question.batch.about.pipeline == "full"
+
+
+def test_commit_beside_a_snapshot_without_a_batch_is_run_under_the_tasks_of_the_latest(
+    project: Project, commands: Commands
+) -> None:
+    project.write({"d.py": b"y = 1\n"})
+    snapshot = commands("snapshot", str(project.tree), "--json").json["snapshot_id"]
+    answer = commands("diff", "HEAD~1", snapshot, "--kind", "file", "--json").json
+    assert [row["path"] for row in answer["added"]] == ["b.py", "d.py"]
 
 
 def test_from_python_a_side_is_found_and_check_runs_it(project: Project, commands: Commands) -> None:
