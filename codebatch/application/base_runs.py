@@ -70,7 +70,9 @@ def run_snapshot_as(
             executed = execution.execute(store, lock, batch, Scope(), listener, snapshot)
             if executed.signal_status:
                 hint = "run the same command again: what is done is kept"
-                raise Stopped("stopped before the base was run", hint=hint, exit_status=executed.signal_status)
+                raise Stopped(
+                    "stopped before the tree to compare was run", hint=hint, exit_status=executed.signal_status
+                )
     return batch
 
 

@@ -48,7 +48,7 @@ Reason = Literal[
     "configuration",
 ]
 
-REGRESSIONS: tuple[State, ...] = ("severity_raised", "worsened", "new")
+REGRESSIONS: tuple[State, ...] = ("new", "severity_raised", "worsened")
 """States that call for attention, in the order in which people read them."""
 IMPROVEMENTS: tuple[State, ...] = ("fixed", "severity_lowered", "improved")
 """The opposite states."""

@@ -179,7 +179,6 @@ def test_commit_has_many_names(name: str, project: Project, commands: Commands) 
     git(project.tree, "tag", "-a", "-m", "m", "v1-ü", "HEAD~2")
     wanted = git(project.tree, "rev-parse", f"{name}^{{commit}}")
     for named in (name, wanted, wanted[:9], wanted.upper()):
-        commands("check", named, "--fail-on", "metric:complexity+9", "--json")
         assert commands("check", named, "--json", "--fail-on", "metric:complexity+9").json["base"]["commit"] == wanted
 
 
@@ -246,7 +245,7 @@ def test_base_that_was_stopped_is_run_to_its_end(
     """A killed run leaves a batch of the commit without results. It must not answer for the commit."""
     with monkeypatch.context() as patch:
         patch.setattr(Execution, "execute", lambda *_: Executed(130, 0, 0))
-        assert "stopped before the base was run" in commands("diff", "HEAD~1", "HEAD", status=130).notes
+        assert "stopped before the tree to compare was run" in commands("diff", "HEAD~1", "HEAD", status=130).notes
     assert len(commands.batches()) == 2
     told = commands("diff", "HEAD~1", "HEAD", "--json")
     assert (told.json["complete"], _added(told)) == (True, [("b.py", "syntax-error")])
@@ -378,14 +377,14 @@ def test_commit_of_another_repository_is_not_run_in_the_tree_of_the_batch(
 
 def test_commit_is_not_run_in_another_store(project: Project, commands: Commands, tmp_path: Path) -> None:
     shutil.copytree(project.store, tmp_path / "base-store")
-    words = ("diff", "HEAD~1", "latest", "--base-store", str(tmp_path / "base-store"))
-    assert "there is no batch of HEAD~1" in commands(*words, status=2).notes
-    words = ("diff", "latest", "HEAD~1", "--base-store", str(tmp_path / "base-store"), "--json")
-    assert [row["code"] for row in commands(*words).json["removed"]] == ["syntax-error"]
+    base = ("--base-store", str(tmp_path / "base-store"))
+    assert "there is no batch of HEAD~1" in commands("diff", "HEAD~1", "latest", *base, status=2).notes
+    removed = commands("diff", "latest", "HEAD~1", *base, "--json").json["removed"]
+    assert [row["code"] for row in removed] == ["syntax-error"]
 
     shutil.rmtree(tmp_path / "base-store")
     run(project.tree, tmp_path / "base-store", pipeline="parse")
-    commands("diff", "latest", "HEAD~2", "--base-store", str(tmp_path / "base-store"))
+    commands("diff", "latest", "HEAD~2", *base)
     with codebatch.open(project.store) as store:
         assert store.side("HEAD~2").question.batch.about.pipeline == "full"
 
