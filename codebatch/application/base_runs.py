@@ -1,8 +1,8 @@
-"""Having a batch to compare with: a tree of before, under the very tasks of the batch that is compared.
+"""Batches that are run to be compared with: an older tree under the very tasks of another batch, the head.
 
-So what is told of the two differs by the trees alone, and an upgrade of a tool says nothing. What older batches have is
-taken over, the compared one's too, so that little is executed; and it is a batch like any other, found again next time.
-It sorts before the one that it is compared with, and so is not the latest.
+Both batches then differ by their trees alone, so that an upgrade of a tool is no difference. Results come from older
+batches, the head among them, so that little is executed. The batch is kept and found again next time. Its id sorts
+before the head's, so that `latest` stays what it was.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from pathlib import Path
 from codebatch.application.checkouts import repository_of
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.freezing import rules_for, take
+from codebatch.application.sides import Commit, find_batch_of
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_tools, make_plan
-from codebatch.errors import Stopped, ToolMismatch
+from codebatch.errors import BatchIncomplete, CodebatchError, Stopped, StoreCorrupt, ToolMismatch, UnknownId
+from codebatch.model.entry import display_path
 from codebatch.model.imported import are_alike, for_tree_of
 from codebatch.model.plan import plan_digest
 from codebatch.query.standing import standing
@@ -39,10 +41,10 @@ def run_snapshot_as(
     checkout: Checkout = NO_CHECKOUT,
     known: Batch | None = None,
 ) -> Batch:
-    """The batch of a snapshot under the tasks of another batch, made and worked to its end where there is none.
+    """Return the finished batch of a snapshot under the tasks of `head`. Make or continue the batch if necessary.
 
-    What was imported into that one says nothing of this snapshot: imports are those of `known`, a batch of it.
-    Raises ToolMismatch where this installation would run them otherwise, Stopped at a signal, and StoreError.
+    Imports of `head` are findings in another tree: imports are taken from `known`, a batch of the snapshot.
+    Raises ToolMismatch if this installation would run the tasks otherwise, Stopped at a signal, and StoreError.
     """
     plan = head.plan()
     catalogue = execution.configuration.catalogue.with_imports(head.about.imports)
@@ -62,19 +64,22 @@ def run_snapshot_as(
                     checkout=checkout,
                     at_ns=wall_ns(),
                     before=head.id,
+                    for_comparison=True,
                 )
         if not standing(batch).is_over:
             executed = execution.execute(store, lock, batch, Scope(), listener, snapshot)
             if executed.signal_status:
                 hint = "run the same command again: what is done is kept"
-                raise Stopped("stopped before the base was run", hint=hint, exit_status=executed.signal_status)
+                raise Stopped(
+                    "stopped before the tree to compare was run", hint=hint, exit_status=executed.signal_status
+                )
     return batch
 
 
 def under_tasks_of(store: Store, head: Batch, batch: Batch, execution: Execution, listener: Listener) -> Batch:
-    """The batch of another one's tree under the tasks of `head`: itself where they are these, or the tree is that one.
+    """Return the batch of another batch's tree under the tasks of `head`, which is itself if its tasks are these.
 
-    Raises ToolMismatch where this installation would run them otherwise, Stopped at a signal, and StoreError.
+    Raises ToolMismatch if this installation would run them otherwise, Stopped at a signal, and StoreError.
     """
     if are_alike(batch.plan().tasks, head.plan().tasks) or batch.about.snapshot_id == head.about.snapshot_id:
         return batch
@@ -87,20 +92,115 @@ def under_tasks_of(store: Store, head: Batch, batch: Batch, execution: Execution
         raise ToolMismatch(told, hint=error.hint) from error
 
 
-def freeze_commit(store: Store, head: Batch, commit: str, execution: Execution, listener: Listener) -> Snapshot:
-    """The snapshot of a commit's tree, of what the batch is of, chosen as its files were.
+def run_commit_as(
+    store: Store, head: Batch, commit: str, execution: Execution, listener: Listener, *, label: str
+) -> Batch:
+    """Return the finished batch of a commit's tree under the tasks of `head`, restricted to the paths of `head`.
 
-    Raises GitError where git cannot give it, OSError, and what `freezing.take` raises.
+    The tree comes from a batch of that commit, otherwise from git's objects. `label` names the commit in a note. Raises
+    GitError if git cannot provide the tree, OSError, and what `run_snapshot_as` raises.
+    """
+    listener.note(f"there is no batch of {label}: its tree is run under the tasks of {head.id}")
+    known = max(
+        batches_of_commit(store, head, commit),
+        key=lambda each: len(head.about.imports.keys() & each.about.imports.keys()),
+        default=None,
+    )
+    snapshot = freeze_commit(store, head, commit, execution, listener) if known is None else snapshot_of(store, known)
+    return run_snapshot_as(store, head, snapshot, execution, listener, Checkout(commit, True), known)
+
+
+def batch_of_commit(store: Store, head: Batch, commit: Commit, execution: Execution, listener: Listener) -> Batch:
+    """Return a finished batch of a commit that a side names, run if there is none that can stand beside `head`.
+
+    It is under the tasks of `head` if possible. If the commit cannot be run, it is any batch of it. Raises UnknownId if
+    there is none, BatchIncomplete if the tasks of `head` cannot be run here, Stopped at a signal, and StoreError.
+    """
+    ended = [each for each in batches_of_commit(store, head, commit.id) if has_ended(each)]
+    if ended:
+        return max(ended, key=lambda each: are_alike(each.plan().tasks, head.plan().tasks))
+    try:
+        return run_commit_as(store, head, commit.id, execution, listener, label=commit.label)
+    except Stopped:
+        raise
+    except (GitError, CodebatchError, OSError) as error:
+        told = f"there is no batch of {commit.label}, and it cannot be run: {error}"
+        found = find_batch_of(store, commit)
+        if found is not None:
+            listener.note(f"{commit.label} cannot be run: {error}; compared is {found.id}, another batch of it")
+            return found
+        if isinstance(error, ToolMismatch):
+            raise BatchIncomplete(told, hint="run the tree again first: codebatch run .") from error
+        if isinstance(error, CodebatchError):
+            raise
+        hint = f"check it out and run it: git checkout {commit.id[:12]} && codebatch run ."
+        raise UnknownId(told, hint=hint) from error
+
+
+def batches_of_commit(store: Store, head: Batch, commit: str) -> list[Batch]:
+    """Return batches of just a commit's tree that can stand beside `head`, latest first, finished or not.
+
+    Their place, patterns and submodules are those of `head`.
+    """
+    patterns = ("", _stat_cache_like(store, head))
+    return [
+        each
+        for each in iter_batches(store)
+        if each.about.is_clean
+        and each.about.commit == commit
+        and each.about.place == head.about.place
+        and each.about.stat_cache in patterns
+        and have_same_submodules(store, each, head)
+    ]
+
+
+def have_same_submodules(store: Store, one: Batch, other: Batch) -> bool:
+    """Tell whether the same submodules were checked out. Files below any other submodule would seem to be new."""
+    try:
+        first, second = (
+            {entry.path for entry in snapshot_of(store, each).entries if entry.kind == "submodule"}
+            for each in (one, other)
+        )
+    except (StoreCorrupt, UnknownId):
+        return False
+    return first == second
+
+
+def freeze_commit(store: Store, head: Batch, commit: str, execution: Execution, listener: Listener) -> Snapshot:
+    """Store the tree of a commit as a snapshot: of the directory of `head`, files chosen by the patterns of `head`.
+
+    Raises GitError if git cannot provide the tree, OSError, and what `freezing.take` raises.
     """
     found = repository_of(head.about.sources)
     if found is None:
-        raise GitError("the tree is in no git repository any more")
-    rules = rules_of(store.files, store.root, head.about.stat_cache)
-    with tree_of(Repository(*found), commit) as directory:
+        raise GitError(f"batch {head.id} is not of one directory in a git work tree")
+    repository = Repository(*found)
+    if repository.find(commit) is None:
+        raise GitError(f"the repository of {display_path(repository.directory)} does not have it")
+    rules = rules_of(store.files, store.root, _stat_cache_like(store, head))
+    with tree_of(repository, commit) as directory:
         taken = take(
             store, [Path(os.fsdecode(directory))], rules or rules_for(execution.configuration, (), ()), listener.phase
         )
     return load_snapshot(store.files, store.root, taken.snapshot_id)
+
+
+def _stat_cache_like(store: Store, head: Batch) -> str:
+    """Return the name of the stat cache that has the patterns of `head`, empty if there is none.
+
+    A batch that was itself run for a comparison has none. Its patterns are those of the latest batch of its place.
+    """
+    caches = (each.about.stat_cache for each in iter_batches(store) if each.about.place == head.about.place)
+    return head.about.stat_cache or next(filter(None, caches), "")
+
+
+def has_ended(batch: Batch) -> bool:
+    """Tell whether a batch can be read and has nothing left to do."""
+    try:
+        batch.plan()
+        return standing(batch).is_over
+    except (StoreCorrupt, UnknownId):
+        return False
 
 
 def _find(store: Store, wanted: tuple[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]]) -> Batch | None:

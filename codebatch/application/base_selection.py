@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from codebatch.application.base_runs import freeze_commit, run_snapshot_as
+from codebatch.application.base_runs import has_ended, have_same_submodules, run_commit_as
 from codebatch.application.change import Beginning, beginning_of
 from codebatch.application.checkouts import repository_of
 from codebatch.application.churn import is_in_repository
@@ -14,11 +14,12 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.errors import CodebatchError, Stopped, StoreCorrupt, UnknownId
 from codebatch.model.imported import is_import
 from codebatch.model.plan import Plan
-from codebatch.query.standing import standing
-from codebatch.store.batches import Batch, Checkout, iter_batches, snapshot_of
+from codebatch.store.batches import Batch, iter_batches, snapshot_of
 from codebatch.store.store import Store
 from codebatch.system.git import GitError
 from codebatch.system.git_ancestry import Repository, is_commit
+
+_IS_FIRST = "the store has no batch of another tree of this source"
 
 
 class Base(NamedTuple):
@@ -34,7 +35,7 @@ class Base(NamedTuple):
 
 
 class NoBase(NamedTuple):
-    """That there is none, and why. `is_first`: the store has no batch of another tree of this source."""
+    """The reason why there is no base. `is_first`: the store has no batch of another tree of this source."""
 
     why: str
     is_first: bool = False
@@ -43,23 +44,27 @@ class NoBase(NamedTuple):
 def choose_base(
     store: Store, head: Batch, execution: Execution, listener: Listener, environment: Mapping[str, str]
 ) -> Base | NoBase:
-    """The batch that one is compared with: of the same source and paths, of files chosen by the same patterns.
+    """Return the batch that `head` is compared with: of the same source and paths, files chosen by the same patterns.
 
-    Raises StoreError, and Stopped at a signal while it is made.
+    The first batch of a source is compared with nothing, except in a pull request of GitHub: there a lost cache must
+    not pass every change. Raises StoreError, and Stopped at a signal while the base is run.
     """
     known = [each for each in iter_batches(store, listener.note) if _is_of_another_tree(each, head)]
     others = [each for each in known if each.about.stat_cache in ("", head.about.stat_cache)]
     found = repository_of(head.about.sources)
     repository = None if found is None else Repository(*found)
-    if not known and (repository is None or not _has_been_elsewhere(store, head, repository)):
-        return NoBase("the store has no batch of another tree of this source", is_first=True)
+    is_first = not known and (repository is None or not _has_been_elsewhere(store, head, repository))
+    if is_first and (repository is None or not environment.get("GITHUB_BASE_REF")):
+        return NoBase(_IS_FIRST, is_first=True)
     if repository is None:
         return _before(head, others)
     try:
         begins = beginning_of(head, repository, environment)
     except GitError as error:
-        return NoBase(str(error))
-    return _of_commit(store, head, others, repository, begins, execution, listener)
+        base: Base | NoBase = NoBase(str(error))
+    else:
+        base = _of_commit(store, head, others, repository, begins, execution, listener)
+    return NoBase(f"{_IS_FIRST}, and {base.why}", is_first=True) if is_first and isinstance(base, NoBase) else base
 
 
 def _has_been_elsewhere(store: Store, head: Batch, repository: Repository) -> bool:
@@ -76,18 +81,11 @@ def _has_been_elsewhere(store: Store, head: Batch, repository: Repository) -> bo
     ]
     if any(repository.find(each.about.commit) is not None for each in others):
         return True
-    if not others or not _is_shallow(repository):
+    if not others or not repository.is_shallow:
         return False
     latest = {each.about.sources: each for each in reversed(others)}
     paths = _paths_of(store, head)
     return any(2 * len(paths & theirs) > len(theirs) for theirs in (_paths_of(store, each) for each in latest.values()))
-
-
-def _is_shallow(repository: Repository) -> bool:
-    try:
-        return repository.is_shallow
-    except GitError:
-        return False
 
 
 def _paths_of(store: Store, batch: Batch) -> set[bytes]:
@@ -95,18 +93,6 @@ def _paths_of(store: Store, batch: Batch) -> set[bytes]:
         return {entry.path for entry in snapshot_of(store, batch).entries}
     except (StoreCorrupt, UnknownId):
         return set()
-
-
-def _has_submodules_of(store: Store, batch: Batch, head: Batch) -> bool:
-    """Whether the same submodules were checked out: what is below one that was not would be new."""
-    try:
-        one, other = (
-            {entry.path for entry in snapshot_of(store, each).entries if entry.kind == "submodule"}
-            for each in (batch, head)
-        )
-    except (StoreCorrupt, UnknownId):
-        return False
-    return one == other
 
 
 def _of_commit(
@@ -119,21 +105,12 @@ def _of_commit(
     listener: Listener,
 ) -> Base | NoBase:
     near = _nearest(head, others, repository, begins.commit)
-    nearest = next((each for each in near if _has_submodules_of(store, each, head)), None)
+    nearest = next((each for each in near if have_same_submodules(store, each, head)), None)
     told = f"commit {begins.commit[:12]}, {begins.told}"
     if nearest is not None and nearest.about.commit == begins.commit:
         return Base(nearest, f"the batch of {told}")
     try:
-        of_commit = [each for each in others if each.about.is_clean and each.about.commit == begins.commit]
-        of_commit = [each for each in of_commit if _has_submodules_of(store, each, head)]
-        imports = head.about.imports.keys()
-        at_hand = max(of_commit, key=lambda each: len(imports & each.about.imports.keys()), default=None)
-        if at_hand is not None:
-            snapshot = snapshot_of(store, at_hand)
-        else:
-            listener.note(f"there is no batch of {told}: its tree is run")
-            snapshot = freeze_commit(store, head, begins.commit, execution, listener)
-        made = run_snapshot_as(store, head, snapshot, execution, listener, Checkout(begins.commit, True), at_hand)
+        made = run_commit_as(store, head, begins.commit, execution, listener, label=told)
         return Base(made, f"the batch of {told}, which was run for this")
     except Stopped:
         raise
@@ -164,8 +141,12 @@ def _nearest(head: Batch, others: list[Batch], repository: Repository, commit: s
 
 def _before(head: Batch, others: list[Batch]) -> Base | NoBase:
     """Outside of git: the one before, of the same source, paths and pipeline."""
-    alike = (each for each in others if each.about.pipeline == head.about.pipeline and each.id < head.id)
-    found = next(filter(_has_ended, alike), None)
+    alike = (
+        each
+        for each in others
+        if each.about.pipeline == head.about.pipeline and each.id < head.id and not each.about.for_comparison
+    )
+    found = next(filter(has_ended, alike), None)
     if found is None:
         return NoBase("no older batch of this source, patterns and pipeline has ended")
     is_in_git = any(map(is_in_repository, head.about.sources))
@@ -180,7 +161,7 @@ def _is_of_another_tree(batch: Batch, head: Batch) -> bool:
 def _is_like(batch: Batch, plan: Plan) -> bool:
     """Whether a batch has ended, under just these tasks."""
     try:
-        return _alike(batch.plan()) == _alike(plan) and _has_ended(batch)
+        return _alike(batch.plan()) == _alike(plan) and has_ended(batch)
     except (StoreCorrupt, UnknownId):
         return False
 
@@ -188,10 +169,3 @@ def _is_like(batch: Batch, plan: Plan) -> bool:
 def _alike(plan: Plan) -> set[str]:
     """The tasks of a plan by their keys; imports by their names, for each is of one tree."""
     return {task.name if is_import(task) else task.key for task in plan.tasks}
-
-
-def _has_ended(batch: Batch) -> bool:
-    try:
-        return standing(batch).is_over
-    except (StoreCorrupt, UnknownId):
-        return False

@@ -1,7 +1,7 @@
 """The gate: what a change did that it may not (SPEC.md "The gate").
 
-HEAD is compared with the batch that stands for what was before the change; what is new or worse is held against
-conditions. What is not of the change is counted, and forbids nothing.
+HEAD is compared with a base, the batch of the tree before the change. Regressions are held against conditions. What is
+not of the change is counted, and forbids nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from codebatch.application.base_runs import under_tasks_of
+from codebatch.application.base_runs import batch_of_commit, under_tasks_of
 from codebatch.application.base_selection import Base, NoBase, choose_base
 from codebatch.application.baselines import new_beside, read_baseline, set_beside
 from codebatch.application.change_lines import TouchedLines, touched_since
@@ -20,8 +20,17 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.sides import Commit, name_side, open_commit
 from codebatch.application.stores import StorePlace
-from codebatch.compare.conditions import DEFAULT, FORMS, Condition, Judged, judge, parse_condition
+from codebatch.compare.conditions import (
+    DEFAULT,
+    FORMS,
+    SEVERITY_RAISED,
+    Condition,
+    Judged,
+    judge,
+    parse_condition,
+)
 from codebatch.compare.differences import Difference
 from codebatch.compare.lines import NOWHERE
 from codebatch.compare.metrics import UNLESS_0
@@ -47,11 +56,11 @@ class KeptBase(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What a check found. Without a base nothing was compared: `judged` and `forbidden` are empty, and so are counts.
+    """The result of a check. If there is no base, nothing was compared: all but `head` and `base` is empty.
 
-    `forbidden` are the differences that a condition forbids. Of what is new or worse so many are left out:
-    `not_of_change`, for they stand on lines that the change did not touch; `on_other_lines`, for they stand on lines
-    that are as they were, where only the others are wanted.
+    `forbidden` are the differences that a condition forbids, `allowed` new findings that none forbids. Regressions are
+    in neither, and only counted, if they are `not_of_change` (on lines that the change did not touch), or
+    `on_other_lines` (on unchanged lines, if only changed lines are wanted).
     """
 
     head: OpenedBatch
@@ -59,13 +68,19 @@ class Checked(NamedTuple):
     comparison: Comparison | None
     judged: Sequence[Judged]
     forbidden: Sequence[Difference]
+    allowed: Sequence[Difference]
     counts: Mapping[State, int]
     not_of_change: int = 0
     on_other_lines: int = 0
 
     @property
+    def is_compared(self) -> bool:
+        """Tell whether there was something to compare with."""
+        return not isinstance(self.base, NoBase)
+
+    @property
     def is_passed(self) -> bool:
-        """Whether no condition is broken."""
+        """Tell whether no condition is broken."""
         return all(each.verdict == "passed" for each in self.judged)
 
 
@@ -88,7 +103,7 @@ class Checker(NamedTuple):
         *,
         changed_lines: bool = False,
     ) -> Checked:
-        """Hold what HEAD has against conditions, in comparison with a base, which is chosen where none is named.
+        """Hold what HEAD has against conditions, in comparison with a base, which is chosen if none is named.
 
         Raises BatchIncomplete where the base is of other tasks and cannot be run under those of HEAD, InvalidInput,
         UnknownId, Stopped or StoreError.
@@ -98,19 +113,19 @@ class Checker(NamedTuple):
         for condition in conditions:
             _check_metric(newer, condition.metric)
         chosen = (
-            self._named(base)
+            self._named(base, batch)
             if base is not None
             else choose_base(store, batch, self.execution, self.listener, self.environment)
         )
         if isinstance(chosen, NoBase):
-            return Checked(newer, chosen, None, (), (), {})
+            return Checked(newer, chosen, None, (), (), (), {})
         chosen = self._under_tasks_of(store, batch, chosen)
         kinds = dict.fromkeys(("diagnostic", *(each.kind for each in conditions)))
         comparison = newer.compare(self.store.batch(chosen.batch.id, partial=True), kind=tuple(kinds))
         lines = _Lines(comparison, touched_since(batch, chosen.change_begins), is_changed_alone=changed_lines)
-        judged, forbidden = judge(conditions, filter(lines, comparison.differences()))
+        verdicts = judge(conditions, filter(lines, comparison.differences()))
         return Checked(
-            newer, chosen, comparison, judged, forbidden, comparison.counts, lines.not_of_change, lines.on_other_lines
+            newer, chosen, comparison, *verdicts, comparison.counts, lines.not_of_change, lines.on_other_lines
         )
 
     def check_baseline(self, conditions: Sequence[Condition], path: Path, head: str | None = None) -> Checked:
@@ -118,7 +133,7 @@ class Checker(NamedTuple):
 
         Raises InvalidInput also for a condition that such a file cannot answer, UnknownId, or StoreError.
         """
-        unknown = [each.text for each in conditions if each.text == "worse" or each.kind != "diagnostic"]
+        unknown = [each.text for each in conditions if each.text == SEVERITY_RAISED or each.kind != "diagnostic"]
         if unknown:
             told = (
                 f"a baseline does not say what {', '.join(unknown)} asks: it has findings, and not how grave they are"
@@ -128,21 +143,30 @@ class Checker(NamedTuple):
         newer = self._head(head)
         set_beside(newer, path)
         answer, beside = new_beside(newer, kept)
-        judged, forbidden = judge(conditions, (Difference("new", None, each) for each in beside.new))
+        verdicts = judge(conditions, (Difference("new", None, each) for each in beside.new))
         known = len(answer.found.findings) - len(beside.new)
         counts: dict[State, int] = {"unchanged": known, "new": len(beside.new), "fixed": beside.gone}
         if beside.not_comparable:
             counts["not_comparable"] = beside.not_comparable
         base = KeptBase(f"{count_of(len(kept), 'finding')} of the baseline {display_path(os.fsencode(path))}")
-        return Checked(newer, base, None, judged, forbidden, counts)
+        return Checked(newer, base, None, *verdicts, counts)
 
     def _head(self, reference: str | None) -> OpenedBatch:
         if reference is None:
             return self.store.batch(partial=True)
-        return self.store.side(reference, partial=True)
+        side = name_side(self.store, reference, partial=True)
+        if isinstance(side, OpenedBatch):
+            return side
+        return open_commit(self.store, side, self.store.batch(partial=True).question.batch, self._run_commit)
 
-    def _named(self, reference: str) -> Base:
-        return Base(self.store.side(reference, partial=True).question.batch, "as it was named")
+    def _named(self, reference: str, head: Batch) -> Base:
+        side = name_side(self.store, reference, partial=True)
+        if isinstance(side, OpenedBatch):
+            return Base(side.question.batch, "as it was named")
+        return Base(self._run_commit(self.store.store, head, side), f"the batch of {side.label}, as it was named")
+
+    def _run_commit(self, store: Store, head: Batch, commit: Commit) -> Batch:
+        return batch_of_commit(store, head, commit, self.execution, self.listener)
 
     def _under_tasks_of(self, store: Store, head: Batch, base: Base) -> Base:
         """The base as it is under the tasks of HEAD."""
@@ -170,10 +194,11 @@ def check(
     jobs: int | None = None,
     listener: Listener | None = None,
 ) -> Checked:
-    """Hold what is new or worse in HEAD, the latest batch, than in BASE against conditions, as `codebatch check` does.
+    """Hold the regressions of HEAD, by default the latest batch, against conditions, as `codebatch check` does.
 
-    Where no base is named, and no `baseline`, it is chosen, and its tree run where there is no batch of it. Whether
-    HEAD is complete is `Checked.head.whole`; whether there was a base, `Checked.base`. Raises as `Checker.check` does.
+    If neither a base nor a `baseline` is named, the base is chosen. A base or head that is a commit without a batch is
+    run. `Checked.head.whole` says whether HEAD is complete, `Checked.is_compared` whether there was a base. Raises as
+    `Checker.check` does.
     """
     refuse_text(fail_on=fail_on)
     conditions = conditions_of(fail_on)

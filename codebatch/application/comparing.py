@@ -1,4 +1,4 @@
-"""Comparing two batches: what is new in the later one, worse, better, gone (SPEC.md "Comparison")."""
+"""Comparing two batches: the regressions and improvements of the later one (SPEC.md "Comparison")."""
 
 from __future__ import annotations
 

@@ -68,10 +68,11 @@ class OpenedStore:
         return OpenedBatch(question, self.check_open, partial=partial)
 
     def side(self, reference: str, *, partial: bool = False, of_files: bool = False) -> OpenedBatch:
-        """One of two batches that are compared, also by its snapshot, or by what git calls its commit where we are.
+        """Return one of two batches that are compared, also by its snapshot, or by a name of its commit.
 
-        The latest one of these; of a commit such as have nothing but that. `of_files`: a snapshot will do of which
-        there is no batch, for its files alone are compared. Raises what `batch` does.
+        Git resolves the name in the current directory. Of several batches it is the latest. A batch whose tree was not
+        just that of the commit does not stand for it. `of_files`: a snapshot without a batch will do, to compare files
+        alone. Raises what `batch` does; a commit without a batch, which `check` would run, is UnknownId.
         """
         from codebatch.application.sides import find_side
 

@@ -1,15 +1,21 @@
-"""What can be compared is named by: a batch, a snapshot, or a commit, of which the latest batch is meant."""
+"""The sides of a comparison, by what names them: a batch, a snapshot, or a git commit (SPEC.md "Comparison").
+
+A reference that names one batch or one snapshot of the store is that batch or snapshot. Otherwise it is the commit that
+git resolves it to in the current directory. If both hold, a note names the commit that was not chosen. A reference is
+never an option or a range for git: what begins with a dash is refused, and what does not resolve to one commit too.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from codebatch.application.asking import Question
 from codebatch.application.checkouts import repository_of
 from codebatch.application.opened_batch import OpenedBatch
-from codebatch.errors import InvalidId, InvalidInput, UnknownId
+from codebatch.errors import AmbiguousId, InvalidId, NotInStore, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.query.records import BatchRecords
 from codebatch.query.sources import Unasked
@@ -17,37 +23,129 @@ from codebatch.snapshotting.staleness import stat_cache_of
 from codebatch.store.batches import Batch, BatchFile, BatchId, iter_batches
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import Snapshot
-from codebatch.system.git import GitError, ask_git
+from codebatch.store.store import Store
+from codebatch.system.git_ancestry import Repository
 
 if TYPE_CHECKING:
     from codebatch.application.opened import OpenedStore
 
 _SNAPSHOT = "snap-"
-_ASKED_SECONDS = 10.0
+_SHOWN_MAX = 80
 
 
-def find_side(store: OpenedStore, reference: str, *, partial: bool = False, of_files: bool = False) -> OpenedBatch:
-    """The batch that is meant: by what names batches, by its snapshot, or by what git calls its commit.
+class Commit(NamedTuple):
+    """A commit that a side names. `name` is the reference as it was given, `id` the full hash."""
 
-    Of a snapshot, and of a commit, it is the latest one; a tree that was not that of its commit alone never stands for
-    it. Git is asked in the current directory. `of_files`: a snapshot without a batch will do, which is one without a
-    task then, of the snapshot's id. Raises what `OpenedStore.batch` does.
+    name: str
+    id: str
+
+    @property
+    def label(self) -> str:
+        """The commit for people: `HEAD~3 (commit 1a2b3c4d5e6f)`."""
+        short = f"commit {self.id[:12]}"
+        return short if self.id.startswith(self.name) else f"{self.name} ({short})"
+
+
+RunCommit = Callable[[Store, Batch, Commit], Batch]
+"""Returns the finished batch of a commit. If there is none, runs the commit's tree under the tasks of another batch."""
+
+
+def find_side(opened: OpenedStore, reference: str, *, partial: bool = False, of_files: bool = False) -> OpenedBatch:
+    """Return the batch that a reference names. Of a snapshot, and of a commit, that is the latest batch over it.
+
+    A batch whose tree was not just that of its commit never stands for the commit. Nothing is run: a commit without a
+    batch is UnknownId. `of_files`: a snapshot without a batch will do; its side has the id of the snapshot and no task.
+    Raises what `OpenedStore.batch` does.
     """
-    if reference.startswith(_SNAPSHOT):
-        return _of_snapshot(store, reference, partial=partial, of_files=of_files)
+    side = name_side(opened, reference, partial=partial, of_files=of_files)
+    if isinstance(side, OpenedBatch):
+        return side
+    found = find_batch_of(opened.store, side)
+    if found is None:
+        hint = f"run it, in its work tree: codebatch diff {side.id[:12]} latest"
+        raise UnknownId(f"there is no batch of {side.label}", hint=hint)
+    return opened.batch(found.id, partial=partial)
+
+
+def name_side(
+    opened: OpenedStore, reference: str, *, partial: bool = False, of_files: bool = False
+) -> OpenedBatch | Commit:
+    """Return the batch that a reference names, otherwise the commit. Raises what `OpenedStore.batch` does."""
+    repository = _repository_here()
+    commit_id = None if repository is None else repository.find(reference)
+    is_of_snapshot = reference.startswith(_SNAPSHOT)
     try:
-        return store.batch(reference, partial=partial)
-    except (InvalidId, UnknownId) as error:
-        commit = _commit(reference)
-        if commit is None:
+        if is_of_snapshot:
+            found = _of_snapshot(opened, reference, partial=partial, of_files=of_files)
+        else:
+            found = opened.batch(reference, partial=partial)
+    except (InvalidId, UnknownId, AmbiguousId) as error:
+        if commit_id is not None:
+            return Commit(reference, commit_id)
+        if repository is None or is_of_snapshot or not isinstance(error, InvalidId | NotInStore):
             raise
-        return _of_commit(store, reference, commit, error, partial=partial)
+        raise _named_nothing(reference, repository, error) from error
+    if commit_id is not None:
+        opened.note(f"{reference} is taken for batch {found.id}; git knows it as commit {commit_id[:12]} too")
+    return found
+
+
+def find_sides(
+    opened: OpenedStore,
+    old: str | None,
+    new: str | None,
+    run_commit: RunCommit,
+    *,
+    base: OpenedStore | None = None,
+    of_files: bool = False,
+) -> tuple[OpenedBatch, OpenedBatch]:
+    """Return the older and the newer batch of a comparison, each open in part.
+
+    None stands for `latest~1` and `latest`. A commit is run under the tasks of the other side. If both sides are
+    commits, the newer one is run under the tasks of the latest batch, and the older one under those of the newer one.
+    If `base` is given, the older side is found in that store, by default its `latest`, and never run. Raises what
+    `find_side` and `run_commit` raise.
+    """
+
+    def name(reference: str | None, default: str) -> OpenedBatch | Commit:
+        if reference is None:
+            return opened.batch(default, partial=True)
+        return name_side(opened, reference, partial=True, of_files=of_files)
+
+    if base is None:
+        older = name(old, "latest~1")
+    else:
+        older = base.side("latest" if old is None else old, partial=True, of_files=of_files)
+    newer = name(new, "latest")
+    if isinstance(newer, Commit):
+        newer = open_commit(opened, newer, _head_for(opened, older if base is None else None), run_commit)
+    if isinstance(older, Commit):
+        older = open_commit(opened, older, _head_for(opened, newer), run_commit)
+    return older, newer
+
+
+def open_commit(opened: OpenedStore, commit: Commit, head: Batch, run_commit: RunCommit) -> OpenedBatch:
+    """Return the batch of a commit in the place of `head`. It is open in part. Raises what `run_commit` raises."""
+    return opened.batch(run_commit(opened.store, head, commit).id, partial=True)
+
+
+def find_batch_of(store: Store, commit: Commit) -> Batch | None:
+    """Return the latest batch of just a commit's tree, wherever it was run; None if there is none."""
+    return next((each for each in iter_batches(store) if each.about.is_clean and each.about.commit == commit.id), None)
+
+
+def _head_for(opened: OpenedStore, side: OpenedBatch | Commit | None) -> Batch:
+    """Return the batch under whose tasks a commit is run: the other side, or the latest batch if that has no tasks."""
+    if isinstance(side, OpenedBatch) and side.question.batch.about.pipeline:
+        return side.question.batch
+    return opened.batch(partial=True).question.batch
 
 
 def _of_snapshot(opened: OpenedStore, reference: str, *, partial: bool, of_files: bool) -> OpenedBatch:
     store = opened.store
     snapshot = resolve_snapshot(store, reference)
-    found = _latest(batch for batch in iter_batches(store, kind="any") if batch.about.snapshot_id == snapshot.id)
+    of_it = (batch for batch in iter_batches(store, kind="any") if batch.about.snapshot_id == snapshot.id)
+    found = next(of_it, None)
     if found is not None:
         return opened.batch(found.id, partial=partial)
     if of_files:
@@ -57,7 +155,7 @@ def _of_snapshot(opened: OpenedStore, reference: str, *, partial: bool, of_files
 
 
 def _of_tree(opened: OpenedStore, snapshot: Snapshot, *, partial: bool) -> OpenedBatch:
-    """What a batch over a snapshot would be that no task has looked at. It is not in the store."""
+    """Return a batch over a snapshot that is not in the store and has no task."""
     store, document = opened.store, snapshot.document
     about = BatchFile(
         batch_id=BatchId(snapshot.id),
@@ -76,30 +174,22 @@ def _of_tree(opened: OpenedStore, snapshot: Snapshot, *, partial: bool) -> Opene
     return OpenedBatch(question, opened.check_open, partial=partial)
 
 
-def _of_commit(opened: OpenedStore, reference: str, commit: str, error: InvalidInput, *, partial: bool) -> OpenedBatch:
-    of_it = [batch for batch in iter_batches(opened.store) if batch.about.commit == commit]
-    found = _latest(batch for batch in of_it if batch.about.is_clean)
-    if found is not None:
-        return opened.batch(found.id, partial=partial)
-    told = f"there is no batch of {reference}, which is the commit {commit[:12]}"
-    if of_it:
-        told += f": in the tree of {of_it[0].id} something was changed since"
-    hint = f"check it out and run it: git checkout {commit[:12]} && codebatch run ."
-    raise UnknownId(told, hint=hint) from error
+def _repository_here() -> Repository | None:
+    """Return the work tree that the current directory is in, None if there is none, or no git."""
+    with contextlib.suppress(FileNotFoundError):  # The current directory was removed.
+        found = repository_of((os.getcwdb(),))
+        return None if found is None else Repository(*found)
+    return None
 
 
-def _latest(batches: Iterable[Batch]) -> Batch | None:
-    """The first of some batches, which are those of a store, latest first."""
-    return next(iter(batches), None)
-
-
-def _commit(reference: str) -> str | None:
-    """The commit that git calls so where we are; None where there is none, or no git."""
-    found = repository_of((os.getcwdb(),))
-    if found is None or not reference.isprintable() or reference.startswith("-"):
-        return None
-    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}")
-    try:
-        return ask_git(*found, words, _ASKED_SECONDS, is_top=False).decode("ascii").strip()
-    except (GitError, UnicodeError):
-        return None
+def _named_nothing(reference: str, repository: Repository, error: InvalidId | NotInStore) -> InvalidId | UnknownId:
+    """Return the error for a reference that names no batch and no commit, with what to do next."""
+    kind: type[InvalidId | UnknownId] = InvalidId if isinstance(error, InvalidId) else UnknownId
+    hint = "see: codebatch batch list; of commits: git log --oneline"
+    first, dots, second = reference.partition("..")
+    if dots:
+        ends = [end for end in (first, second.lstrip(".")) if end]
+        hint = f"a range is no side; name each of its ends: {' '.join(ends)}"
+    elif repository.is_shallow:
+        hint = f"{hint}; this clone is shallow, to fetch more: git fetch --unshallow"
+    return kind(f"{reference[:_SHOWN_MAX]!r} names no batch and no commit", hint=hint)

@@ -1,8 +1,9 @@
-"""`check`: a change held against conditions, in comparison with what was before it."""
+"""`check`: the gate. It compares a change with its base and holds the difference against conditions."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,11 +17,12 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution
 from codebatch.application.opened import OpenedStore
 from codebatch.cli.asking import answer_document, tell_lost
-from codebatch.cli.differences import COUNTED, SHOWN, counts_line, difference_line, row_of
+from codebatch.cli.comparing import LINES_SHOWN
+from codebatch.cli.differences import COUNTED, SHOWN, counts_line, difference_line, row_of, word_of
 from codebatch.cli.options import Answering, answering, table
 from codebatch.cli.run import Teller
 from codebatch.compare.conditions import DEFAULT, FORMS, Judged
-from codebatch.compare.states import State
+from codebatch.compare.states import REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.quantities import count_of
 from codebatch.query.fields import JsonRecord
@@ -39,13 +41,16 @@ class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`check`. `why` the base is that batch, or why there is none: then nothing was compared, `passed` is true, and
-    `conditions` are empty. `forbidden` are rows as those of `regressions`. `counts` are of all that was compared, by
-    state; what is new or worse among it, and `not_of_this_change` or `on_other_lines`, is held against no condition.
-    How true it is as in `summary`.
+    """`check`. `why` says why the base is that batch, or why there is none.
+
+    If there is none, `compared` is false and `passed` is true. Rows are as in `regressions`: `forbidden` are all that
+    break a condition, `allowed` the first new findings that break none, of `allowed_count`. `list_command` lists all
+    regressions. `counts` are of all that was compared, by state. Regressions that are `not_of_this_change` or
+    `on_other_lines` are only counted. How complete the answer is: as in `summary`.
     """
 
     passed: bool
+    compared: bool
     head: CheckedBatch
     base: CheckedBatch | None
     why: str
@@ -54,6 +59,9 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     not_of_this_change: int
     on_other_lines: int
     forbidden: tuple[JsonRecord, ...]
+    allowed: tuple[JsonRecord, ...]
+    allowed_count: int
+    list_command: str | None
     batch_id: str
     project: str
     complete: bool
@@ -71,15 +79,15 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     metavar="CONDITION",
     help=f"{', '.join(FORMS)}; several may be given. Default: {DEFAULT}.",
 )
-@click.option("--changed-lines", is_flag=True, help="Only findings on lines that differ.")
+@click.option("--changed-lines", is_flag=True, help="Judge only findings on changed lines.")
 @click.option(
-    "--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Compare with this file: see baseline."
+    "--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Compare with a baseline file: see baseline."
 )
-@click.option("--no-base-ok", is_flag=True, help="Where there is nothing to compare with, all is old: no error.")
+@click.option("--no-base-ok", is_flag=True, help="Pass if no base can be found.")
 @click.option(
-    "--allow-incomparable", is_flag=True, help="Compare with a base of other tasks, where it cannot be run again."
+    "--allow-incomparable", is_flag=True, help="Compare with a base of other tasks if it cannot be run again."
 )
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes, where the base is run.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes if a base is run.")
 @answering
 def check(
     answering: Answering,
@@ -92,11 +100,11 @@ def check(
     allow_incomparable: bool,
     jobs: int | None,
 ) -> int:
-    """Fail where HEAD, by default the latest batch, has what is new or worse than in BASE.
+    """Fail if HEAD, by default the latest batch, has regressions that BASE has not.
 
-    Where no BASE is named, and no baseline, it is in git the batch of the commit at which the change begins: the merge
-    base with the default branch. Its tree is run where there is no batch of it. Exit status 1 where a condition is
-    broken, 3 where HEAD is incomplete or there is nothing to compare with.
+    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run. The default BASE in
+    git is the commit at which the change begins: the merge base with the default branch. Exit status 1 if a condition
+    is broken, 3 if HEAD is incomplete or there is nothing to compare with.
     """
     conditions = conditions_of(fail_on)
     execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
@@ -110,18 +118,35 @@ def check(
         checked = checker.check_baseline(conditions, baseline, base)
     answering.questions.append(checked.head.question)
     answering.batches.append(checked.head.question.batch)
-    if isinstance(checked.base, NoBase) and not (checked.base.is_first or no_base_ok):
-        hint = "name it: codebatch check BASE; or take all for old with --no-base-ok"
-        raise BatchIncomplete(f"there is nothing to compare with: {checked.base.why}", hint=hint)
-    return _answer(answering, checked)
+    if isinstance(checked.base, NoBase):
+        _annotate(answering, checked.base)
+        if not (checked.base.is_first or no_base_ok):
+            hint = "name it: codebatch check BASE; or pass without a base with --no-base-ok"
+            raise BatchIncomplete(f"there is nothing to compare with: {checked.base.why}", hint=hint)
+    return _answer(answering, checked, baseline)
 
 
-def _answer(answering: Answering, checked: Checked) -> int:
+def _annotate(answering: Answering, base: NoBase) -> None:
+    """Have a job of GitHub show that nothing was compared. The runner reads both streams: JSON keeps its own."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    from codebatch.exchange.github import workflow_command  # Other jobs do without.
+
+    line = workflow_command("warning", _nothing(base), {"title": "codebatch check"})
+    if answering.as_json:
+        answering.tell(line)
+    else:
+        answering.print(None, (line,))
+
+
+def _answer(answering: Answering, checked: Checked, baseline: Path | None) -> int:
     compared = checked.comparison
+    command = _list_command(answering, checked, baseline)
     if compared is not None and not compared.old.is_complete:
         answering.tell(f"the base {compared.old.question.batch.id} is incomplete: what it lacks is not comparable")
     document = {
         "passed": checked.is_passed,
+        "compared": checked.is_compared,
         "head": _batch_shown(checked.head.question.batch.about),
         "base": _batch_shown(checked.base.batch.about) if isinstance(checked.base, Base) else None,
         "why": checked.base.why,
@@ -130,19 +155,22 @@ def _answer(answering: Answering, checked: Checked) -> int:
         "not_of_this_change": checked.not_of_change,
         "on_other_lines": checked.on_other_lines,
         "forbidden": tuple(map(row_of, checked.forbidden)),
+        "allowed": tuple(map(row_of, checked.allowed[:_SHOWN_MAX])),
+        "allowed_count": len(checked.allowed),
+        "list_command": command,
     }
     if isinstance(checked.base, Base):
         answering.note(f"compared with {checked.base.batch.id}: {checked.base.why}")
     elif isinstance(checked.base, KeptBase):
         answering.note(f"compared with {checked.base.why}")
-    else:
-        answering.tell(f"nothing to compare with, so all is old: {checked.base.why}")
+    elif answering.as_json:
+        answering.tell(_nothing(checked.base))
     whole = checked.head.whole
     if compared is not None:
         whole = msgspec.structs.replace(whole, lost=whole.lost + len(compared.trees.lost))
         tell_lost(answering, compared)
     answer = Answer(question=checked.head.question, found=None, whole=whole)
-    status = answer_document(answering, answer, document, _lines(checked))
+    status = answer_document(answering, answer, document, _lines(checked, command))
     broken = [each for each in checked.judged if each.verdict == "failed"]
     if broken:
         told = ", ".join(f"{each.condition} ({count_of(each.found, 'time')})" for each in broken)
@@ -154,10 +182,35 @@ def _batch_shown(about: object) -> CheckedBatch:
     return msgspec.convert(about, CheckedBatch, from_attributes=True)
 
 
-def _lines(checked: Checked) -> Iterator[str]:
-    yield from (f"{difference_line(each)} [{each.state}]" for each in checked.forbidden[:_SHOWN_MAX])
+def _list_command(answering: Answering, checked: Checked, baseline: Path | None) -> str | None:
+    """Return the command that lists all regressions, None if nothing was compared."""
+    compared = checked.comparison
+    if compared is not None:
+        kinds = [word for kind in compared.kinds for word in ("--kind", kind)]
+        count = sum(checked.counts.get(state, 0) for state in REGRESSIONS)
+        ids = (compared.old.question.batch.id, compared.new.question.batch.id)
+        limit = ("--limit", str(count)) if count > LINES_SHOWN else ()
+        words = ["regressions", *ids, *(kinds if len(kinds) > 2 else ()), *limit]
+    elif baseline is not None:
+        words = ["check", "--baseline", str(baseline), "--fail-on", "new", "--json"]
+    else:
+        return None
+    return answering.suggest(f": codebatch {shlex.join(words)}").removeprefix(": ")
+
+
+def _nothing(base: NoBase) -> str:
+    return f"nothing was compared: {base.why}"
+
+
+def _lines(checked: Checked, command: str | None) -> Iterator[str]:
+    if isinstance(checked.base, NoBase):
+        yield _nothing(checked.base)
+    yield from (f"{difference_line(each)} [{word_of(each.state)}]" for each in checked.forbidden[:_SHOWN_MAX])
     if len(checked.forbidden) > _SHOWN_MAX:
-        yield f"{len(checked.forbidden) - _SHOWN_MAX:,} more; all with --json"
+        yield f"{len(checked.forbidden) - _SHOWN_MAX:,} more forbidden; all with --json"
+    yield from (f"{difference_line(each)} [{word_of(each.state)}, allowed]" for each in checked.allowed[:_SHOWN_MAX])
+    if len(checked.allowed) > _SHOWN_MAX:
+        yield f"{len(checked.allowed) - _SHOWN_MAX:,} more allowed; list all with: {command}"
     if checked.judged:
         rows = [
             (each.condition, "-" if each.value is None else each.value, each.limit, each.verdict)

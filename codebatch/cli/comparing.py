@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import click
 import msgspec
@@ -41,11 +41,16 @@ from codebatch.model.task import Json
 from codebatch.query.arguments import path_of
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
 from codebatch.query.wanted import OutputFilters
+from codebatch.store.batches import Batch
+from codebatch.store.store import Store
+
+if TYPE_CHECKING:
+    from codebatch.application.execution import Execution
 
 F = TypeVar("F", bound=Callable[..., object])
 
 LINES_SHOWN = 50
-_OLD, _NEW = "latest~1", "latest"
+_CHANGED_IN_BOTH: tuple[State, ...] = ("changed", "severity_raised", "severity_lowered", "worsened", "improved")
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,14 +104,13 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
 
 @click.command()
 @answering
-@click.option(
-    "--state", "states", multiple=True, type=click.Choice(CHANGED), help="Only what became this; may be repeated."
-)
+@click.option("--state", "states", multiple=True, type=click.Choice(CHANGED), help="Show only this state (repeatable).")
 @comparing
 def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int:
-    """What became of what A found in B: batches, @NAMEs, snapshots or commits. Default: latest~1 latest.
+    """Compare the findings of A and B, which are batches, @NAMEs, snapshots or git commits.
 
-    For people what moved, is silenced, or cannot be compared is counted, unless --state asks for it.
+    Default: latest~1 latest. A commit without a batch is run. Findings that moved, are suppressed or cannot be compared
+    are only counted, unless --state or --json asks for them.
     """
     comparison = _compare(answering, wanted)
     for_programs = answering.as_json or wanted.form == "json"
@@ -120,30 +124,34 @@ def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int
 @answering
 @comparing
 def regressions(answering: Answering, wanted: Wanted) -> int:
-    """What is new in B, or worse than in A: batches, @NAMEs, snapshots or commits. Default: latest~1 latest."""
+    """List new findings, raised severities and worsened metrics of B in comparison with A.
+
+    A and B are batches, @NAMEs, snapshots or git commits. Default: latest~1 latest. A commit without a batch is run.
+    """
     comparison = _compare(answering, wanted)
     found = [*comparison.differences(REGRESSIONS)]
     document = partial(_regressions_answer, comparison)
-    return _answer(answering, wanted, comparison, found, ("worsened", "new"), document)
+    return _answer(answering, wanted, comparison, found, REGRESSIONS, document)
 
 
 @click.command()
 @answering
 @comparing
 def improvements(answering: Answering, wanted: Wanted) -> int:
-    """What is mended in B, or better than in A: batches, @NAMEs, snapshots or commits. Default: latest~1 latest."""
+    """List fixed findings, lowered severities and improved metrics of B in comparison with A.
+
+    A and B are batches, @NAMEs, snapshots or git commits. Default: latest~1 latest. A commit without a batch is run.
+    """
     comparison = _compare(answering, wanted)
     found = [*comparison.differences(IMPROVEMENTS)]
     document = partial(_improvements_answer, comparison)
-    return _answer(answering, wanted, comparison, found, ("fixed", "improved"), document)
+    return _answer(answering, wanted, comparison, found, IMPROVEMENTS, document)
 
 
 def _compare(answering: Answering, wanted: Wanted) -> Comparison:
     """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
-    default = _OLD if wanted.base_store is None else _NEW
-    old, new = (or_else if name is None else name for name, or_else in ((wanted.old, default), (wanted.new, _NEW)))
     of_files = not wanted.rerun_base and of_files_alone(wanted.filters.get("kind") or ())
-    before, after = ask_sides(answering, old, new, wanted.base_store, of_files=of_files)
+    before, after = ask_sides(answering, wanted.old, wanted.new, wanted.base_store, of_files=of_files)
     if wanted.rerun_base:
         if wanted.base_store is not None:
             raise InvalidInput("--rerun-base means nothing beside --base-store: the tree of A is in another store")
@@ -153,32 +161,43 @@ def _compare(answering: Answering, wanted: Wanted) -> Comparison:
 
 def _rerun(answering: Answering, before: OpenedBatch, after: OpenedBatch) -> OpenedBatch:
     """The older one's tree under the tasks of the newer one. Raises BatchIncomplete where these cannot be run here."""
-    # All that a run takes, for those who want one.
-    from codebatch.application.base_runs import under_tasks_of
-    from codebatch.application.configuration import load_configuration
-    from codebatch.application.execution import Execution
+    from codebatch.application.base_runs import under_tasks_of  # A comparison that runs nothing does without.
     from codebatch.cli.run import Teller
 
     store = after.question.store
-    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=None)
     try:
-        batch = under_tasks_of(store, after.question.batch, before.question.batch, execution, Teller(answering))
+        batch = under_tasks_of(store, after.question.batch, before.question.batch, _execution(), Teller(answering))
     except ToolMismatch as error:
         hint = "run the tree of B again here; or compare as they are, without --rerun-base"
         raise BatchIncomplete(error.message, hint=hint) from error
     return OpenedStore(store, answering.note).batch(batch.id, partial=True)
 
 
-def ask_sides(
-    answering: Answering, old: str, new: str, base_store: str | None = None, *, of_files: bool = False
-) -> tuple[OpenedBatch, OpenedBatch]:
-    """The two that are named, of which parts may be there alone; the older one may be in another store.
+def _execution() -> Execution:
+    from codebatch.application.configuration import load_configuration
+    from codebatch.application.execution import Execution
 
-    `of_files`: snapshots will do.
+    return Execution(configuration=load_configuration(Path.cwd()), jobs=None)
+
+
+def ask_sides(
+    answering: Answering, old: str | None, new: str | None, base_store: str | None = None, *, of_files: bool = False
+) -> tuple[OpenedBatch, OpenedBatch]:
+    """Return the batches of two sides, each open in part. A commit without a batch is run, except in another store.
+
+    `of_files`: snapshots without a batch will do.
     """
+    from codebatch.application.sides import Commit, find_sides  # Commands that may compare and do not, do without.
+
+    def run_commit(store: Store, head: Batch, commit: Commit) -> Batch:
+        from codebatch.application.base_runs import batch_of_commit
+        from codebatch.cli.run import Teller
+
+        return batch_of_commit(store, head, commit, _execution(), Teller(answering))
+
     store = OpenedStore(answering.place.open(), answering.note)
-    base = store if base_store is None else OpenedStore(StorePlace(path_of(base_store)).open(), answering.note)
-    sides = (base.side(old, partial=True, of_files=of_files), store.side(new, partial=True, of_files=of_files))
+    base = None if base_store is None else OpenedStore(StorePlace(path_of(base_store)).open(), answering.note)
+    sides = find_sides(store, old, new, run_commit, base=base, of_files=of_files)
     answering.questions.extend(side.question for side in sides)
     answering.batches.extend(side.question.batch for side in sides)
     return sides
@@ -228,12 +247,12 @@ def _diff_answer(comparison: Comparison, found: Sequence[Difference]) -> DiffAns
     counts = comparison.counts
     added_count = counts["new"] + counts["added"]
     removed_count = counts["fixed"] + counts["removed"]
-    changed_count = counts["changed"] + counts["worsened"] + counts["improved"]
+    changed_count = sum(counts[state] for state in _CHANGED_IN_BOTH)
     return DiffAnswer(
         **_head(comparison),
         added=tuple(map(row_of, of("new", "added"))),
         removed=tuple(map(row_of, of("fixed", "removed"))),
-        changed=tuple(map(pair_of, of("changed", "worsened", "improved"))),
+        changed=tuple(map(pair_of, of(*_CHANGED_IN_BOTH))),
         moved=tuple(map(pair_of, of("moved"))),
         suppressed=tuple(map(row_of, of("suppressed"))),
         not_comparable=tuple(map(row_of, of("not_comparable"))),

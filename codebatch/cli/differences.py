@@ -14,11 +14,21 @@ from codebatch.compare.states import State
 from codebatch.model.record import Diagnostic, Located
 from codebatch.query.fields import JsonRecord
 
-# In this order people read of them; the others are counted.
-SHOWN: tuple[State, ...] = ("new", "worsened", "changed", "improved", "fixed", "added", "removed")
+SHOWN: tuple[State, ...] = (
+    "new",
+    "severity_raised",
+    "worsened",
+    "changed",
+    "improved",
+    "severity_lowered",
+    "fixed",
+    "added",
+    "removed",
+)
+"""States whose rows people are shown, in that order."""
 COUNTED: tuple[State, ...] = ("moved", "unchanged", "suppressed", "not_comparable")
+"""States that are only counted."""
 
-WORDS: dict[str, str] = {"not_comparable": "not comparable"}
 _REASONS = {
     "path": "the other batch is of other paths",
     "excluded": "the other batch leaves out such a file",
@@ -70,7 +80,8 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 class DiffAnswer(Compared, frozen=True, kw_only=True):
     """`diff`. Rows are records with their `state`; `reason` says why one is `suppressed` or `not_comparable`.
 
-    `added` is what is new, `removed` what was mended, or went; `changed` and `moved` are in both batches.
+    `added` holds the states `new` and `added`, `removed` the states `fixed` and `removed`. `changed` and `moved` hold
+    records of both batches.
     """
 
     added: tuple[JsonRecord, ...]
@@ -83,7 +94,10 @@ class DiffAnswer(Compared, frozen=True, kw_only=True):
 
 
 class RegressionsAnswer(Compared, frozen=True, kw_only=True):
-    """`regressions`: records as they are, with their `state`, of what is worse with the record that it was, `old`."""
+    """`regressions`: rows of the states `new`, `severity_raised` and `worsened`, as in the newer batch.
+
+    `old` is the record of the older batch, if it has one.
+    """
 
     regressions: tuple[JsonRecord, ...]
     count: int
@@ -91,11 +105,19 @@ class RegressionsAnswer(Compared, frozen=True, kw_only=True):
 
 
 class ImprovementsAnswer(Compared, frozen=True, kw_only=True):
-    """`improvements`: records as they were, with their `state`, of what is better with the record that it is, `new`."""
+    """`improvements`: rows of the states `fixed`, `severity_lowered` and `improved`, as in the older batch.
+
+    `new` is the record of the newer batch, if it has one.
+    """
 
     improvements: tuple[JsonRecord, ...]
     count: int
     states: dict[State, int]
+
+
+def word_of(state: State) -> str:
+    """Return a state as people read it."""
+    return state.replace("_", " ")
 
 
 def row_of(each: Difference, *, is_old: bool = False) -> JsonRecord:
@@ -124,7 +146,7 @@ def difference_lines(found: Sequence[Difference], states: Iterable[State], *, wi
     for state in states:
         of_state = [each for each in found if each.state == state]
         if of_state:
-            yield f"{WORDS.get(state, state)}, {len(of_state):,}"
+            yield f"{word_of(state)}, {len(of_state):,}"
         for each in of_state:
             yield f"  {difference_line(each)}" + (f" [paired by {each.by}]" if with_pass and each.by else "")
 
@@ -141,7 +163,7 @@ def difference_line(each: Difference) -> str:
 def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
     """How many there are of each state, and why some cannot be compared."""
     counts = comparison.counts
-    told = [f"{counts[state]:,} {WORDS.get(state, state)}" for state in states if counts[state]]
+    told = [f"{counts[state]:,} {word_of(state)}" for state in states if counts[state]]
     apart = comparison.differences({"not_comparable"}) if counts["not_comparable"] else ()
     reasons = Counter(each.reason for each in apart)
     why = "; ".join(f"{_REASONS.get(str(reason), reason)} ({number:,})" for reason, number in reasons.most_common())

@@ -65,8 +65,9 @@ def export(
     where: str,
     task: str | None,
 ) -> int:
-    """What was found, for other programs: all of a batch, or what is new or worse in B than in A, which are batches,
-    @NAMEs, snapshots or commits.
+    """Write findings for other programs: all of a batch, or the regressions of B in comparison with A.
+
+    A and B are batches, @NAMEs, snapshots or git commits. A commit without a batch is run.
 
     FORMAT: sarif (code scanning), github (annotations of a workflow), gitlab (code quality), checkstyle, rdjson
     (reviewdog); ctags are the definitions of a batch.

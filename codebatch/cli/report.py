@@ -34,7 +34,7 @@ class ReportWritten(Answered, frozen=True, kw_only=True):
 def report(answering: Answering, pair: tuple[str, ...], batch_reference: str | None, output: str) -> int:
     """What a batch found as one HTML page, which needs no network: where to look first, a map of the code, functions,
     copies side by side, which directory imports which, findings by rule. With A and B of B, and what became of A:
-    batches, @NAMEs, snapshots or commits.
+    batches, @NAMEs, snapshots or git commits. A commit without a batch is run.
 
     A file that is there is replaced, in one step. The same batches give the same page, while the history of the tree
     is the same.

@@ -1,17 +1,16 @@
-"""What a change may not do: the conditions of `check` (SPEC.md "The gate").
+"""The conditions of `check` (SPEC.md "The gate"). Each names differences that a change must not have.
 
-new-error, new-warning, new   findings that are new, of this severity or a graver one; one that was raised to it is
-                              new as such
-worse                         findings of which the severity was raised
-metric:NAME>N                 a value above N, where there was none or a lesser one
-metric:NAME+N                 a value that rose by more than N
+new-error, new-warning, new   new findings of this severity or a graver one, and findings raised to it
+severity-raised               findings whose severity was raised
+metric:NAME>N                 a value above N that is new or has risen
+metric:NAME+N                 a value that has risen by more than N
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -21,7 +20,8 @@ from codebatch.compare.states import SEVERITY_RANK
 from codebatch.model.record import Diagnostic, Metric, Severity
 
 Verdict = Literal["passed", "failed"]
-FORMS = ("new-error", "new-warning", "new", "worse", "metric:NAME>N", "metric:NAME+N")
+SEVERITY_RAISED = "severity-raised"
+FORMS = ("new-error", "new-warning", "new", SEVERITY_RAISED, "metric:NAME>N", "metric:NAME+N")
 DEFAULT = "new-error"
 
 _METRIC = re.compile(r"metric:([^\s>+]{1,200})([>+])(\d{1,15})\Z", re.ASCII)
@@ -60,7 +60,7 @@ def parse_condition(text: str) -> Condition:
     severity = _SEVERITIES.get(text)
     if severity is not None:
         return Condition(text, "diagnostic", 0, True, _new_as(severity))
-    if text == "worse":
+    if text == SEVERITY_RAISED:
         return Condition(text, "diagnostic", 0, True, _raised)
     found = _METRIC.match(text)
     if found is None:
@@ -71,10 +71,23 @@ def parse_condition(text: str) -> Condition:
     return Condition(text, "metric", int(found[3]), False, measure, found[1])
 
 
-def judge(conditions: Sequence[Condition], differences: Iterable[Difference]) -> tuple[list[Judged], list[Difference]]:
-    """What came of each condition, in their order, and the differences that one of them forbids, in theirs."""
+class Verdicts(NamedTuple):
+    """The verdict on each condition, the differences that some condition forbids, and new findings that none forbids.
+
+    They keep their order, but the most severe of the `allowed` findings come first. One whose severity was raised
+    counts as new.
+    """
+
+    judged: list[Judged]
+    forbidden: list[Difference]
+    allowed: list[Difference]
+
+
+def judge(conditions: Sequence[Condition], differences: Iterable[Difference]) -> Verdicts:
+    """Hold differences against conditions."""
     measured: list[list[int]] = [[] for _ in conditions]
-    forbidden = []
+    forbidden: list[Difference] = []
+    allowed: list[Difference] = []
     for each in differences:
         is_forbidden = False
         for condition, values in zip(conditions, measured, strict=True):
@@ -84,7 +97,14 @@ def judge(conditions: Sequence[Condition], differences: Iterable[Difference]) ->
                 is_forbidden |= value > condition.limit
         if is_forbidden:
             forbidden.append(each)
-    return [_judged(*each) for each in zip(conditions, measured, strict=True)], forbidden
+        elif each.state in ("new", "severity_raised"):
+            allowed.append(each)
+    allowed.sort(key=_severity, reverse=True)
+    return Verdicts([_judged(*each) for each in zip(conditions, measured, strict=True)], forbidden, allowed)
+
+
+def _severity(each: Difference) -> int:
+    return SEVERITY_RANK[each.new.severity] if isinstance(each.new, Diagnostic) else -1
 
 
 def _judged(condition: Condition, values: Sequence[int]) -> Judged:
@@ -101,7 +121,7 @@ def _judged(condition: Condition, values: Sequence[int]) -> Judged:
 
 def _new_as(severity: Severity) -> Callable[[Difference], int | None]:
     def measure(each: Difference) -> int | None:
-        if each.state not in ("new", "worsened") or not isinstance(each.new, Diagnostic):
+        if each.state not in ("new", "severity_raised") or not isinstance(each.new, Diagnostic):
             return None
         before = SEVERITY_RANK[each.old.severity] if isinstance(each.old, Diagnostic) else -1
         return 1 if before < SEVERITY_RANK[severity] <= SEVERITY_RANK[each.new.severity] else None
@@ -110,7 +130,7 @@ def _new_as(severity: Severity) -> Callable[[Difference], int | None]:
 
 
 def _raised(each: Difference) -> int | None:
-    return 1 if each.state == "worsened" and isinstance(each.new, Diagnostic) else None
+    return 1 if each.state == "severity_raised" else None
 
 
 def _risen_to(metric: str) -> Callable[[Difference], int | None]:

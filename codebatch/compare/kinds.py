@@ -75,7 +75,7 @@ def _places(thing: Thing) -> list[Thing]:
 
 
 def _is_of_tree(row: Difference) -> bool:
-    """Whether a number got better or worse that follows from the file's tree."""
+    """Tell whether a number worsened or improved that follows from the file's tree."""
     return row.state in ("worsened", "improved") and isinstance(row.old, Metric) and row.old.metric in OF_TREES
 
 

@@ -1,7 +1,8 @@
-"""What became of a thing: the states, and what makes those of findings (SPEC.md "Comparison").
+"""The states of what two batches are compared for, and the rules that give a finding its state (SPEC.md "Comparison").
 
-A finding is new, and so is a group of copies: somebody should look at it. A symbol, an edge, a file or a metric is
-added or removed, which is neither good nor bad. A finding is removed, not fixed, that went with its file.
+A finding or a group of copies is new or fixed. The severity of a finding is raised or lowered. A metric, or the number
+of copies in a group, is worsened or improved. A symbol, an edge, a file or a metric is added or removed, which is
+neither good nor bad. A finding is removed, not fixed, if its file is gone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ State = Literal[
     "unchanged",
     "moved",
     "changed",
+    "severity_raised",
+    "severity_lowered",
     "worsened",
     "improved",
     "new",
@@ -45,8 +48,10 @@ Reason = Literal[
     "configuration",
 ]
 
-REGRESSIONS: frozenset[State] = frozenset({"new", "worsened"})
-IMPROVEMENTS: frozenset[State] = frozenset({"fixed", "improved"})
+REGRESSIONS: tuple[State, ...] = ("new", "severity_raised", "worsened")
+"""States that call for attention, in the order in which people read them."""
+IMPROVEMENTS: tuple[State, ...] = ("fixed", "severity_lowered", "improved")
+"""The opposite states."""
 
 # What a message calls a line goes with the lines above it.
 _LINE = re.compile(r"\bline \d+")
@@ -57,7 +62,7 @@ SEVERITY_RANK: dict[Severity, int] = {"hint": 0, "info": 1, "warning": 2, "error
 def state_of_pair(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
     """The state of two findings that are one. What is told is the weightiest: severity, then message, then place."""
     if old.severity != new.severity:
-        return "worsened" if SEVERITY_RANK[new.severity] > SEVERITY_RANK[old.severity] else "improved"
+        return "severity_raised" if SEVERITY_RANK[new.severity] > SEVERITY_RANK[old.severity] else "severity_lowered"
     if old.message != new.message and _LINE.sub("", old.message) != _LINE.sub("", new.message):
         return "changed"
     is_at_one_path = old.path == new.path and old.path_b64 == new.path_b64

@@ -1,4 +1,4 @@
-"""What goes out of two batches: what is new or worse in the later one, and for SARIF what is silenced there."""
+"""Exports of two batches: the regressions of the later one, and for SARIF the findings suppressed there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codebatch.model.record import Diagnostic
 
 
 def regressions(comparison: Comparison) -> Iterator[Outgoing]:
-    """The findings that are new or worse. Raises StoreCorrupt."""
+    """Yield new findings and those whose severity was raised. Raises StoreCorrupt."""
     for each in comparison.differences(REGRESSIONS):
         if isinstance(each.new, Diagnostic):
             path = each.new.path_bytes

@@ -59,8 +59,13 @@ def annotation(kind: str, each: Outgoing) -> str:
         if found.end_line == found.line and found.column >= 1:
             properties |= {"col": found.column, "endColumn": max(found.end_column, found.column)}
     properties["title"] = f"{found.code} ({found.tool})"
+    return workflow_command(kind, found.message, properties)
+
+
+def workflow_command(kind: str, message: str, properties: Mapping[str, object]) -> str:
+    """Return the line by which GitHub annotates a job: `::warning title=…::message`."""
     said = ",".join(f"{name}={_escaped(str(value), _IN_PROPERTY)}" for name, value in properties.items())
-    return f"::{kind} {said}::{_escaped(found.message, _IN_TEXT)}"
+    return f"::{kind} {said}::{_escaped(message, _IN_TEXT)}"
 
 
 def _escaped(text: str, escapes: Mapping[str, str]) -> str:

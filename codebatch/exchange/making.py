@@ -1,4 +1,4 @@
-"""Making an export of a batch, or of what is new and worse in it than in another."""
+"""Exports of a batch, or of its regressions in comparison with another batch."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def make_export(
     tool: Several = None,
     **filters: Unpack[Filters],
 ) -> Answer[Export]:
-    """The findings of a batch in a form that other programs read; with `than` those that are new or worse than there.
+    """The findings of a batch in a form that other programs read; with `than` its regressions since then.
 
     The filters are those of `findings`: without `severity` no hints. `ctags` are of definitions, which have a language
     and a path alone. The same batches give the same bytes. Raises InvalidInput, StoreCorrupt, and BatchIncomplete

@@ -44,7 +44,11 @@ _ROOT = "%SRCROOT%"
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Mapping[Severity, Level] = {"error": "error", "warning": "warning", "info": "note", "hint": "note"}
 _GRAVE: tuple[Level, ...] = get_args(Level)
-_BASELINE: Mapping[State | None, BaselineState] = {"new": "new", "worsened": "updated", "suppressed": "unchanged"}
+_BASELINE: Mapping[State | None, BaselineState] = {
+    "new": "new",
+    "severity_raised": "updated",
+    "suppressed": "unchanged",
+}
 
 Summaries = Mapping[tuple[str, str], str]
 """What a rule finds, by tool and code."""

@@ -119,7 +119,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Became(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding that is `new`, `worsened`, `fixed` or `improved` since then, at the place that it has, or had."""
+    """A finding that is `severity_raised`, `new`, `fixed` or `severity_lowered`, at its latest place."""
 
     state: str
     severity: str

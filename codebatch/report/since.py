@@ -15,7 +15,7 @@ from codebatch.model.record import SEVERITIES, Diagnostic, Metric
 from codebatch.report.contents import Became, Grown, Since
 from codebatch.report.limits import Limits, cut, cut_path
 
-_TOLD: tuple[State, ...] = ("worsened", "new", "fixed", "improved")
+_TOLD: tuple[State, ...] = ("severity_raised", "new", "fixed", "severity_lowered")
 
 
 class Compared:

@@ -546,7 +546,7 @@
     part.append(table(ofPart(data.rules.length, inAll.rules, "rule", "the gravest first"), columns, data.rules, { first: 15, kind: "rules" }));
   };
 
-  const BECAME = { worsened: "worse", new: "new", fixed: "mended", improved: "better" };
+  const BECAME = { severity_raised: "severity raised", new: "new", fixed: "fixed", severity_lowered: "severity lowered" };
   const drawSince = () => {
     const { since } = data;
     if (!since) return;
@@ -557,14 +557,14 @@
     const severityOf = (each) => el("span", { class: `severity ${GRAVITY.includes(each.severity) ? each.severity : "hint"}` }, shown(each.severity));
     const placeOf = (each) => broken(`${shown(each.path)}:${each.line}`);
     if (since.findings.length) {
-      part.append(table(ofPart(since.findings.length, since.findings_count, "finding", "what is worse or new first"), [
+      part.append(table(ofPart(since.findings.length, since.findings_count, "finding", "raised severities and new findings first"), [
         { title: "Became", value: (each) => BECAME[each.state] || each.state, order: (each) => Object.keys(BECAME).indexOf(each.state) },
         { title: "Severity", value: (each) => each.severity, order: (each) => GRAVITY.indexOf(each.severity), cell: severityOf },
         { title: "Rule", value: (each) => each.code, cell: (each) => broken(shown(each.code), "code") },
         { title: "Where", value: (each) => each.path, cell: placeOf },
         { title: "Message", value: (each) => each.message },
       ], since.findings, { first: 15, kind: "since" }));
-    } else part.append(none("No finding is new, worse, mended or better"));
+    } else part.append(none("No finding is new or fixed, and no severity was raised or lowered"));
     if (since.functions.length) {
       part.append(table(ofPart(since.functions.length, since.functions_count, "function", "the greatest step up first"), [
         { title: "Function", value: (each) => each.name, cell: (each) => broken(shown(each.name), "name") },

@@ -56,6 +56,7 @@ def adopt_batch(
         stat_cache=stat_cache,
         commit=checkout.commit,
         is_clean=checkout.is_clean,
+        for_comparison=False,
         created_at_ns=at_ns,
     )
     files = store.files

@@ -82,13 +82,15 @@ def iter_project_batches(
     """
     root = None if store.project is None else _current_root(store, store.project)
     for batch in iter_batches(store, passed_over, kind=kind):
-        if root is None or _is_of(batch, root):
+        if not batch.about.for_comparison and (root is None or _is_of(batch, root)):
             yield batch
 
 
 def default_batch(store: Store, sources: tuple[bytes, ...]) -> Batch | None:
     """Return the analysis of some sources that questions without a batch go to, None if there is none."""
-    candidates = (batch for batch in iter_batches(store) if batch.about.sources == sources)
+    candidates = (
+        batch for batch in iter_batches(store) if batch.about.sources == sources and not batch.about.for_comparison
+    )
     latest = next(candidates, None)
     return latest if latest is None or not latest.about.paths else _whole_one(candidates, latest, None)
 
@@ -179,7 +181,7 @@ def _whole_one(older: Iterator[Batch], latest: Batch, passed_over: PassedOver | 
 
 def _stands_for(one: Batch, other: Batch) -> bool:
     """Return whether one is of all of the other's source, has every task of its pipeline, and was worked to its end."""
-    if one.about.paths or one.about.sources != other.about.sources:
+    if one.about.paths or one.about.for_comparison or one.about.sources != other.about.sources:
         return False
     mine, others = PIPELINES.get(one.about.pipeline), PIPELINES.get(other.about.pipeline)
     if mine is None or others is None or not set(others.tasks) <= set(mine.tasks):
@@ -188,4 +190,5 @@ def _stands_for(one: Batch, other: Batch) -> bool:
 
 
 def _is_alike(one: Batch, other: Batch) -> bool:
-    return (one.about.place, one.about.pipeline) == (other.about.place, other.about.pipeline)
+    one_of = (one.about.place, one.about.pipeline)
+    return one_of == (other.about.place, other.about.pipeline) and not one.about.for_comparison

@@ -79,6 +79,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
     known; `is_clean`: what was frozen is what that commit has, and nothing else. `imports` are the tasks that say what
     other programs found, each with the object that is the file of that. `project` is the root of the project that a
     batch of commands belongs to, whose source is the directory of its list; empty for analyses.
+    `for_comparison`: an older tree was run only to be compared with, so that `latest~N` does not count the batch.
     """
 
     format: int = BATCH_FORMAT
@@ -93,6 +94,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
     commit: str = ""
     is_clean: bool = False
     imports: dict[str, Digest] = msgspec.field(default_factory=dict)
+    for_comparison: bool = False
     created_at_ns: int
     shards: int
     items: int
@@ -174,6 +176,7 @@ def create_batch(
     checkout: Checkout = NO_CHECKOUT,
     at_ns: int,
     before: BatchId | None = None,
+    for_comparison: bool = False,
     is_hidden: bool = False,
     project: bytes = b"",
     documents: Mapping[str, bytes] = MappingProxyType({}),
@@ -198,6 +201,7 @@ def create_batch(
         commit=checkout.commit,
         is_clean=checkout.is_clean,
         imports=imports_in(plan.tasks),
+        for_comparison=for_comparison,
         created_at_ns=at_ns,
         shards=len(plan.shards),
         items=plan.items,

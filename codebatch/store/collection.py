@@ -89,7 +89,7 @@ def choose(
     Of batches that have ended, those stay that are among the `keep` latest COMPLETED of their source, paths and
     pipeline, or among as many others; that are pinned or named, held, bases of one that is not over, or `spared` by
     their ids; and, where it is given, those that are not `of` a source. All others stay. COMPLETED ones are settled,
-    but for those that are spared.
+    but for those that are spared. Batches that were run for a comparison are counted apart.
     `with_objects`: None is once a day. `with_copies`: equal shard files are found too, which takes reading them.
     `work_ended` judges work batches, which are never settled.
     `passed_over` is told what is damaged. Raises StoreForeign.
@@ -174,7 +174,7 @@ def _old_batches(
     batches: list[Batch], keep: int, pinned: Collection[str], of: tuple[bytes, ...] | None, work_ended: HowItEnded
 ) -> list[Batch]:
     def group(batch: Batch) -> tuple[object, ...]:
-        return batch.about.sources, batch.about.paths, batch.about.pipeline
+        return batch.about.sources, batch.about.paths, batch.about.pipeline, batch.about.for_comparison
 
     bases = {
         base for batch in batches if batch.about.bases and _how_it_ended(batch) is None for base in batch.about.bases

@@ -27,8 +27,11 @@ class Repository(NamedTuple):
 
     @property
     def is_shallow(self) -> bool:
-        """Whether what was before some commit is not there. Raises GitError."""
-        return find_head(self.git, self.directory).is_shallow
+        """Tell whether the clone lacks what was before some commit. False if git does not say."""
+        try:
+            return find_head(self.git, self.directory).is_shallow
+        except GitError:
+            return False
 
     def parents(self, commit: str) -> list[str]:
         """The commits that one names as those before it, be they there or not. Raises GitError."""
@@ -37,8 +40,11 @@ class Repository(NamedTuple):
         return [_checked(name.decode("ascii", "replace")) for name in named]
 
     def find(self, reference: str) -> str | None:
-        """The commit that a name of git's stands for; None where there is none, or it is no name."""
-        if not reference or reference.startswith("-") or "\0" in reference:
+        """Return the full hash of the one commit that a reference resolves to, None if there is none.
+
+        What could be an option, or cannot be printed, is not given to git.
+        """
+        if not reference or reference.startswith("-") or not reference.isprintable():
             return None
         try:
             return _one(self._ask("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}"))

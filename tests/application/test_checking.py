@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +13,10 @@ import pytest
 import codebatch
 from codebatch.application.base_selection import Base, NoBase
 from codebatch.application.baselines import read_baseline
-from codebatch.application.checking import Checked, Checker, conditions_of
-from codebatch.application.configuration import load_configuration
-from codebatch.application.execution import Execution, Listener
+from codebatch.application.checking import Checked
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
-from codebatch.store.batches import Batch
 
+from .git_project import Project
 from .git_repositories import DAY, NOW, git, make_repository
 from .inline import inline, run
 
@@ -42,46 +40,6 @@ _SYNTAX_ERROR = b"def f(:\n"
 def _inline() -> Iterator[None]:
     with inline():
         yield
-
-
-class Project:
-    """A work tree with a store beside it, and branches."""
-
-    def __init__(self, root: Path, commits: Sequence[Mapping[bytes, bytes]]) -> None:
-        self.tree = root / "tree"
-        self.store = root / "store"
-        make_repository(self.tree, [(NOW + at * DAY, files) for at, files in enumerate(commits)])
-        git(self.tree, "config", "user.name", "n")
-        git(self.tree, "config", "user.email", "n@n")
-        git(self.tree, "reset", "-q", "--hard")
-        git(self.tree, "update-ref", "refs/remotes/origin/main", "HEAD")
-        git(self.tree, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
-
-    def write(self, files: Mapping[str, bytes]) -> None:
-        for path, content in files.items():
-            (self.tree / path).parent.mkdir(exist_ok=True)
-            (self.tree / path).write_bytes(content)
-
-    def commit(self, files: Mapping[str, bytes]) -> str:
-        self.write(files)
-        git(self.tree, "add", "-A")
-        git(self.tree, "commit", "-qm", "m", "--allow-empty")
-        return git(self.tree, "rev-parse", "HEAD")
-
-    def run(self, commit: str = "") -> Batch:
-        """A batch of the tree as it is; of a commit, which is checked out for it."""
-        if commit:
-            git(self.tree, "checkout", "-q", commit)
-        return run(self.tree, self.store).batch
-
-    def check(
-        self, *conditions: str, base: str | None = None, environment: Mapping[str, str] | None = None, **more: bool
-    ) -> Checked:
-        changed_lines = more.pop("changed_lines", False)
-        execution = Execution(configuration=load_configuration(self.tree), jobs=2)
-        with codebatch.open(self.store, project=self.tree) as store:
-            checker = Checker(store, execution, Listener(), environment or {}, **more)
-            return checker.check(conditions_of(conditions), base, changed_lines=changed_lines)
 
 
 def _new(checked: Checked) -> list[tuple[object, object]]:
@@ -210,6 +168,18 @@ def test_outside_of_git_the_batch_before_is_the_base(tmp_path: Path) -> None:
     project.write({"b.py": _SYNTAX_ERROR})
     project.run()
     assert _base(project.check()).batch.id == first.id
+
+
+def test_batch_that_was_run_for_a_comparison_is_not_the_one_before(tmp_path: Path) -> None:
+    project = Project(tmp_path, [{b"a.py": _MAIN}])
+    (project.tree / ".git").rename(tmp_path / "git")
+    first = project.run()
+    project.write({"b.py": _SYNTAX_ERROR})
+    second = project.run()
+    project.write({"codebatch.toml": _RULE})
+    project.run()
+    assert _base(project.check(base=first.id)).batch.about.snapshot_id == first.about.snapshot_id
+    assert _base(project.check()).batch.about.snapshot_id == second.about.snapshot_id
 
 
 def test_base_of_other_tasks_is_run_under_those_of_head(project: Project) -> None:
@@ -360,3 +330,28 @@ def test_store_of_another_clone_lets_nothing_pass_in_a_shallow_one(project: Proj
     checked = project.check()
     assert isinstance(checked.base, NoBase)
     assert checked.base.is_first, "of another project there is one path in common"
+
+
+def test_pull_request_is_compared_though_the_cache_is_lost(project: Project, tmp_path: Path) -> None:
+    """As GitHub has it: a clone of the merge commit, of depth 2 or 1, and a store without any other batch."""
+    project.commit({"b.py": _SYNTAX_ERROR})
+    git(project.tree, "checkout", "-q", "-B", "merge", "main")
+    git(project.tree, "merge", "-q", "--no-ff", "-m", "m", "change")
+    merge, full = git(project.tree, "rev-parse", "HEAD"), project.tree
+    pull_request = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": merge, "GITHUB_BASE_REF": "main"}
+    found = {}
+    for depth in (1, 2):
+        project.tree, project.store = tmp_path / f"clone{depth}", tmp_path / f"store{depth}"
+        git(tmp_path, "clone", "-q", f"--depth={depth}", "--branch=merge", f"file://{full}", project.tree.name)
+        project.run()
+        found[depth] = project.check(environment=pull_request)
+        assert isinstance(project.check(environment={}).base, NoBase) is (depth == 1)
+    assert _new(found[2]) == [("b.py", "syntax-error")]
+    base = found[1].base
+    assert isinstance(base, NoBase)
+    assert (base.is_first, found[1].is_compared, found[1].is_passed) == (True, False, True)
+    assert base.why.startswith("the store has no batch of another tree of this source, and the tree of commit ")
+    assert "with actions/checkout `fetch-depth: 2`" in base.why
+    branch = project.check(environment={"GITHUB_BASE_REF": "other"}).base
+    assert isinstance(branch, NoBase)
+    assert "`fetch-depth: 0`" in branch.why

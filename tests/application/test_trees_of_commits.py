@@ -86,6 +86,17 @@ def test_what_is_no_commit_is_asked_of_nobody(repository: Repository, name: str)
         touched_lines(repository, name, None)
 
 
+@pytest.mark.parametrize("name", ["", "-h", "--upload-pack=x", "a\0", "a\n", "\ud800", "\u202ea"])
+def test_name_that_could_be_an_option_or_cannot_be_printed_is_not_given_to_git(name: str, tmp_path: Path) -> None:
+    """A git that knows every name stands in for the real one."""
+    program = tmp_path / "git"
+    program.write_text(f"#!/bin/sh\necho {'0' * 40}\n")
+    program.chmod(0o755)
+    repository = Repository(str(program), bytes(tmp_path))
+    assert repository.find("a") == "0" * 40
+    assert repository.find(name) is None
+
+
 @pytest.mark.parametrize("is_committed", [True, False])
 def test_lines_that_a_change_touched(repository: Repository, is_committed: bool) -> None:
     root = Path(repository.directory.decode())

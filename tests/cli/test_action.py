@@ -164,7 +164,7 @@ def test_a_request_fails_for_what_it_adds_and_for_nothing_else(runner: Runner) -
     done = ["success"] * 6
     first = runner.job(main, "refs/heads/main")
     assert [*first.values()] == ["skipped", *done], runner.said
-    assert "so all is old" in runner.said["Check"]
+    assert "::warning title=codebatch check::nothing was compared: " in runner.said["Check"]
 
     bad = runner.job(_pull_request(runner.origin, "b.py", "def f(:\n"), "refs/pull/1/merge", "main")
     assert {name for name, outcome in bad.items() if outcome == "failure"} == {"Check"}
@@ -175,7 +175,7 @@ def test_a_request_fails_for_what_it_adds_and_for_nothing_else(runner: Runner) -
     assert {result["ruleId"] for run in sarif["runs"] for result in run["results"]} == {"F401", "syntax-error"}
     assert (bad["Upload SARIF"], bad["Save the store"]) == ("success", "success")
 
-    conditions = {"fail-on": "new-error worse"}
+    conditions = {"fail-on": "new-error severity-raised"}
     good = runner.job(_pull_request(runner.origin, "c.py", "import sys\n"), "refs/pull/2/merge", "main", **conditions)
     assert [*good.values()] == ["skipped", *done], runner.said
     strict = {"fail-on": "new", "upload-sarif": "false"}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
+
+from tests.application.git_repositories import NOW, git, make_repository
 
 from .process import CommandLine, write
 
@@ -17,15 +20,18 @@ def test_check_ends_with_what_came_of_it(codebatch: CommandLine) -> None:
     codebatch("run", ".", "-q")
     first = codebatch("check", "--json")
     assert (first.json["base"], first.json["passed"], first.json["conditions"]) == (None, True, [])
-    assert "nothing to compare with, so all is old" in codebatch("check", "-q").notes
+    assert first.json["compared"] is False
+    nothing = "nothing was compared: the store has no batch of another tree of this source"
+    assert first.notes == f"{nothing}\n"
+    assert codebatch("check", "-q").lines == [nothing]
 
     write(codebatch.directory / "b\x1b.py", "def f(:\n")
     codebatch("run", ".", "-q")
-    told = codebatch("check", "--fail-on", "new-error", "--fail-on", "worse", status=1)
+    told = codebatch("check", "--fail-on", "new-error", "--fail-on", "severity-raised", status=1)
     assert [line.split() for line in told.lines[1:]] == [
         ["condition", "value", "limit", "verdict"],
         ["new-error", "1", "0", "failed"],
-        ["worse", "0", "0", "passed"],
+        ["severity-raised", "0", "0", "passed"],
         ["1", "new,", "1", "unchanged"],
     ]
     assert told.lines[0].startswith("b\\x1b.py:1:7: error syntax-error ")
@@ -83,7 +89,7 @@ def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) ->
         "known.jsonl merge=union" in codebatch("check", "--baseline", "known.jsonl", "--json", status=2).error["hint"]
     )
     assert codebatch("check", "--baseline", "gone.jsonl", "--json", status=2).error["code"] == "invalid_input"
-    assert "grave" in codebatch("check", "--baseline", "known.jsonl", "--fail-on", "worse", status=2).notes
+    assert "grave" in codebatch("check", "--baseline", "known.jsonl", "--fail-on", "severity-raised", status=2).notes
 
 
 def test_what_cannot_be_looked_at_stays_in_a_baseline(codebatch: CommandLine) -> None:
@@ -103,3 +109,80 @@ def test_what_cannot_be_looked_at_stays_in_a_baseline(codebatch: CommandLine) ->
     write(here / "a.py", known)
     codebatch("run", ".", "-q", "--exclude", "known.jsonl")
     codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new")
+
+
+def _found_by(codebatch: CommandLine, command: str) -> int:
+    """The number of regressions that a command of an answer lists."""
+    words = shlex.split(command)
+    assert words[0] == "codebatch"
+    return sum(line.startswith("  ") for line in codebatch(*words[1:]).lines)
+
+
+def test_new_findings_that_no_condition_forbids_are_listed_too(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q", "--store", "s t")
+    write(codebatch.directory / "a.py", "import os\n")
+    write(codebatch.directory / "b.py", "def f(x):\n    assert (x, 1)\n    print(undefined)\n")
+    codebatch("run", ".", "-q", "--store", "s t")
+    told = codebatch("check", "--store", "s t", "--fail-on", "metric:complexity>9")
+    codes = [line.split()[2] for line in told.lines if line.endswith("[new, allowed]")]
+    assert codes == ["F631", "F821", "F401"], "the most severe first"
+    answer = codebatch("check", "--json", "--store", "s t", status=1).json
+    assert [row["code"] for row in answer["forbidden"]] == codes[:2]
+    assert [row["code"] for row in answer["allowed"]] == codes[2:]
+    assert (answer["compared"], answer["allowed_count"]) == (True, 1)
+    assert _found_by(codebatch, answer["list_command"]) == 3
+    assert "--limit" not in answer["list_command"]
+
+
+def test_long_lists_are_cut_and_the_rest_is_counted(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q", "--exclude", "known")
+    codebatch("baseline", "create", "known")
+    for number in range(52):
+        write(codebatch.directory / f"m{number:02d}.py", "import os\n")
+    codebatch("run", ".", "-q", "--exclude", "known")
+    told = codebatch("check")
+    assert sum(line.endswith("[new, allowed]") for line in told.lines) == 50
+    (more,) = [line for line in told.lines if line.startswith("2 more allowed; list all with: ")]
+    assert _found_by(codebatch, more.partition(": ")[2]) == 52
+    answer = codebatch("check", "--json").json
+    assert (len(answer["allowed"]), answer["allowed_count"]) == (50, 52)
+    assert "2 more forbidden; all with --json" in codebatch("check", "--fail-on", "new", status=1).lines
+
+    of_baseline = codebatch("check", "--baseline", "known", "--json").json
+    assert (len(of_baseline["allowed"]), of_baseline["allowed_count"], of_baseline["compared"]) == (50, 52, True)
+    words = shlex.split(of_baseline["list_command"])
+    assert len(codebatch(*words[1:], status=1).json["forbidden"]) == 52
+
+
+def test_job_of_github_shows_that_nothing_was_compared(codebatch: CommandLine) -> None:
+    """On standard output; JSON has that for itself. Line ends and what else ends a command are escaped."""
+    job = CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "true"})
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q")
+    nothing = "nothing was compared: the store has no batch of another tree of this source"
+    warning = f"::warning title=codebatch check::{nothing}"
+    assert job("check", "-q").lines == [warning, nothing]
+    told = job("check", "--json")
+    assert (told.json["compared"], warning in told.notes.splitlines()) == (False, True)
+    assert "::" not in codebatch("check").text
+    assert "::" not in CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "false"})("check").text
+    codebatch("baseline", "create", "known.jsonl")
+    assert "::" not in job("check", "--baseline", "known.jsonl").text
+
+
+def test_job_of_github_that_ends_for_want_of_a_base_is_annotated_too(codebatch: CommandLine) -> None:
+    origin = codebatch.directory / "a%b"
+    make_repository(origin, [(NOW + at, {b"a.py": b"x = %d\n" % at}) for at in range(2)])
+    git(codebatch.directory, "clone", "-q", f"file://{origin}", "clone")
+    git(codebatch.directory / "clone", "remote", "set-head", "origin", "-d")
+    job = CommandLine(codebatch.directory / "clone", {"GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "x%\n"})
+    job("run", ".", "-q")
+    git(job.directory, "checkout", "-q", "HEAD~1")
+    job("run", ".", "-q")
+    told = job("check", status=3)
+    (line,) = told.lines
+    assert line.startswith("::warning title=codebatch check::nothing was compared: there is no origin/x%25%0A in this")
+    assert job("check", "--json", status=3).stdout == b""
+    assert job("check", "--no-base-ok").lines[0] == line

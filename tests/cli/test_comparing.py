@@ -184,7 +184,7 @@ def _made(row: dict[str, str]) -> str:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("nosuch",), "there is no batch 'nosuch' in this store"),
+        (("nosuch",), "'nosuch' names no batch and no commit"),
         (("--kind", "nosuch"), "'nosuch' is not one of"),
         (("--kind", "ast"), "'ast' is not one of"),
         (("latest", "latest", "--task", "nosuch"), "the batch has no task 'nosuch'"),

@@ -119,6 +119,15 @@ def test_documents_are_short_and_lead_to_what_there_is(document: Path) -> None:
     assert [word for word in _COMMAND.findall(text) if word not in known] == []
 
 
+def test_readme_and_page_have_one_job_for_ci() -> None:
+    first = [
+        next(block.text for block in blocks_of(path.read_text(encoding="utf-8")) if block.language == "yaml")
+        for path in (ROOT / "README.md", PAGES / "ci.md")
+    ]
+    assert first[0] == first[1]
+    assert "fetch-depth: 2" in first[0]
+
+
 def test_every_page_is_a_topic() -> None:
     assert {path.stem for path in PAGES.iterdir()} == set(TOPICS)
 

@@ -32,28 +32,31 @@ def _metric(
 _NEW_ERROR = _finding("new", None, "error")
 _NEW_WARNING = _finding("new", None, "warning")
 _NEW_HINT = _finding("new", None, "hint")
-_TO_ERROR = _finding("worsened", "warning", "error")
-_TO_WARNING = _finding("worsened", "hint", "warning")
-_BETTER = _finding("improved", "error", "warning")
+_TO_ERROR = _finding("severity_raised", "warning", "error")
+_TO_WARNING = _finding("severity_raised", "hint", "warning")
+_BETTER = _finding("severity_lowered", "error", "warning")
 _GONE = _finding("fixed", "error", None)
 _UNKNOWN = _finding("not_comparable", None, "error")
 _MOVED = _finding("moved", "error", "error")
 _FINDINGS = [
-    _NEW_ERROR, _NEW_WARNING, _NEW_HINT, _TO_ERROR, _TO_WARNING, _BETTER, _GONE, _UNKNOWN, _MOVED, _metric(1, 99),
+    _NEW_ERROR, _NEW_WARNING, _NEW_HINT, _TO_ERROR, _TO_WARNING, _BETTER, _GONE, _UNKNOWN, _MOVED,
+    _metric(1, 99, state="worsened"),
 ]  # fmt: skip
+_MOST_SEVERE_FIRST = [_NEW_ERROR, _TO_ERROR, _NEW_WARNING, _TO_WARNING, _NEW_HINT]
 
 _OF_FINDINGS = [
     ("new-error", [_NEW_ERROR, _TO_ERROR]),
     ("new-warning", [_NEW_ERROR, _NEW_WARNING, _TO_WARNING]),
     ("new", [_NEW_ERROR, _NEW_WARNING, _NEW_HINT]),
-    ("worse", [_TO_ERROR, _TO_WARNING]),
+    ("severity-raised", [_TO_ERROR, _TO_WARNING]),
 ]
 
 
 @pytest.mark.parametrize(("text", "forbidden"), _OF_FINDINGS)
 def test_what_a_condition_of_findings_forbids(text: str, forbidden: list[Difference]) -> None:
-    (judged,), found = judge([parse_condition(text)], _FINDINGS)
+    (judged,), found, allowed = judge([parse_condition(text)], _FINDINGS)
     assert found == forbidden
+    assert allowed == [each for each in _MOST_SEVERE_FIRST if each not in forbidden]
     assert (judged.value, judged.limit, judged.found, judged.verdict) == (len(forbidden), 0, len(forbidden), "failed")
 
 
@@ -77,16 +80,16 @@ _OF_METRICS = [
 def test_what_a_condition_of_metrics_forbids(
     text: str, differences: list[Difference], value: int | None, found: int
 ) -> None:
-    (judged,), forbidden = judge([parse_condition(text)], differences)
+    (judged,), forbidden, _ = judge([parse_condition(text)], differences)
     assert (judged.condition, judged.value, judged.found, len(forbidden)) == (text, value, found, found)
     assert judged.verdict == ("failed" if found else "passed")
 
 
 def test_each_condition_has_its_verdict_and_each_difference_is_told_once() -> None:
-    judged, forbidden = judge([*map(parse_condition, ("new-error", "new", "metric:lines>5"))], _FINDINGS)
+    judged, forbidden, _ = judge([*map(parse_condition, ("new-error", "new", "metric:lines>5"))], _FINDINGS)
     assert [each.verdict for each in judged] == ["failed", "failed", "passed"]
     assert forbidden == [_NEW_ERROR, _NEW_WARNING, _NEW_HINT, _TO_ERROR]
-    assert judge([], _FINDINGS) == ([], [])
+    assert judge([], _FINDINGS) == ([], [], _MOST_SEVERE_FIRST)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ _OLD = Diagnostic(
         (replace(_OLD, message="as in row 7"), "line", "changed"),
         (replace(_OLD, path="b"), "line", "moved"),
         (replace(_OLD, line=9), "text", "moved"),
-        (replace(_OLD, severity="error", message="other"), "text", "worsened"),
-        (replace(_OLD, severity="info", path="b"), "line", "improved"),
+        (replace(_OLD, severity="error", message="other"), "text", "severity_raised"),
+        (replace(_OLD, severity="info", path="b"), "line", "severity_lowered"),
     ],
 )
 def test_the_weightiest_is_told(new: Diagnostic, by: Pass, state: State) -> None:

@@ -14,7 +14,7 @@ import pytest
 import codebatch
 from codebatch.application.comparing import Comparison, compare
 from codebatch.compare.differences import Difference
-from codebatch.compare.states import State
+from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
 from codebatch.model.record import Diagnostic
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.rule import Finding, TextRule
@@ -103,7 +103,7 @@ def test_what_is_there_and_not_looked_at_is_not_gone(
         for sides in (batches, batches[::-1]):
             rows = list(compare(*sides, (kind,)).differences())
             print(*rows, sep="\n")
-            assert {row.state for row in rows} & {"fixed", "new", "improved", "worsened"} == set()
+            assert {row.state for row in rows} & {*REGRESSIONS, *IMPROVEMENTS} == set()
             assert {row.reason for row in rows if row.state == "not_comparable"} == {reason}
 
 

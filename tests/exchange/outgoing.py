@@ -42,7 +42,7 @@ def outgoing(
 FINDINGS = (
     outgoing("bare-except", "error", tool="codebatch", message="catches all", place=(2, 1, 4, 1)),
     outgoing(message=HOSTILE, path=HOSTILE_PATH, place=(1, 4, 1, 6))._replace(state="new", is_changed=True),
-    outgoing("E711", "info")._replace(state="worsened"),
+    outgoing("E711", "info")._replace(state="severity_raised"),
     outgoing("E999", "hint", place=(0, 0, 0, 0))._replace(fingerprint=""),
 )
 CONTENTS = {b"src/a.py": b"\xef\xbb\xbfone\ntwo\n    three\nfour\n", HOSTILE_PATH: "a\U00010410é = b\n".encode()}

@@ -54,7 +54,13 @@ def make_paths(chance: random.Random, *, items: int, failing: int, healing: int,
 
 
 def make_batch(
-    store: Store, paths: Sequence[bytes], *, shard_items: int, bases: Sequence[BatchId] = (), at_ns: int = 0
+    store: Store,
+    paths: Sequence[bytes],
+    *,
+    shard_items: int,
+    bases: Sequence[BatchId] = (),
+    at_ns: int = 0,
+    for_comparison: bool = False,
 ) -> Batch:
     """A batch over files of these paths, planned and on disk. A shard has this many items, the last one fewer."""
     with PackWriter(store.objects()) as writer:
@@ -76,7 +82,7 @@ def make_batch(
         shards=tuple(cut_shards(entries, rule)),
         contexts={},
     )
-    return create_batch(store, plan, sources=(), bases=bases, at_ns=at_ns)
+    return create_batch(store, plan, sources=(), bases=bases, at_ns=at_ns, for_comparison=for_comparison)
 
 
 class CheapRunner(TaskRunner):

@@ -25,9 +25,9 @@ from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
 HOLDER = HolderId("0" * 32)
 
 
-def make_merged(store: Store, paths: Sequence[bytes], *, second: int = 0) -> Batch:
+def make_merged(store: Store, paths: Sequence[bytes], *, second: int = 0, for_comparison: bool = False) -> Batch:
     """A batch over made files of these paths, whose every task has ended, and which is merged."""
-    batch = make_batch(store, paths, shard_items=len(paths), at_ns=second * 10**9)
+    batch = make_batch(store, paths, shard_items=len(paths), at_ns=second * 10**9, for_comparison=for_comparison)
     work(store, batch)
     merge(batch)
     return batch

@@ -71,6 +71,13 @@ def test_latest_of_a_kind_stay_with_all_that_they_name_and_nothing_else_does(sto
     assert not [path for path in store.root.rglob("*") if path.name.endswith((".tmp", ".part"))]
 
 
+def test_batches_that_were_run_for_a_comparison_push_out_no_run_of_the_tree(store: Store) -> None:
+    runs = [make_merged(store, [b"run-%d" % second], second=second) for second in range(2)]
+    compared = [make_merged(store, [b"base-%d" % second], second=second, for_comparison=True) for second in range(2, 5)]
+    collect_all(store, keep=2)
+    assert batch_ids(store) == [each.id for each in (*runs, *compared[1:])]
+
+
 def test_bases_of_a_batch_that_is_not_over_stay_until_it_is(store: Store) -> None:
     first, second = (make_merged(store, [b"own-%d" % number], second=number) for number in range(2))
     third = make_batch(store, [b"own-2"], shard_items=1, bases=(first.id,), at_ns=2 * 10**9)

@@ -1,0 +1,419 @@
+"""Commits as sides of a comparison: which names are commits, and when the tree of one is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import codebatch
+from codebatch.application.execution import Execution
+from codebatch.cli import cli
+from codebatch.cli.ending import run_to_exit_status
+from codebatch.coordinator.run import Executed
+from tests.application.git_project import Project
+from tests.application.git_repositories import git, make_repository
+from tests.application.inline import inline, run
+
+from .process import CommandLine, check_schema
+
+pytestmark = pytest.mark.slow
+
+_A = b"import os\n"
+_ERROR = b"def f(:\n"
+
+
+class Told:
+    """The answer of a command, and what it wrote to standard error."""
+
+    def __init__(self, answer: str, notes: str) -> None:
+        self.answer = answer
+        self.notes = notes
+
+    @property
+    def json(self) -> Any:
+        answer = json.loads(self.answer)
+        check_schema(answer)
+        return answer
+
+
+class Commands:
+    """The command line in the work tree of a project, in this process."""
+
+    def __init__(self, project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+        self.project = project
+        self._capfd = capfd
+
+    def __call__(self, *words: str, status: int = 0) -> Told:
+        self._capfd.readouterr()
+        returned = run_to_exit_status(cli, [*words[:1], "--store", str(self.project.store), *words[1:]])
+        answer, notes = self._capfd.readouterr()
+        assert returned == status, notes
+        return Told(answer, notes)
+
+    def batches(self) -> list[str]:
+        return sorted(path.name for path in (self.project.store / "batches").glob("batch-*"))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """A project of four commits. The newest one has a batch, and adds an error in b.py."""
+    project = Project(tmp_path, [{b"a.py": b"x = 1\n"}, {b"a.py": _A}, {b"c.py": b"import re\n"}])
+    monkeypatch.chdir(project.tree)
+    for name in ("GITHUB_ACTIONS", "GITHUB_REF", "GITHUB_BASE_REF"):
+        monkeypatch.delenv(name, raising=False)
+    with inline():
+        project.commit({"b.py": _ERROR})
+        project.run()
+        yield project
+
+
+@pytest.fixture
+def commands(project: Project, capfd: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(project, capfd)
+
+
+def _added(told: Told) -> list[tuple[str, str]]:
+    return [(row["path"], row["code"]) for row in told.json["added"]]
+
+
+def test_base_without_a_batch_is_run_once_and_the_work_tree_stays(project: Project, commands: Commands) -> None:
+    (head,) = commands.batches()
+    (project.tree / "a.py").write_bytes(b"edited = 1\n")
+    parent = git(project.tree, "rev-parse", "HEAD~1")
+    told = commands("check", "HEAD~1", "--json", status=1)
+    assert f"no batch of HEAD~1 (commit {parent[:12]}): its tree is run under the tasks of {head}" in told.notes
+    answer = told.json
+    assert (answer["base"]["commit"], answer["base"]["is_clean"]) == (parent, True)
+    assert [(row["path"], row["code"]) for row in answer["forbidden"]] == [("b.py", "syntax-error")]
+    assert (project.tree / "a.py").read_bytes() == b"edited = 1\n"
+    assert git(project.tree, "status", "--porcelain") == "M a.py"
+    assert git(project.tree, "worktree", "list").count("\n") == 0
+    again = commands("check", parent, "--json", status=1)
+    assert again.json["base"] == answer["base"]
+    assert "is run" not in again.notes
+
+
+def test_both_sides_of_a_diff_are_run(project: Project, commands: Commands) -> None:
+    told = commands("diff", "HEAD~3", "HEAD~1", "--json")
+    assert _added(told) == [("a.py", "F401"), ("c.py", "F401")]
+    assert told.json["complete"]
+    assert len(commands.batches()) == 3
+    assert told.notes.count("its tree is run") == 2
+    commit = git(project.tree, "rev-parse", "HEAD~2")
+    assert f"there is no batch of commit {commit[:12]}: its tree is run" in commands("diff", commit, "HEAD").notes
+    assert "its tree is run" not in commands("diff", "HEAD~3", "HEAD~1").notes
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("regressions", "HEAD~1", "HEAD"), "b.py:1:7: error syntax-error"),
+        (("improvements", "HEAD~2", "HEAD~3"), "a.py:1:8: warning F401"),
+        (("export", "github", "HEAD~1", "HEAD"), "::error file=b.py,line=1"),
+        (("report", "-o", "-", "HEAD~1", "HEAD"), "syntax-error"),
+        (("check", "HEAD", "HEAD~1"), "new-error      0      0  passed"),
+    ],
+)
+def test_every_command_that_takes_a_side_runs_a_commit(words: tuple[str, ...], told: str, commands: Commands) -> None:
+    assert told in commands(*words).answer
+    assert len(commands.batches()) > 1
+
+
+def test_batches_of_commits_are_neither_the_latest_nor_the_one_before(project: Project, commands: Commands) -> None:
+    (first,) = commands.batches()
+    project.write({"d.py": b"y = 1\n"})
+    second = project.run().id
+    commands("diff", "HEAD~2", "HEAD~3")
+    answer = commands("diff", "--json").json
+    assert (answer["old_batch_id"], answer["new_batch_id"]) == (first, second)
+
+
+def test_tree_of_a_base_that_is_run_itself_is_one_before(project: Project, commands: Commands) -> None:
+    commands("check", "HEAD~1", status=1)
+    for name in ("HEAD~1", "main"):
+        git(project.tree, "checkout", "-q", name)
+        project.run()
+    answer = commands("diff", "--json").json
+    with codebatch.open(project.store, project=project.tree) as store:
+        assert store.batch(answer["old_batch_id"]).question.batch.about.commit == git(
+            project.tree, "rev-parse", "main~1"
+        )
+
+
+def test_batch_under_the_same_tasks_is_preferred_to_a_later_one(project: Project, commands: Commands) -> None:
+    (head,) = commands.batches()
+    git(project.tree, "checkout", "-q", "HEAD~1")
+    same = project.run().id
+    run(project.tree, project.store, pipeline="parse")
+    git(project.tree, "checkout", "-q", "main")
+    answer = commands("diff", "main~1", head, "--json").json
+    assert answer["old_batch_id"] == same
+
+
+def test_batch_of_a_commit_does_not_answer_for_the_project(
+    project: Project, commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even if the run of the project was stopped, and only a part of it was run since."""
+    project.commit({"src/a.py": b"import os\n"})
+    shutil.rmtree(project.store)
+    with monkeypatch.context() as patch:
+        patch.setattr(Execution, "execute", lambda *_: Executed(130, 0, 0))
+        project.run()
+    commands("check", "HEAD~1", status=3)
+    part = run(project.tree / "src", project.store, configured=project.tree).batch
+    with codebatch.open(project.store, project=project.tree) as store:
+        assert store.batch(partial=True).id == part.id
+
+
+@pytest.mark.parametrize(
+    "name", ["HEAD~1", "HEAD^", "@~1", "other", "v1-ü", "refs/tags/v1-ü", "HEAD", "@", "HEAD^{/m}"]
+)
+def test_commit_has_many_names(name: str, project: Project, commands: Commands) -> None:
+    git(project.tree, "branch", "other", "HEAD~1")
+    git(project.tree, "tag", "-a", "-m", "m", "v1-ü", "HEAD~2")
+    wanted = git(project.tree, "rev-parse", f"{name}^{{commit}}")
+    for named in (name, wanted, wanted[:9], wanted.upper()):
+        assert commands("check", named, "--json", "--fail-on", "metric:complexity+9").json["base"]["commit"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("--output=hit", "invalid_id"),
+        ("-h", "invalid_id"),
+        ("--", "invalid_id"),
+        ("", "invalid_id"),
+        ("HEAD~1..HEAD", "invalid_id"),
+        ("^HEAD", "invalid_id"),
+        ("HEAD\n", "invalid_id"),
+        ("HEAD:a.py", "invalid_id"),
+        ("HEAD^{tree}", "invalid_id"),
+        ("../../../etc/passwd", "invalid_id"),
+        ("HEAD~999999999999999999999", "invalid_id"),
+        ("\u202eHEAD", "invalid_id"),
+        ("nosuch", "unknown_id"),
+        ("0" * 40, "unknown_id"),
+        ("x" * 5000, "invalid_id"),
+    ],
+)
+def test_name_that_is_no_commit_is_refused(name: str, code: str, project: Project, commands: Commands) -> None:
+    for words in (("check", "--json", "--", name), ("diff", "--json", "--", name, "HEAD")):
+        error = json.loads(commands(*words, status=2).notes)["error"]
+        assert (error["code"], "names no batch and no commit" in error["message"]) == (code, True)
+        assert len(error["message"]) < 200
+    assert len(commands.batches()) == 1
+    assert not (project.tree / "hit").exists()
+
+
+def test_range_gets_a_hint_to_name_its_ends(commands: Commands) -> None:
+    assert "name each of its ends: HEAD~1 HEAD\n" in commands("diff", "HEAD~1...HEAD", status=2).notes
+
+
+@pytest.mark.parametrize("name", ["latest", "batch-", "2"])
+def test_name_of_a_batch_and_of_a_commit_is_the_batch_and_a_note_says_so(
+    name: str, project: Project, commands: Commands
+) -> None:
+    (batch,) = commands.batches()
+    name = {"batch-": batch[:14], "2": batch[6:14]}.get(name, name)
+    git(project.tree, "branch", name, "HEAD~2")
+    told = commands("diff", name, "latest", "--json")
+    commit = git(project.tree, "rev-parse", "HEAD~2")
+    assert told.json["old_batch_id"] == batch
+    assert f"{name} is taken for batch {batch}; git knows it as commit {commit[:12]} too" in told.notes
+    assert commands("diff", f"refs/heads/{name}", "latest", "--json").json["old_batch_id"] != batch
+    assert "is taken for" not in commands("diff", batch, batch).notes
+
+
+def test_name_of_several_batches_and_of_a_commit_is_the_commit(project: Project, commands: Commands) -> None:
+    project.write({"d.py": b"y = 1\n"})
+    project.run()
+    git(project.tree, "branch", "batch", "HEAD~2")
+    assert json.loads(commands("diff", "batch-", "--json", status=2).notes)["error"]["code"] == "ambiguous_id"
+    told = commands("check", "batch", "--json", status=1)
+    assert told.json["base"]["commit"] == git(project.tree, "rev-parse", "HEAD~2")
+
+
+def test_base_that_was_stopped_is_run_to_its_end(
+    commands: Commands, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed run leaves a batch of the commit without results. It must not answer for the commit."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Execution, "execute", lambda *_: Executed(130, 0, 0))
+        assert "stopped before the tree to compare was run" in commands("diff", "HEAD~1", "HEAD", status=130).notes
+    assert len(commands.batches()) == 2
+    told = commands("diff", "HEAD~1", "HEAD", "--json")
+    assert (told.json["complete"], _added(told)) == (True, [("b.py", "syntax-error")])
+    assert len(commands.batches()) == 2
+
+
+def test_batch_of_a_changed_tree_does_not_stand_for_its_commit(project: Project, commands: Commands) -> None:
+    git(project.tree, "checkout", "-q", "HEAD~1")
+    project.write({"z.py": _ERROR})
+    dirty = project.run().id
+    (project.tree / "z.py").unlink()
+    git(project.tree, "checkout", "-q", "main")
+    project.write({"d.py": b"y = 1\n"})
+    project.run()
+    told = commands("diff", "HEAD~1", "latest", "--json")
+    assert told.json["old_batch_id"] != dirty
+    assert ("b.py", "syntax-error") in _added(told)
+
+
+def test_commit_is_restricted_as_the_other_side_is(tmp_path: Path, project: Project, commands: Commands) -> None:
+    project.commit({"src/a.py": b"import os\n", "lib/b.py": b"import re\n"})
+    project.commit({"src/a.py": b"import sys\n", "lib/b.py": b"import json\n"})
+    whole = project.run().id
+    part = run(project.tree / "src", project.store, configured=project.tree).batch
+    told = commands("diff", "HEAD~1", part.id, "--json")
+    assert [(row["path"], row["state"]) for row in told.json["removed"]] == [("src/a.py", "fixed")]
+    assert told.json["not_comparable"] == []
+    assert ("lib/b.py", "F401") in _added(commands("diff", "HEAD~1", whole, "--json"))
+
+
+def test_files_of_a_commit_are_chosen_by_the_patterns_of_the_other_side(project: Project, commands: Commands) -> None:
+    """Also those of a side that was itself run for a comparison: only the batch of the work tree knows the patterns."""
+    shutil.rmtree(project.store)
+    commands("run", str(project.tree), "--exclude", "a.py", "-q")
+    assert _added(commands("diff", "HEAD~3", "HEAD~1", "--json")) == [("c.py", "F401")]
+    answer = commands("diff", "HEAD~2", "HEAD~1", "--json").json
+    assert (answer["added"][0]["path"], answer["summary"]["total_changes"]) == ("c.py", 1)
+    whole = run(project.tree, project.store).batch.id
+    assert ("a.py", "F401") in _added(commands("diff", "HEAD~3", whole, "--json"))
+
+
+def test_odd_commits_are_run(project: Project, commands: Commands) -> None:
+    """The first one, one that changes nothing, and one without a file."""
+    root = git(project.tree, "rev-list", "--max-parents=0", "HEAD")
+    assert commands("check", root, "--json", status=1).json["counts"]["new"] == 3
+    project.commit({})
+    assert commands("check", "HEAD~1", "HEAD", "--json").json["counts"]["unchanged"] == 3
+    empty = git(project.tree, "commit-tree", "-m", "m", git(project.tree, "mktree", given=b""))
+    assert commands("check", empty, "--json", status=1).json["counts"]["new"] == 3
+
+
+def test_commit_that_cannot_be_run_is_an_error_unless_there_is_any_batch_of_it(
+    project: Project, commands: Commands, tmp_path: Path
+) -> None:
+    git(project.tree, "update-index", "--add", "--cacheinfo", f"160000,{git(project.tree, 'rev-parse', 'HEAD')},sub")
+    git(project.tree, "commit", "-qm", "submodule")
+    commit = git(project.tree, "rev-parse", "HEAD")
+    git(project.tree, "rm", "-q", "--cached", "sub")
+    git(project.tree, "commit", "-qm", "none")
+    project.run()
+    notes = commands("check", "HEAD~1", status=2).notes
+    assert f"there is no batch of HEAD~1 (commit {commit[:12]}), and it cannot be run: " in notes
+    assert "has submodules" in notes
+    assert f"git checkout {commit[:12]} && codebatch run ." in notes
+
+    git(tmp_path, "clone", "-q", str(project.tree), "clone")
+    git(tmp_path / "clone", "checkout", "-q", commit)
+    other = run(tmp_path / "clone", project.store).batch
+    assert other.about.is_clean
+    project.write({"d.py": b"y = 1\n"})
+    project.run()
+    told = commands("check", "HEAD~1", "--json")
+    assert told.json["base"]["batch_id"] == other.id
+    assert f"compared is {other.id}, another batch of it" in told.notes
+
+
+def test_own_tasks_that_changed_are_not_run_under_older_ones(project: Project, commands: Commands) -> None:
+    project.write(
+        {
+            "codebatch.toml": b"[tasks.own]\npython = 'own.py:task'\n",
+            "own.py": b"def task(file):\n    return []\n",
+        }
+    )
+    project.run()
+    project.write({"own.py": b"def task(file):\n    return [][:0]\n"})
+    notes = commands("diff", "HEAD~2", status=3).notes
+    assert "HEAD~2 (commit" in notes
+    assert "cannot be run" in notes
+    assert "hint: run the tree again first: codebatch run ." in notes
+
+
+def test_shallow_clone_says_how_to_fetch_more(
+    project: Project, commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{project.tree}", "shallow")
+    monkeypatch.chdir(tmp_path / "shallow")
+    run(tmp_path / "shallow", project.store)
+    notes = commands("check", "HEAD~1", status=2).notes
+    assert "'HEAD~1' names no batch and no commit" in notes
+    assert "git fetch --unshallow" in notes
+
+
+def test_outside_of_a_work_tree_only_batches_are_sides(
+    project: Project, commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare, unborn, nowhere = (tmp_path / name for name in ("bare", "unborn", "nowhere"))
+    git(tmp_path, "clone", "-q", "--bare", str(project.tree), "bare")
+    make_repository(unborn, [])
+    nowhere.mkdir()
+    for place in (bare, unborn, nowhere):
+        monkeypatch.chdir(place)
+        assert "HEAD" in commands("check", "HEAD", status=2).notes
+        commands("check", "latest")
+    nowhere.rmdir()
+    assert "HEAD" in commands("diff", "HEAD", status=2).notes
+    commands("diff", "latest", "latest")
+
+
+def test_commit_of_another_repository_is_not_run_in_the_tree_of_the_batch(
+    project: Project, commands: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (batch,) = commands.batches()
+    other = tmp_path / "other"
+    make_repository(other, [(1, {b"o.py": b"import os\n"})])
+    monkeypatch.chdir(other)
+    notes = commands("diff", "HEAD", batch, status=2).notes
+    assert f"the repository of {project.tree} does not have it" in notes
+
+
+def test_commit_is_not_run_in_another_store(project: Project, commands: Commands, tmp_path: Path) -> None:
+    shutil.copytree(project.store, tmp_path / "base-store")
+    base = ("--base-store", str(tmp_path / "base-store"))
+    assert "there is no batch of HEAD~1" in commands("diff", "HEAD~1", "latest", *base, status=2).notes
+    removed = commands("diff", "latest", "HEAD~1", *base, "--json").json["removed"]
+    assert [row["code"] for row in removed] == ["syntax-error"]
+
+    shutil.rmtree(tmp_path / "base-store")
+    run(project.tree, tmp_path / "base-store", pipeline="parse")
+    commands("diff", "latest", "HEAD~2", *base)
+    with codebatch.open(project.store, project=project.tree) as store:
+        assert store.side("HEAD~2").question.batch.about.pipeline == "full"
+
+
+def test_commit_beside_a_snapshot_without_a_batch_is_run_under_the_tasks_of_the_latest(
+    project: Project, commands: Commands
+) -> None:
+    project.write({"d.py": b"y = 1\n"})
+    snapshot = commands("snapshot", str(project.tree), "--json").json["snapshot_id"]
+    answer = commands("diff", "HEAD~1", snapshot, "--kind", "file", "--json").json
+    assert [row["path"] for row in answer["added"]] == ["b.py", "d.py"]
+
+
+def test_from_python_a_side_is_found_and_check_runs_it(project: Project, commands: Commands) -> None:
+    with (
+        codebatch.open(project.store, project=project.tree) as store,
+        pytest.raises(codebatch.UnknownId, match="no batch of HEAD~1"),
+    ):
+        store.side("HEAD~1")
+    assert not codebatch.check("HEAD~1", store=project.store).is_passed
+    with codebatch.open(project.store, project=project.tree) as store:
+        assert store.side("HEAD~1").question.batch.about.commit == git(project.tree, "rev-parse", "HEAD~1")
+
+
+def test_two_processes_that_run_one_base_share_it(codebatch: CommandLine, tmp_path: Path) -> None:
+    project = Project(codebatch.directory, [{b"a.py": b"x = 1\n"}, {b"a.py": _A}])
+    command = CommandLine(project.tree)
+    command("run", ".", "-q", "--store", project.store)
+    started = [command.start("check", "HEAD~1", "--json", "--store", project.store) for _ in range(2)]
+    bases = [command.finish(process).json["base"]["batch_id"] for process in started]
+    assert bases[0] == bases[1]
+    assert len(os.listdir(project.store / "batches")) == 2
