@@ -355,13 +355,14 @@ def test_outside_of_a_work_tree_only_batches_are_sides(
     git(tmp_path, "clone", "-q", "--bare", str(project.tree), "bare")
     make_repository(unborn, [])
     nowhere.mkdir()
+    (batch,) = commands.batches()
     for place in (bare, unborn, nowhere):
         monkeypatch.chdir(place)
-        assert "HEAD" in commands("check", "HEAD", status=2).notes
-        commands("check", "latest")
+        assert "HEAD" in commands("check", "HEAD", batch, status=2).notes
+        commands("check", batch, batch)
     nowhere.rmdir()
-    assert "HEAD" in commands("diff", "HEAD", status=2).notes
-    commands("diff", "latest", "latest")
+    assert "HEAD" in commands("diff", "HEAD", batch, status=2).notes
+    commands("diff", batch, batch)
 
 
 def test_commit_of_another_repository_is_not_run_in_the_tree_of_the_batch(
