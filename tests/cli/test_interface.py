@@ -23,7 +23,7 @@ from .test_help import command_of, every_command
 
 NOT_OF_COMMANDS = {
     "batch-outputs", "error", "files-why", "graph-cycles", "graph-dot", "impact-tests", "inspect-explain",
-    "inspect-line", "part", "verify-trust", "work-dry-run", "work-status",
+    "inspect-line", "verify-trust", "work-dry-run", "work-status",
 }  # fmt: skip
 WITHOUT_JSON_OF_OURS = {"ast"}
 """What they answer is whole as it comes: a syntax tree."""

@@ -1,0 +1,266 @@
+"""Every command acts on the project that the user stands in (SPEC.md "Projects"), whatever else shares its store."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from codebatch.cli import cli
+from codebatch.cli.ending import run_to_exit_status
+
+from .process import CommandLine, write
+from .test_interface import MORE_WORDS, commands_alone
+from .test_kinds import POSITIONAL, WORDS, rows
+
+WITHOUT_A_DEFAULT = {"run", "ast", "pin", "unpin"}
+"""`run` and `ast` are of the tree, the others of a batch that must be named."""
+NAMED_STORE_REFUSED = {"resume"}
+"""Commands of a store that was named are run only if the batch is named too."""
+OF_RUNNING_BATCHES = {"cancel", "work-pause", "work-set", "work-skip", "work-unpause"}
+NEEDS_NO_BATCH = {"rules-show", "gate-run", "gate-bundle"}
+"""They answer without a batch too, and say what is not known."""
+FILE = "src/main.py"
+SPEC = Path(__file__).parents[2] / "SPEC.md"
+BATCH_ID = re.compile(r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """A store that several checkouts share, and the ids of the batches that the first of them has."""
+
+    store: Path
+    here: Path
+    elsewhere: Path
+    unknown: Path
+    analysis: str
+    work: str
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
+    root = tmp_path_factory.mktemp("shared")
+    codebatch = CommandLine(root, {"CODEBATCH_STORE": str(root / "store")})
+    ids: dict[str, list[str]] = {}
+    for name, code in (("here", "eval"), ("elsewhere", "exec"), ("unknown", "print")):
+        tree = root / name
+        write(tree / FILE, f"import os\n\n\nclass Main:\n    def run(self, code):\n        return {code}(code)\n")
+        write(tree / "work.toml", f"[tasks.first]\nrun = 'echo {name}; exit 1'\n[tasks.second]\nrun = 'true'\n")
+        codebatch.shell(f"git init -q {name}")
+        if name == "unknown":
+            continue
+        # Twice, so that there are two sides to compare.
+        analyses = [codebatch("run", ".", *again, "--json", cwd=tree).json for again in ((), ("--again",))]
+        codebatch("work", "run", "-q", cwd=tree, status=3)
+        ids[name] = [analyses[-1]["batch_id"], codebatch("status", "--json", cwd=tree).json["batch_id"]]
+    analysis, work = ids["here"]
+    return Shared(
+        store=root / "store",
+        here=root / "here",
+        elsewhere=root / "elsewhere",
+        unknown=root / "unknown",
+        analysis=analysis,
+        work=work,
+    )
+
+
+def commands_that_take_a_batch() -> dict[str, str]:
+    """The kind of batch that each command takes by default, by the name of its answer: `analysis`, `work` or `any`."""
+    kinds: dict[str, str] = {}
+    for names, takes, latest in rows():
+        if takes in ("analyses", "commands", "any kind") or takes == "any kind, by id":
+            kind = "work" if takes == "commands" else "any" if latest == "of any kind" else "analysis"
+            kinds.update({name.replace(" ", "-"): kind for name in names})
+    return kinds
+
+
+def test_every_command_with_a_batch_is_in_the_table() -> None:
+    described = json.loads(_api())["commands"]
+    asked = {
+        each["name"].replace(" ", "-")
+        for each in described
+        if any("--batch" in option["names"] for option in each["options"])
+        or any("BATCH" in argument["name"] for argument in each["arguments"])
+    }
+    assert asked <= commands_that_take_a_batch().keys()
+
+
+def _api() -> str:
+    import contextlib
+    import io
+
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stdout(out):
+        assert run_to_exit_status(cli, ["api", "--json"]) == 0
+    out.seek(0)
+    return out.read()
+
+
+def words_without_a_batch(name: str) -> list[str]:
+    more = WORDS.get(name, MORE_WORDS.get(name, "")).replace("--batch latest", "").replace("latest latest", "").split()
+    return [*commands_alone()[name], *more]
+
+
+def words_with_a_batch(name: str, batch: str) -> list[str]:
+    more = WORDS.get(name, MORE_WORDS.get(name, "")).replace("--batch latest", "").replace("latest latest", "").split()
+    named = [batch] if name in POSITIONAL else ["--batch", batch]
+    if name in ("diff", "regressions", "improvements", "check"):
+        named = ["latest~1", batch]
+    return [*commands_alone()[name], *(named + more if name in POSITIONAL else more + named)]
+
+
+DEFAULTING = sorted(commands_that_take_a_batch().keys() - WITHOUT_A_DEFAULT - NAMED_STORE_REFUSED - OF_RUNNING_BATCHES)
+
+
+@pytest.mark.parametrize("name", DEFAULTING)
+def test_the_latest_batch_of_the_project_is_the_default(
+    shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    kind = commands_that_take_a_batch()[name]
+    batch = shared.analysis if kind == "analysis" else shared.work
+    told: list[object] = []
+    for words in (words_without_a_batch(name), words_with_a_batch(name, batch)):
+        store = tmp_path / f"store{len(told)}"
+        shutil.copytree(shared.store, store, symlinks=True)
+        place = tmp_path / f"made{len(told)}"
+        place.mkdir()
+        monkeypatch.chdir(shared.here)
+        words = [str(place / word) if word in ("made", "made.json") else word for word in words]
+        status = run_to_exit_status(cli, [*words, "--store", str(store), "--json", "-q"])
+        out, err = capsys.readouterr()
+        if name == "check" and status == 0:  # Its base is chosen by itself too, unless it is named.
+            told.append(json.loads(out)["head"])
+            continue
+        told.append((status, _comparable(out, shared, store, place), _comparable(err, shared, store, place)))
+    without, named = told
+    assert without == named
+
+
+def _comparable(text: str, shared: Shared, store: Path, place: Path) -> str:
+    """A text without what differs from one call to the next: places, times, ids of batches that are made."""
+    text = text.replace(str(store), "STORE").replace(str(place), "MADE")
+    text = BATCH_ID.sub(lambda found: found[0] if found[0] in (shared.analysis, shared.work) else "BATCH", text)
+    return re.sub(r'"(seconds|duration_ms|at|why|created_at|size|n)": [^\n]*', r'"\1"', text)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(commands_that_take_a_batch().keys() - WITHOUT_A_DEFAULT - NEEDS_NO_BATCH - NAMED_STORE_REFUSED)
+)
+def test_a_project_without_a_batch_gets_an_error_that_names_the_others(
+    shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    monkeypatch.chdir(shared.unknown)
+    made = str(tmp_path / "made")
+    words = [made if word in ("made", "made.json") else word for word in words_without_a_batch(name)]
+    status = run_to_exit_status(cli, [*words, "--store", str(shared.store), "--json", "-q"])
+    out, err = capsys.readouterr()
+    error = json.loads(err.splitlines()[-1])["error"]
+    assert out == ""
+    if name in OF_RUNNING_BATCHES:
+        assert (status, error["code"]) == (2, "unknown_id")
+        assert "of this project is running" in error["message"]
+        return
+    assert (status, error["code"]) == (3, "no_batch_of_project")
+    assert str(shared.unknown) in error["message"]
+    assert str(shared.elsewhere) in error["hint"]
+    assert str(shared.here) in error["hint"]
+    assert not Path(made).exists()
+
+
+def test_outside_of_git_the_only_project_below_is_meant(codebatch: CommandLine) -> None:
+    """As for a user who unpacks two archives, and analyses one and then the other from above."""
+    for name in ("one", "two"):
+        write(codebatch.directory / name / "a.py", "import os\n")
+    one = codebatch("run", "one", "--json").json["batch_id"]
+    assert codebatch("findings", "--json").json["batch_id"] == one
+    two = codebatch("run", "two", "--json").json
+    assert two["batch_id"] != one
+    error = codebatch("findings", "--json", status=3).error
+    assert (error["code"], one in error["hint"]) == ("no_batch_of_project", True)
+    answer = codebatch("findings", "--json", cwd=codebatch.directory / "one").json
+    assert (answer["batch_id"], answer["project"]) == (one, str(codebatch.directory / "one"))
+
+
+def test_an_answer_of_another_project_is_marked_whoever_wants_no_notes(shared: Shared, tmp_path: Path) -> None:
+    line = CommandLine(shared.elsewhere, {"CODEBATCH_STORE": str(shared.store)})
+    for words in (("findings",), ("query", "symbols"), ("summary",), ("def", "Main")):
+        ended = line(*words, "--batch", shared.analysis, "--json", "-q")
+        assert ended.json["project"] == str(shared.here)
+        assert ended.notes == (
+            f"batch {shared.analysis} is of project {shared.here}, not of the current project {shared.elsewhere}\n"
+        )
+        assert line(*words, "--json", "-q").notes == ""
+
+
+def make_worktrees(codebatch: CommandLine, *names: str) -> Path:
+    """A git work tree of one module, and linked ones by their paths."""
+    main = codebatch.directory / "main"
+    write(main / "m.py", "def one():\n    return 1\n")
+    identity = "git -c user.name=x -c user.email=x@y"
+    add = "".join(f" && git worktree add -q {name} HEAD" for name in names)
+    codebatch.shell(f"cd main && git init -q . && git add . && {identity} commit -qm 1{add}")
+    return main
+
+
+def test_a_linked_work_tree_uses_the_store_of_the_main_one(codebatch: CommandLine) -> None:
+    main = make_worktrees(codebatch, "../linked")
+    linked = codebatch.directory / "linked"
+    first = codebatch("run", "--json", cwd=linked).json
+    assert not (linked / ".codebatch").exists()
+    same = codebatch("run", "--json", cwd=main).json
+    assert (same["action"], same["executed"]) == ("up to date", 0)
+    assert codebatch("def", "one", "--json", cwd=linked).json["batch_id"] == first["batch_id"]
+    write(linked / "m.py", "def two():\n    return 2\n")
+    codebatch("run", "-q", cwd=linked)
+    codebatch("run", "-q", cwd=main)
+    for tree, name in ((main, "one"), (linked, "two")):
+        answer = codebatch("outline", "m.py", "--json", cwd=tree).json
+        assert (answer["project"], answer["records"][0]["name"]) == (str(tree), name)
+
+
+def test_commands_of_a_linked_work_tree_are_its_own(codebatch: CommandLine) -> None:
+    """`resume` in one tree never runs the commands of another."""
+    main = make_worktrees(codebatch, "../linked")
+    linked = codebatch.directory / "linked"
+    for tree in (main, linked):
+        write(tree / "work.toml", "[tasks.a]\nrun = 'echo $PWD; test -e fix'\n")
+        codebatch("work", "run", "-q", cwd=tree, status=3)
+    write(main / "fix", "")
+    resumed = codebatch("resume", "--output", "all", cwd=main)
+    assert f"[a] {main}\n" in resumed.notes
+    assert codebatch("status", "--json", cwd=main).json["status"] == "COMPLETED"
+    assert codebatch("status", "--json", cwd=linked).json["status"] == "FAILED"
+
+
+def test_linked_work_trees_inside_are_no_part_of_the_project(codebatch: CommandLine) -> None:
+    main = make_worktrees(codebatch, ".claude/worktrees/agent1", ".claude/worktrees/agent2")
+    ended = codebatch("run", "--json", cwd=main)
+    assert ended.json["files"] == 1
+    told = "linked work trees of this repository are left out: .claude/worktrees/agent1 and 1 more\n"
+    assert told in ended.notes
+    why = codebatch("files", "--why", ".claude/worktrees/agent1/m.py", "--json", cwd=main).json
+    assert why["rule"] == ".claude/worktrees/agent1 is a linked work tree of this repository"
+    codebatch.shell("cd main && git worktree add -q .agents/3 HEAD")
+    assert codebatch("summary", "--json", cwd=main).json["stale"] is False, "one more is no change"
+    inside = main / ".claude" / "worktrees" / "agent1"
+    assert codebatch("def", "one", "--json", cwd=inside, status=3).error["code"] == "no_batch_of_project"
+    assert codebatch("run", "--json", cwd=inside).json["executed"] == 0
+    assert codebatch("def", "one", "--json", cwd=inside).json["project"] == str(inside)
+    codebatch.shell("git init -q main/nested && echo 'x = 1' > main/nested/n.py")
+    assert codebatch("run", "--json", cwd=main).json["files"] == 2, "another repository is a part, as git has it"
+
+
+def test_a_forged_link_to_a_repository_leads_to_no_store(codebatch: CommandLine) -> None:
+    """Anybody can write a `.git` file; only the owner of the repository can have it name that file in turn."""
+    main = make_worktrees(codebatch, "../linked")
+    codebatch("run", "-q", cwd=main)
+    forged = codebatch.directory / "forged"
+    write(forged / "m.py", "x = 1\n")
+    shutil.copy(codebatch.directory / "linked" / ".git", forged)
+    codebatch("run", "-q", cwd=forged)
+    assert (forged / ".codebatch").is_dir()
+    assert [row["source"] for row in codebatch("batch", "list", "--json", cwd=main).json] == [str(main)]
