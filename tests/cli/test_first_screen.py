@@ -112,6 +112,21 @@ def test_what_was_not_parsed_is_one_line_of_what_and_how_many(codebatch: Command
     assert codebatch("run", ".", "--json").json["headline"]["unparsed"] == kinds
 
 
+def test_lists_of_patterns_are_no_gap_and_one_line_is_no_plural(codebatch: CommandLine) -> None:
+    write(codebatch.directory / ".gitattributes", "*.py text\n")
+    write(codebatch.directory / "tests/test_a.py", "def test():\n    return undefined\n")
+    write(codebatch.directory / "tests/.gitignore", "*.pyc\n*.so\n")
+    ended = codebatch("run", ".")
+    assert ended.lines[0].endswith(": gitattributes 1, gitignore 1, python 1")
+    # Nothing but tests: what is found in them is what there is.
+    assert ended.lines[1].startswith("Likely bugs, 1")
+    assert len(ended.lines) == 5
+    listed = codebatch("files", "--parse", "ok", "--limit", "2").lines
+    assert listed == [".gitattributes  gitattributes  1 line", "tests/.gitignore  gitignore  2 lines"]
+    queried = codebatch("query", "files", "--lang", "gitattributes").lines
+    assert queried == [".gitattributes: gitattributes, 1 line, text, parse ok"]
+
+
 def test_where_nothing_is_found_nothing_is_named_next(codebatch: CommandLine) -> None:
     write(codebatch.directory / "Cargo.toml", '[package]\nname = "a"\n')
     write(codebatch.directory / "src/lib.rs", "pub mod a;\npub fn f() { a::g() }\n")

@@ -51,6 +51,7 @@ KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n-----END RSA PRIVATE KEY-----\n
         ("a.txt", "-----BEGIN PUBLIC KEY-----\nMIIE\n", []),
         ("a.go", "x := 1 // é\u202e\n", ["1:12 bidi-control"]),
         ("a.po", "\u202e\n", []),
+        ("a.hbs", "\u202e{{ name }}\n", []),
         ("a.min.js", "let x = '\u202e';\n", []),
         ("a.c", b"\xff\n", ["1:1 invalid-encoding"]),
         ("a.c", b"/* \xa9 A */\nint x; // \xe9\n", []),

@@ -31,6 +31,8 @@ def parse(file: SourceFile) -> tuple[File, list[Diagnostic]]:
         ("a.py", b"\0", ("binary", "", 0, "binary", "skipped")),
         ("a.md", b"x", ("markdown", "utf-8", 1, "text", "ok")),
         ("a.dart", b"x", ("dart", "utf-8", 1, "text", "unsupported")),
+        (".gitattributes", b"*.a b\n", ("gitattributes", "utf-8", 1, "text", "ok")),
+        ("d/.gitignore", b"[", ("gitignore", "utf-8", 1, "text", "ok")),
         ("a.min.js", b"x", ("javascript", "utf-8", 1, "minified", "skipped")),
         ("a.py", b"x = '\xe9'\n", ("python", "unknown-8bit", 1, "text", "errors")),
     ],

@@ -57,8 +57,10 @@ _EXTENSIONS = _spread(
         "diff": "diff patch",
         "dockerfile": "containerfile dockerfile",
         "dtd": "dtd",
+        "ejs": "ejs jst",
         "elixir": "ex exs",
         "elm": "elm",
+        "erb": "erb rhtml",
         "erlang": "erl escript hrl",
         "fish": "fish",
         "fortran": "f f03 f08 f77 f90 f95 for",
@@ -71,12 +73,14 @@ _EXTENSIONS = _spread(
         "gradle": "gradle",
         "graphql": "gql graphql graphqls",
         "groovy": "groovy gvy",
+        "handlebars": "handlebars hbs",
         "haskell": "hs lhs",
         "hcl": "hcl nomad tf tfvars tofu",
         "html": "hta htm html xht xhtml",
         "ini": "cfg conf desktop editorconfig ini service",
         "java": "java",
         "javascript": "cjs es6 js jsm jsx mjs",
+        "jinja": "j2 jinja jinja2",
         "json": "avsc geojson gltf har ipynb json jsonl mcmeta ndjson sarif tfstate topojson webapp webmanifest",
         "json5": "json5",
         "jsonc": "code-snippets code-workspace jsonc sublime-build sublime-color-scheme sublime-commands "
@@ -88,6 +92,7 @@ _EXTENSIONS = _spread(
         "latex": "cls ltx sty tex",
         "less": "less",
         "lex": "l lex",
+        "liquid": "liquid",
         "lisp": "cl el lisp lsp",
         "log": "log",
         "lua": "lua rockspec",
@@ -96,6 +101,7 @@ _EXTENSIONS = _spread(
         "markdown": "livemd markdown md mdown mkd ronn",
         "mdx": "mdx",
         "meson": "meson",
+        "mustache": "mustache",
         "nim": "nim nims",
         "nix": "nix",
         "objective-c": "m",
@@ -135,6 +141,7 @@ _EXTENSIONS = _spread(
         "toml": "toml",
         "tsv": "tsv",
         "tsx": "tsx",
+        "twig": "twig",
         "typescript": "cts mts ts",
         "vb": "bas vb vbs",
         "verilog": "sv svh v vh",
@@ -158,7 +165,8 @@ _NAMES = _spread(
         "bazel": "BUILD WORKSPACE",
         "cmake": "CMakeLists.txt",
         "dockerfile": "Containerfile Dockerfile",
-        "gitignore": ".dockerignore .gitattributes .gitignore .npmignore .codebatchignore",
+        "gitattributes": ".gitattributes",
+        "gitignore": ".codebatchignore .dockerignore .eslintignore .gitignore .npmignore .prettierignore",
         "gomod": "go.mod go.work",
         "groovy": "Jenkinsfile",
         "ini": ".coveragerc .editorconfig .flake8 .gitconfig .gitmodules .npmrc .pylintrc",
@@ -247,45 +255,6 @@ _HEADS: tuple[tuple[bytes, frozenset[str], str], ...] = (
     (b"<?xml", frozenset({"csharp", "rust", "tsx", "typescript"}), "xml"),
     (b"<?hh", frozenset({"cpp", "php"}), "hack"),
 )
-
-# linguist's names of languages, where ours is not the same in lower case with `-` for blanks.
-_LINGUIST_NAMES: Mapping[str, str] = {
-    "ant-build-system": "xml",
-    "batchfile": "batch",
-    "c#": "csharp",
-    "c++": "cpp",
-    "common-lisp": "lisp",
-    "editorconfig": "ini",
-    "emacs-lisp": "lisp",
-    "f#": "fsharp",
-    "gettext-catalog": "gettext",
-    "git-attributes": "gitignore",
-    "git-config": "ini",
-    "go-module": "gomod",
-    "ignore-list": "gitignore",
-    "java-properties": "properties",
-    "json-with-comments": "jsonc",
-    "m4sugar": "m4",
-    "makefile": "make",
-    "objective-c++": "objective-cpp",
-    "protocol-buffer": "protobuf",
-    "restructuredtext": "rst",
-    "robots.txt": "text",
-    "roff-manpage": "roff",
-    "shell": "bash",
-    "starlark": "bazel",
-    "unix-assembly": "asm",
-    "vim-script": "vim",
-    "visual-basic-.net": "vb",
-    "xml-property-list": "xml",
-    "xslt": "xml",
-}
-
-
-def language_named(name: str) -> str:
-    """Our name of a language that a `linguist-language` attribute names."""
-    plain = name.lower().replace(" ", "-")
-    return _LINGUIST_NAMES.get(plain, plain)
 
 
 def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"") -> str:
@@ -429,6 +398,12 @@ LANGUAGES_WITH_GAPS = frozenset({"go", "java", "javascript", "php", "rust", "tsx
 
 # Any text is Markdown: it is parsed only for those who ask for its tree.
 LANGUAGES_OF_PROSE = frozenset({"markdown"})
+
+# Lists of patterns, of which any text is one: there is no syntax that could be wrong.
+LANGUAGES_OF_PATTERNS = frozenset({"gitattributes", "gitignore"})
+
+# Text of another language with marks in it, where a program puts values in.
+TEMPLATE_LANGUAGES = frozenset({"ejs", "erb", "handlebars", "jinja", "liquid", "mustache", "twig"})
 
 # Languages that hold data or prose: nothing in them is a function, an import, or a decision.
 LANGUAGES_OF_DATA = frozenset({"css", "hcl", "html", "json", "jsonc", "markdown", "toml", "yaml"})

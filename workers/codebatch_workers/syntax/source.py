@@ -35,8 +35,8 @@ from codebatch_workers.syntax.languages import (
     detect,
     grammar,
     has_grammar,
-    language_named,
 )
+from codebatch_workers.syntax.linguist_names import language_named
 from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
 from codebatch_workers.syntax.purpose import purpose_of
 from codebatch_workers.syntax.reparsing import reparse

@@ -26,7 +26,7 @@ from codebatch_workers.lint.ruff_rules import SYNTAX_RULES
 from codebatch_workers.lint.severities import severity_in
 from codebatch_workers.syntax.broken_trees import iter_broken
 from codebatch_workers.syntax.findings import diagnostic
-from codebatch_workers.syntax.languages import APPROXIMATE_LANGUAGES
+from codebatch_workers.syntax.languages import APPROXIMATE_LANGUAGES, LANGUAGES_OF_PATTERNS
 from codebatch_workers.syntax.python_2 import is_python_2
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
@@ -131,7 +131,7 @@ def _state(file: SourceFile) -> ParseState:
         return "ok"
     if file.file_class in ("binary", "huge", "minified") or file.overruns_its_grammar:
         return "skipped"
-    return "ok" if file.has_grammar else "unsupported"
+    return "ok" if file.has_grammar or file.language in LANGUAGES_OF_PATTERNS else "unsupported"
 
 
 def _broken(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
