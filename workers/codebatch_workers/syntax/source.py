@@ -37,6 +37,7 @@ from codebatch_workers.syntax.languages import (
     has_grammar,
 )
 from codebatch_workers.syntax.linguist_names import language_named
+from codebatch_workers.syntax.migrations import is_migration
 from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
 from codebatch_workers.syntax.purpose import purpose_of
 from codebatch_workers.syntax.reparsing import reparse
@@ -138,8 +139,10 @@ class SourceFile:
 
     @_kept
     def file_class(self) -> FileClass:
-        """The first that holds of: binary, empty, huge, minified, generated, vendored, documentation, fixture, test,
-        example, template, text.
+        """The first that holds of: binary, empty, huge, minified, generated, vendored, fixture, test, example,
+        template, migration, documentation, text.
+
+        A test that `.gitattributes` call documentation is data of tests: a fixture.
 
         Where `.gitattributes` speaks of `linguist-generated` or `linguist-vendored`, that counts and no guess of ours.
         """
@@ -156,7 +159,12 @@ class SourceFile:
             return "generated"
         if said.get("vendored") or ("vendored" not in said and is_vendored(self.path)):
             return "vendored"
-        return "documentation" if said.get("documentation") else purpose_of(self.path) or "text"
+        purpose, is_documentation = purpose_of(self.path), bool(said.get("documentation"))
+        if purpose is not None:
+            return "fixture" if purpose == "test" and is_documentation else purpose
+        if is_migration(self.path, self.utf8, self.language):
+            return "migration"
+        return "documentation" if is_documentation else "text"
 
     def _is_minified(self) -> bool:
         if self.path.endswith(MINIFIED_ENDS):
