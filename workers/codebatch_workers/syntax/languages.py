@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from codebatch_workers.syntax.json_dialects import takes_comments
+
 if TYPE_CHECKING:
     import tree_sitter
 
@@ -85,7 +87,7 @@ _EXTENSIONS = _spread(
         "json5": "json5",
         "jsonc": "code-snippets code-workspace jsonc sublime-build sublime-color-scheme sublime-commands "
         "sublime-completions sublime-keymap sublime-macro sublime-menu sublime-mousemap sublime-project "
-        "sublime-settings sublime-theme",
+        "sublime-settings sublime-theme sublime_metrics sublime_session",
         "jsonnet": "jsonnet libsonnet",
         "julia": "jl",
         "kotlin": "kt kts",
@@ -172,8 +174,8 @@ _NAMES = _spread(
         "ini": ".coveragerc .editorconfig .flake8 .gitconfig .gitmodules .npmrc .pylintrc",
         "json": ".all-contributorsrc .arcconfig .htmlhintrc .tern-config .tern-project .watchmanconfig "
         "MODULE.bazel.lock Package.resolved Pipfile.lock composer.lock deno.lock flake.lock",
-        "jsonc": ".babelrc .eslintrc .jscsrc .jshintrc .jslintrc .swcrc bun.lock devcontainer.json "
-        "language-configuration.json tslint.json",
+        "jsonc": ".babelrc .ember-cli .eslintrc .hintrc .jsbeautifyrc .jscsrc .jsfmtrc .jshintrc .jslintrc .renovaterc "
+        ".swcrc bun.lock",
         "just": "justfile Justfile",
         "lua": ".luacheckrc",
         "m4": "configure.ac configure.in",
@@ -216,10 +218,6 @@ _INTERPRETERS = _spread(
     }
 )
 
-# Configuration that its own tools read as JSON with comments and trailing commas.
-_JSONC_PATH = re.compile(
-    rb"(?:^|/)(?:\.vscode/[^/]+\.json|[jt]sconfig[^/]*\.json|\.eslintrc\.json|api-extractor[^/]*\.json)\Z"
-)
 _SHEBANG = re.compile(rb"#![ \t]*(\S+)(?:[ \t]+([^\r\n]*))?")
 _VERSION = re.compile(rb"[-.0-9]+\Z")
 _SHEBANG_BYTES_MAX = 256
@@ -285,7 +283,7 @@ def language_of_path(path: bytes) -> str | None:
     known = _NAMES.get(name)
     if known is not None:
         return known
-    if name.endswith(b".json") and _JSONC_PATH.search(path):
+    if name.endswith(b".json") and takes_comments(path):
         return "jsonc"
     # `.bashrc` has no extension.
     known = _language_of_extensions(name.lstrip(b".").partition(b".")[2])
