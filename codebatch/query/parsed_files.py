@@ -15,7 +15,7 @@ from codebatch.query.decoding import OfFile, decode_lines
 IN_PART = ("errors", "partial")
 """The states of files that were parsed in part."""
 
-_TESTS = frozenset(("fixture", "test", "example"))
+_TESTS = frozenset(("documentation", "fixture", "test", "example"))
 _PASSED_OVER = ("binary", "huge", "minified")
 _NO_CODE = ("gitattributes", "gitignore", "markdown")
 """Languages in which nothing is written that is compiled or run."""

@@ -127,6 +127,19 @@ def test_lists_of_patterns_are_no_gap_and_one_line_is_no_plural(codebatch: Comma
     assert queried == [".gitattributes: gitattributes, 1 line, text, parse ok"]
 
 
+def test_samples_that_are_documentation_head_no_list_of_bugs(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "app.py", "x = 1\n")
+    write(codebatch.directory / "tests/sample.py", "print(nobody_defines_this)\n")
+    write(codebatch.directory / "docs/sample.py", "print(nobody_defines_this)\n")
+    assert codebatch("run", ".").lines[1].startswith("Likely bugs, 2")
+    write(codebatch.directory / ".gitattributes", "tests/** linguist-documentation\ndocs/** linguist-documentation\n")
+    assert codebatch("run", ".").lines[1].startswith("Likely bugs, 1")
+    assert codebatch("findings").lines[::4] == [
+        "warning F821  1 in 1 file, all in tests and the like: Undefined name `nobody_defines_this`",
+        "info F821  1 in 1 file, all in tests and the like: Undefined name `nobody_defines_this`",
+    ]
+
+
 def test_where_nothing_is_found_nothing_is_named_next(codebatch: CommandLine) -> None:
     write(codebatch.directory / "Cargo.toml", '[package]\nname = "a"\n')
     write(codebatch.directory / "src/lib.rs", "pub mod a;\npub fn f() { a::g() }\n")
