@@ -117,7 +117,7 @@ def test_entries_that_another_file_includes_are_no_syntax_error() -> None:
         ("tests/a.json", '{"host": {{ host }}}\n', ("test", "partial", [])),
         ("a.json", '{"__host__": , "b": 1}\n', ("text", "errors", ["error"])),
         ("a.js", "var = ;\nvar x = '{{ a }}';\n", ("text", "errors", ["error"])),
-        ("a.py", "{% if a %}\n", ("text", "errors", ["error"])),
+        ("a.py", "{% if a %}\n", ("template", "partial", [])),
         ("a.json", "{ id: 'a',\n  'items': [{b: 1}] }\n", ("text", "partial", [])),
         ("a.json", "{ id: 'a',\n  \"items\": [] }\n", ("text", "errors", ["error"])),
         ("testdata/a.json", "{,}\n", ("fixture", "errors", ["info"])),

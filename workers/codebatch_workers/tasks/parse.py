@@ -4,8 +4,8 @@ Of Python the errors are ruff's, by its own parser for a pinned version of the l
 interpreter that runs us, after one of ours where Python does not read the file's bytes. Of other languages they are
 tree-sitter's. One error is reported of each broken place, for what comes of it is a consequence; after DIAGNOSTICS_MAX
 a last one says how many more there are. In languages that are APPROXIMATE the tree proves nothing wrong: such a file
-has none, and is parsed in part. So is Python that only our tree does not know, JavaScript with Flow's types, and the
-template of a file, which has the marks of one where it breaks first (syntax/templates.py).
+has none, and is parsed in part. So is Python that only our tree does not know, JavaScript with Flow's types, and a
+template (syntax/templates.py).
 """
 
 from __future__ import annotations
@@ -94,10 +94,13 @@ class Parse:
             errors = [each for each in answer if each.code in _PYTHON_ERRORS]
             if errors:
                 record = final[index][0]
-                firsts = _first_of_each_place(files[index], [each.line for each in errors])
-                said = _unreadable(files[index]) + _of_python(files[index], [errors[each] for each in firsts])
+                said = _unreadable(files[index])
+                if not is_template(files[index]):
+                    firsts = _first_of_each_place(files[index], [each.line for each in errors])
+                    said += _of_python(files[index], [errors[each] for each in firsts])
                 stored = [each for each in final[index] if isinstance(each, Ast)]
-                final[index] = [msgspec.structs.replace(record, parse="errors"), *_capped(said), *stored]
+                state: ParseState = "errors" if said else "partial"
+                final[index] = [msgspec.structs.replace(record, parse=state), *_capped(said), *stored]
         return final
 
 
@@ -140,6 +143,9 @@ def _broken(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
     """How a file is parsed whose tree has errors, and the outermost of them, one of each line."""
     if is_of_script(file):
         return "partial", []
+    if is_template(file):
+        # Browsers take marks for text: of HTML nothing is lost.
+        return "ok" if file.language == "html" else "partial", []
     if file.is_hopeless:
         if file.language in APPROXIMATE_LANGUAGES:
             # It may be a part of a file: entries that another one includes.
@@ -154,7 +160,7 @@ def _broken(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
             return "ok", [_trailing_commas(file, commas)]
     if not outermost:
         return "ok", []
-    if file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file) or is_template(file):
+    if file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file):
         return "partial", []
     firsts = _first_of_each_place(file, [file.line(node.start_byte) for node in outermost])
     return "errors", _capped([_error(file, outermost[each]) for each in firsts])
