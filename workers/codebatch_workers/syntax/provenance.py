@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from itertools import pairwise
 
+from codebatch_workers.syntax.web_libraries import LANGUAGES, is_copied_library
+
 _BYTES_LOOKED_AT = 2048
 _GENERATED = re.compile(
     rb"@generated\b|<auto-?generated\b|this is an? generated file\b|"
@@ -66,6 +68,7 @@ _VENDORED_AT_TOP = frozenset((b"deps", b"dependencies"))
 _VENDORED_IN = {
     b"godeps": frozenset((b"_workspace",)),
     b".yarn": frozenset((b"releases", b"plugins", b"sdks", b"versions", b"unplugged")),
+    b"wwwroot": frozenset((b"lib",)),
 }
 _TELLING = _VENDORED | _VENDORED_AT_TOP | _VENDORED_IN.keys() | {_GENERATED_DIRECTORY}
 _VENDORED_NAME = re.compile(rb"jquery(?:-\d+(?:\.\d+)+)?(?:\.slim)?\.js", re.IGNORECASE)
@@ -84,10 +87,17 @@ def is_generated(path: bytes, utf8: bytes) -> bool:
     )
 
 
-def is_vendored(path: bytes) -> bool:
-    """Whether a file is other people's code, or was built from the project's: its directory or its name says so."""
+def is_vendored(path: bytes, utf8: bytes, language: str) -> bool:
+    """Whether a file is other people's code, or was built from the project's.
+
+    Its directory or its name says so, or it is a copy of a library for the web.
+    """
     directory, _, name = path.rpartition(b"/")
-    return _of_directory(directory)[1] or _VENDORED_NAME.fullmatch(name) is not None
+    return (
+        _of_directory(directory)[1]
+        or _VENDORED_NAME.fullmatch(name) is not None
+        or (language in LANGUAGES and is_copied_library(path, utf8))
+    )
 
 
 # Files come in path order, so that a directory is rarely looked at twice.

@@ -50,6 +50,8 @@ HUGE_BYTES_MIN = 8 * 1024 * 1024
 _COLUMN_BLOCK_BYTES = 1024
 _MINIFIED_LINE_BYTES_MIN = 500
 _MINIFIED_BYTES_MIN = 2048
+_DENSE_LINE_BYTES_MIN = 110
+_DENSE_BLANKS_SHARE_MAX = 0.05
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
@@ -157,7 +159,7 @@ class SourceFile:
             return "minified"
         if said.get("generated") or ("generated" not in said and is_generated(self.path, self.utf8)):
             return "generated"
-        if said.get("vendored") or ("vendored" not in said and is_vendored(self.path)):
+        if said.get("vendored") or ("vendored" not in said and is_vendored(self.path, self.utf8, self.language)):
             return "vendored"
         purpose, is_documentation = purpose_of(self.path), bool(said.get("documentation"))
         if purpose is not None:
@@ -171,7 +173,13 @@ class SourceFile:
             return True
         if self.language not in ("javascript", "css") or len(self.utf8) < _MINIFIED_BYTES_MIN:
             return False
-        return len(self.utf8) > _MINIFIED_LINE_BYTES_MIN * self.line_count
+        size, lines = len(self.utf8), self.line_count
+        if size > _MINIFIED_LINE_BYTES_MIN * lines:
+            return True
+        # Some programs break their lines after 500 bytes: then there are hardly any blanks.
+        if self.language != "javascript" or size <= _DENSE_LINE_BYTES_MIN * lines:
+            return False
+        return sum(map(self.utf8.count, (b" ", b"\t", b"\n"))) < _DENSE_BLANKS_SHARE_MAX * size
 
     @_kept
     def is_parsed(self) -> bool:
