@@ -39,6 +39,7 @@ from codebatch_workers.lint.intentions import (
     is_unread,
     is_width_given,
 )
+from codebatch_workers.lint.runner_names import is_given_by_runner
 from codebatch_workers.lint.statements import node_in_function, node_in_statement
 from codebatch_workers.syntax.migrations import is_migration
 from codebatch_workers.syntax.source import SourceFile
@@ -128,7 +129,8 @@ def is_doubtful_by_file(file: SourceFile, found: Diagnostic) -> bool:
         case "F401":
             return _is_for_others(file)
         case "F821":
-            return is_of_who_runs_it(file, file.utf8[start:end])
+            name = file.utf8[start:end]
+            return is_given_by_runner(file, name) or is_of_who_runs_it(file, name)
         case code if code in _OF_WHOLE_FILES and file.tree is not None:
             return len([each for each in file.tree.root_node.named_children if each.type != "comment"]) == 1
     return False
