@@ -193,6 +193,27 @@ def test_findings_are_chosen_counted_and_written_as_other_records_are(found: Com
     assert "no findings" in found("findings", "--lang", "c").notes
 
 
+def test_rule_that_floods_leaves_the_screen_to_the_others(codebatch: CommandLine) -> None:
+    for number in range(21):
+        write(codebatch.directory / f"pages/{number:02}.html", "<p>a\rb</p>\n")
+    for number in range(21):
+        write(codebatch.directory / f"tests/data/{number:02}.py", f"print(undefined_{number})\n")
+    write(codebatch.directory / "z.py", "def f():\n    x = 1\n")
+    codebatch("run", ".", "-q")
+    ended = codebatch("findings")
+    assert ended.lines[0] == "info F841  1 in 1 file: Local variable `x` is assigned to but never used"
+    # What says another thing each time is no flood.
+    assert sum(line.startswith("  tests/data/") for line in ended.lines) == 21
+    assert [line for line in ended.lines if line.startswith("  pages/")] == [f"  pages/0{n}.html:1:5" for n in range(3)]
+    assert ended.notes == "18 more; show them with --limit 43\n"
+    every = codebatch("findings", "--limit", "43")
+    assert (sum(line.startswith("  pages/") for line in every.lines), every.notes) == (21, "")
+    assert codebatch("findings", "--json").json["rules"][1]["count"] == 21
+    (codebatch.directory / "pages/20.html").unlink()
+    codebatch("run", ".", "-q")
+    assert sum(line.startswith("  pages/") for line in codebatch("findings").lines) == 20
+
+
 def test_hints_are_counted_and_shown_to_who_asks(codebatch: CommandLine) -> None:
     write(codebatch.directory / "codebatch.toml", "[tasks.lint]\non = ['todo-comment']\n")
     write(codebatch.directory / "a.py", "# TODO: all\n")
