@@ -64,6 +64,9 @@ def test_copy_of_a_library_is_vendored(path: str, banner: str) -> None:
             "static/js/treeview.js",
             "/* SPDX-License-Identifier: MIT */\n// https://a.io/docs/3.2/javascript/treeview.html\n",
         ),
+        ("static/js/timezones.js", "// From https://a.io/moment/LICENSE\n// and https://www.iana.org/time-zones\n"),
+        ("assets/www/css/index.css", "/*\n * Licensed to A under the License\n * http://www.apache.org/licenses/\n */"),
+        ("static/mozilla/a.js", "/* Mozilla Public License, v. 2.0, https://mozilla.org/MPL/2.0/ */"),
         # No banner, or nothing but a name or a version.
         ("static/js/moment.js", "/* moment.js */"),
         ("static/js/moment.js", "/* moment.js v2.29.4 */"),

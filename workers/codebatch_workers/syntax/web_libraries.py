@@ -24,20 +24,25 @@ _WEB = frozenset(b"assets htdocs public static webroot wwwroot".split())
 _WEB_BELOW = frozenset(b"css fonts javascript javascripts js scripts stylesheet stylesheets".split())
 # Names of files and directories that are words of any comment.
 _ANY_NAME = frozenset(
-    b"addon addons admin all app application base client common components config core css custom default dist docs "
-    b"editor file files font fonts form forms global image images img index init javascript javascripts jquery lib "
-    b"library libs license list main menu mit mode mods module modules package page pages plugin plugins script "
-    b"scripts server site source src style styles stylesheets template templates test tests the theme themes this "
-    b"tools ui user users util utils vendor vendors version view views web widget widgets".split()
+    b"addon addons admin all app application base client com common components config core css custom default dist "
+    b"docs editor file files font fonts form forms global http https image images img index init javascript "
+    b"javascripts jquery lib library libs license list main menu mit mode mods module modules net org package page "
+    b"pages plugin plugins script scripts server site source src style styles stylesheets template templates test "
+    b"tests the theme themes this tools ui user users util utils vendor vendors version view views web widget widgets "
+    b"www".split()
 )
 _COMMENT = LatePattern(rb"\s*(?:@charset[^;\n]*;\s*)?(?:/\*(.*?)(?:\*/|\Z)|//([^\n]*))", re.DOTALL)
 _WORD = LatePattern(rb"[a-z0-9]+")
 _VERSION_IN_NAME = LatePattern(rb"[-_.@]?v?\d+(?:\.\d+)*.*")
-_VERSION = LatePattern(rb"\bv\.?\s?\d+\.\d+|\b\d+\.\d+\.\d+\b")
+_VERSION = LatePattern(rb"(?<!license, )(?<!license )\bv\.?\s?\d+\.\d+|\b\d+\.\d+\.\d+\b")
 _VERSION_LINE = LatePattern(rb"[\s*!/#@-]*version\b\s*[:=]?\s*v?\d")
 _LICENCE = LatePattern(rb"licen[sc]|copyright|\(c\)|\xc2\xa9|@author")
-# A site: its host, and the owner and the name of a repository.
-_SITE = LatePattern(rb"https?://([^/\s\"'<>()]+(?:/[^/\s\"'<>()]+){0,2})")
+_LINK = LatePattern(rb"https?://\S+")
+# A site that is none of a licence: its host, and the owner and the name of a repository.
+_SITE = LatePattern(
+    rb"https?://(?!(?:www\.)?(?:apache|creativecommons|gnu|mozilla|opensource|spdx)\.org\b)"
+    rb"([^/\s\"'<>()]+(?:/[^/\s\"'<>()]+){0,2})"
+)
 
 
 def is_copied_library(path: bytes, utf8: bytes) -> bool:
@@ -78,8 +83,9 @@ def _is_banner_of(names: frozenset[bytes], banner: bytes) -> bool:
     for line in banner.split(b"\n"):
         if _VERSION_LINE.match(line) or (_VERSION.search(line) and not names.isdisjoint(_names_in(line))):
             return True
-    sites = _SITE.findall(banner)
-    return b"licen" in banner and any(not names.isdisjoint(_names_in(site)) for site in sites)
+    # The name of the file `LICENSE` in a link is no licence.
+    is_licensed = b"licen" in _LINK.sub(b"", banner)
+    return is_licensed and any(not names.isdisjoint(_names_in(site)) for site in _SITE.findall(banner))
 
 
 def _names_in(text: bytes) -> set[bytes]:
