@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from codebatch_workers.syntax.templates import is_template
 from tests.tasks.support import parse, source
 
 UNCLOSED = "<div>\n{% if a %}<p>{% else %}<p class='b'>{% endif %}\n</span>\n"
@@ -102,6 +103,12 @@ def test_files_in_a_language_of_templates_are_templates(path: str) -> None:
 def test_what_a_template_is_besides_counts_first() -> None:
     assert parse(source("tests/a.html", UNCLOSED))[0].class_ == "test"
     assert parse(source("vendor/a.hbs", "{{ a }}"))[0].class_ == "vendored"
+
+
+@pytest.mark.parametrize("text", ["{%a", "<%=a", "{{a ", "{% ", "{{", "{{#", " {{\n", "{{-~\n", "{{ if{"])
+def test_marks_without_an_end_are_looked_at_once(text: str) -> None:
+    """An expression that went on to the end of the file from each of them would take hours here."""
+    assert is_template(source("a.html", text * (4_000_000 // len(text)))) == (text in (" {{\n", "{{-~\n", "{{ if{"))
 
 
 def test_python_that_is_a_template_still_has_to_be_in_its_encoding() -> None:

@@ -21,7 +21,7 @@ class _Runner(NamedTuple):
     names: frozenset[bytes]
 
 
-_ANY_FILE = LatePattern(rb"(?s).*")
+_ANY_FILE = LatePattern(rb".*", re.DOTALL)
 _ANY_TEXT = LatePattern(rb"")
 
 
@@ -58,8 +58,8 @@ _RUNNERS = (
         _ANY_FILE, LatePattern(rb"^# (?:In\[[\d ]*\]:|%%|\+[ \t{])|^#   jupytext:", re.MULTILINE), _names(b"display")
     ),
 )
-# SCons gives its functions and builders, those of its tools, what a text in `Import("env")` names, and all that
-# site_scons/site_init.py defines: nothing tells from the file alone what is undefined in it.
+# SCons puts in its functions and builders, those of its tools, what `Import("env")` names in a text, and whatever
+# site_scons/site_init.py defines. So the file alone does not show that a name is undefined.
 _SCONS_FILE = LatePattern(rb"SCons(?:truct|cript)[^/]*|SCsub")
 
 

@@ -23,12 +23,12 @@ _CODE_LANGUAGES = frozenset(("go", "java", "php", "python", "ruby", "rust"))
 _MARKS_OF_CODE = LatePattern(rb"\{\{-?\s*[.$]?[A-Za-z_][\w.]*(?:\s*\|[^{}\n]*)?\s*-?\}\}")
 # Marks that are no code of any language: of statements, of blocks, at the beginning of a line.
 _STATEMENT = (
-    rb"\{%[-+~]?\s*\w.{0,1000}?%\}|<%[=#@!-]?\s*[\w@].{0,1000}?%>|"
+    rb"\{%[-+~]?\s*\w[^%]{0,1000}%\}|<%[=#@!-]?\s*[\w@][^%]{0,1000}%>|"
     rb"(?<!\$)\{\{[-~]?\s*(?:[#/^>!&]\s*\w|(?:if|else|end|range|with|template|define|block|include)\b)|^[ \t]*\{\{[-\s]"
 )
-_STATEMENTS = LatePattern(_STATEMENT, re.DOTALL | re.MULTILINE)
+_STATEMENTS = LatePattern(_STATEMENT, re.MULTILINE)
 # A text of another language may hold one: what breaks a file stands in no quotes.
-_UNQUOTED_STATEMENTS = LatePattern(rb"(?<![\"'`])(?:%s)" % _STATEMENT, re.DOTALL | re.MULTILINE)
+_UNQUOTED_STATEMENTS = LatePattern(rb"(?<![\"'`])(?:%s)" % _STATEMENT, re.MULTILINE)
 _VALUES = LatePattern(rb"(?<!\$)\{\{[-~{]?\s*[\w.$@(\"'][^{}]{0,1000}\}\}")
 # In other languages that is a name: `__proto__`.
 _MARKS_OF_DATA = LatePattern(rb"(?<![\w\"'])__\w+__(?![\w\"'])")
