@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from codebatch.application.source_text import SourceText
 
 SHOWN = 50
+_FLOOD_MIN = 20
+"""A rule that says the same more often is shown by its first findings alone, unless more are asked for."""
+_FLOOD_SHOWN_MAX = 3
 _NONE = "no findings"
 _TAB_COLUMNS = 4
 _WIDTH_OF_SOURCE = 160
@@ -54,7 +57,8 @@ def findings(
 ) -> int:
     """What was found wrong, by rule, the most certain first; what only tests or examples have comes last.
 
-    Hints are left out, unless --all or --severity asks for them.
+    Hints are left out, unless --all or --severity asks for them. Of a rule that says the same more than 20 times three
+    findings are shown, unless --limit asks for more.
     """
     if with_hints and severity:
         raise InvalidInput("--all means nothing beside --severity")
@@ -80,7 +84,7 @@ def findings(
         rows = [record for rule in cut(answer.found, limit).rules for record in rule.findings]
         write = partial(write_rows, form, rows, columns_of(form, ("diagnostic",)), _value)
         return answer_written(answering, answer, write, if_none="" if rows else _NONE)
-    shown = cut(answer.found, limit or SHOWN)
+    shown = cut(answer.found, limit) if limit else cut(without_floods(answer.found), SHOWN)
     lines = finding_lines(answer.question, shown.rules, terminal_width())
     status = answer_rows(answering, answer, (), lines, if_none=_NONE)
     for told in _hidden(answer.found, shown):
@@ -98,6 +102,17 @@ def cut(found: Findings, limit: int | None) -> Findings:
             break
         rules.append(msgspec.structs.replace(rule, findings=rule.findings[:limit]))
         limit -= len(rule.findings)
+    return msgspec.structs.replace(found, rules=tuple(rules))
+
+
+def without_floods(found: Findings) -> Findings:
+    """Return the findings with the first few alone of each rule that says one thing more than _FLOOD_MIN times."""
+    rules = (
+        msgspec.structs.replace(rule, findings=rule.findings[:_FLOOD_SHOWN_MAX])
+        if len(rule.findings) > _FLOOD_MIN and len({str(record["message"]) for record in rule.findings}) == 1
+        else rule
+        for rule in found.rules
+    )
     return msgspec.structs.replace(found, rules=tuple(rules))
 
 

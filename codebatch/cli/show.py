@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.record import SEVERITIES
+from codebatch.model.task import Json
 from codebatch.query.fields import JsonRecord, record_path
 
 if TYPE_CHECKING:
@@ -42,9 +43,10 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
             other = f"{record_path(record, 'other_path')}:{record['other_line']}"
             told = f"{path}:{record['line']}: {record['lines']} code lines as in {other}, {record['copies']} copies"
         case "file" if "lang" not in record:  # As a snapshot knows it.
-            told = f"{path}: {record['size']:,} bytes{', executable' * bool(record['executable'])}"
+            told = f"{path}: {counted(record['size'], 'byte')}{', executable' * bool(record['executable'])}"
         case "file":
-            told = f"{path}: {record['lang']}, {record['lines']} lines, {record['class']}, parse {record['parse']}"
+            lines = counted(record["lines"], "line")
+            told = f"{path}: {record['lang']}, {lines}, {record['class']}, parse {record['parse']}"
         case "failure":
             told = f"{path}: {record['task']} failed: {record['reason']}"
         case _:
@@ -53,6 +55,11 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
             )
             told = f"{path}: {record['kind']} {rest}"
     return told, "", ""
+
+
+def counted(number: Json, noun: str) -> str:
+    """Return a number of a record with its noun: `1 line`, `2 lines`; `? lines` if the number is not known."""
+    return count_of(number, noun) if isinstance(number, int) else f"? {noun}s"
 
 
 def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str]:

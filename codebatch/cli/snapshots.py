@@ -27,6 +27,7 @@ from codebatch.cli.completing import complete_batch
 from codebatch.cli.groups import FLAGS, Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, table
 from codebatch.cli.reading import explain_option
+from codebatch.cli.show import counted
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_row
 from codebatch.model.quantities import count_of, human_bytes
@@ -221,7 +222,7 @@ def files(
     answer = ask(answering, batch_reference).entries(limit, parse=parse or None, file_class=file_class or None)
     found = [_file_row(entry, record or {}) for entry, record in answer.found]
     lines = (
-        f"{entry.text}  {told.get('lang', '?')}  {told.get('lines', '?')} lines"
+        f"{entry.text}  {told.get('lang', '?')}  {counted(told.get('lines'), 'line')}"
         for entry, told in ((entry, record or {}) for entry, record in answer.found)
     )
     return answer_rows(answering, answer, found, lines, if_none="no such file" if parse or file_class else "no files")

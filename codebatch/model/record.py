@@ -30,6 +30,7 @@ FileClass = Literal[
     "test",
     "example",
     "template",
+    "migration",
     "empty",
 ]
 
@@ -218,6 +219,6 @@ KINDS: tuple[str, ...] = tuple(TAGS.values())
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info", "hint")
 
 CLASSES_APART: frozenset[FileClass] = frozenset(
-    ("generated", "minified", "vendored", "fixture", "test", "example", "template")
+    ("generated", "minified", "vendored", "documentation", "fixture", "test", "example", "template")
 )
-"""Files that are not what a project is for: what is said of them comes last."""
+"""Classes of files that are not the project's own code: findings in them weigh less and are listed last."""

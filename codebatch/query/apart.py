@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 Apart = Literal["test", "foreign"]
-"""`foreign`: vendored, generated or minified."""
+"""`test`: tests, their data, examples, documentation; `foreign`: vendored, generated, minified, or a template."""
 
 
 class FilesApart:

@@ -15,8 +15,10 @@ from codebatch.query.decoding import OfFile, decode_lines
 IN_PART = ("errors", "partial")
 """The states of files that were parsed in part."""
 
-_TESTS = frozenset(("fixture", "test", "example"))
+_TESTS = frozenset(("documentation", "fixture", "test", "example"))
 _PASSED_OVER = ("binary", "huge", "minified")
+_NO_CODE = ("gitattributes", "gitignore", "markdown")
+"""Languages in which nothing is written that is compiled or run."""
 
 
 class ParsedFile(OfFile, frozen=True, kw_only=True, gc=False):
@@ -65,5 +67,9 @@ def file_states(files: Iterable[ParsedFile]) -> FileStates:
         parsed[parse] += number
         if parse in ("skipped", "unsupported"):
             unparsed[class_ if class_ in _PASSED_OVER else language] += number
-    plain = sum(number for (parse, class_, _), number in by_state.items() if (parse, class_) == ("ok", "text"))
+    plain = sum(
+        number
+        for (parse, class_, language), number in by_state.items()
+        if (parse, class_) == ("ok", "text") and language not in _NO_CODE
+    )
     return FileStates(parsed["partial"], parsed["errors"], plain, unparsed)

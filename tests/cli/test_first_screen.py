@@ -112,6 +112,34 @@ def test_what_was_not_parsed_is_one_line_of_what_and_how_many(codebatch: Command
     assert codebatch("run", ".", "--json").json["headline"]["unparsed"] == kinds
 
 
+def test_lists_of_patterns_are_no_gap_and_one_line_is_no_plural(codebatch: CommandLine) -> None:
+    write(codebatch.directory / ".gitattributes", "*.py text\n")
+    write(codebatch.directory / "tests/test_a.py", "def test():\n    return undefined\n")
+    write(codebatch.directory / "tests/.gitignore", "*.pyc\n*.so\n")
+    ended = codebatch("run", ".")
+    assert ended.lines[0].endswith(": gitattributes 1, gitignore 1, python 1")
+    # Nothing but tests: what is found in them is what there is.
+    assert ended.lines[1].startswith("Likely bugs, 1")
+    assert len(ended.lines) == 5
+    listed = codebatch("files", "--parse", "ok", "--limit", "2").lines
+    assert listed == [".gitattributes  gitattributes  1 line", "tests/.gitignore  gitignore  2 lines"]
+    queried = codebatch("query", "files", "--lang", "gitattributes").lines
+    assert queried == [".gitattributes: gitattributes, 1 line, text, parse ok"]
+
+
+def test_samples_that_are_documentation_head_no_list_of_bugs(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "app.py", "x = 1\n")
+    write(codebatch.directory / "tests/sample.py", "print(nobody_defines_this)\n")
+    write(codebatch.directory / "docs/sample.py", "print(nobody_defines_this)\n")
+    assert codebatch("run", ".").lines[1].startswith("Likely bugs, 2")
+    write(codebatch.directory / ".gitattributes", "tests/** linguist-documentation\ndocs/** linguist-documentation\n")
+    assert codebatch("run", ".").lines[1].startswith("Likely bugs, 1")
+    assert codebatch("findings").lines[::4] == [
+        "warning F821  1 in 1 file, all in tests and the like: Undefined name `nobody_defines_this`",
+        "info F821  1 in 1 file, all in tests and the like: Undefined name `nobody_defines_this`",
+    ]
+
+
 def test_where_nothing_is_found_nothing_is_named_next(codebatch: CommandLine) -> None:
     write(codebatch.directory / "Cargo.toml", '[package]\nname = "a"\n')
     write(codebatch.directory / "src/lib.rs", "pub mod a;\npub fn f() { a::g() }\n")
@@ -163,6 +191,27 @@ def test_findings_are_chosen_counted_and_written_as_other_records_are(found: Com
     assert (len(limited.lines), limited.notes) == (4, "2 more; show them with --limit 3\n")
     assert found("findings", "--all", "--severity", "info", status=2).stdout == b""
     assert "no findings" in found("findings", "--lang", "c").notes
+
+
+def test_rule_that_floods_leaves_the_screen_to_the_others(codebatch: CommandLine) -> None:
+    for number in range(21):
+        write(codebatch.directory / f"pages/{number:02}.html", "<p>a\rb</p>\n")
+    for number in range(21):
+        write(codebatch.directory / f"tests/data/{number:02}.py", f"print(undefined_{number})\n")
+    write(codebatch.directory / "z.py", "def f():\n    x = 1\n")
+    codebatch("run", ".", "-q")
+    ended = codebatch("findings")
+    assert ended.lines[0] == "info F841  1 in 1 file: Local variable `x` is assigned to but never used"
+    # What says another thing each time is no flood.
+    assert sum(line.startswith("  tests/data/") for line in ended.lines) == 21
+    assert [line for line in ended.lines if line.startswith("  pages/")] == [f"  pages/0{n}.html:1:5" for n in range(3)]
+    assert ended.notes == "18 more; show them with --limit 43\n"
+    every = codebatch("findings", "--limit", "43")
+    assert (sum(line.startswith("  pages/") for line in every.lines), every.notes) == (21, "")
+    assert codebatch("findings", "--json").json["rules"][1]["count"] == 21
+    (codebatch.directory / "pages/20.html").unlink()
+    codebatch("run", ".", "-q")
+    assert sum(line.startswith("  pages/") for line in codebatch("findings").lines) == 20
 
 
 def test_hints_are_counted_and_shown_to_who_asks(codebatch: CommandLine) -> None:

@@ -6,13 +6,14 @@ import importlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import msgspec
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
-from codebatch.model.record import Diagnostic, Record
+from codebatch.model.record import Diagnostic, File, Record
 from codebatch.model.task import Json, SnapshotView
 from codebatch_workers import tasks
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, TaskEnvironment
@@ -34,6 +35,16 @@ def created(name: str, scratch: Path, config: Mapping[str, Json] | None = None) 
     factory = getattr(importlib.import_module(module), attribute)
     made: Any = factory(TaskEnvironment(config=msgspec.convert(config or {}, declaration.config), scratch=scratch))
     return cast("FileTask", made)
+
+
+def parse(file: SourceFile) -> tuple[File, list[Diagnostic]]:
+    """The record of a file, and its syntax errors."""
+    with TemporaryDirectory() as scratch:
+        task = created("parse", Path(scratch))
+        assert isinstance(task, BatchedFileTask)
+        ((record, *errors),) = task.complete([file], [task.run_file(file)])
+    assert isinstance(record, File)
+    return record, [error for error in errors if isinstance(error, Diagnostic)]
 
 
 def lint_all(

@@ -51,6 +51,7 @@ KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n-----END RSA PRIVATE KEY-----\n
         ("a.txt", "-----BEGIN PUBLIC KEY-----\nMIIE\n", []),
         ("a.go", "x := 1 // é\u202e\n", ["1:12 bidi-control"]),
         ("a.po", "\u202e\n", []),
+        ("a.hbs", "\u202e{{ name }}\n", []),
         ("a.min.js", "let x = '\u202e';\n", []),
         ("a.c", b"\xff\n", ["1:1 invalid-encoding"]),
         ("a.c", b"/* \xa9 A */\nint x; // \xe9\n", []),
@@ -259,7 +260,7 @@ def test_a_finding_weighs_a_step_less_where_the_project_is_not_made(tmp_path: Pa
     """Unless the user has said how much; a key that a test has is no secret."""
     said = {
         "a.py": "error", "examples/a.py": "warning", "vendor/a.py": "warning", "tests/a.py": "warning",
-        "tests/data/a.py": "warning",
+        "tests/data/a.py": "info",
     }  # fmt: skip
     code = "def f():\n    return undefined\n"
     found = lint_all([source(path, code) for path in said], tmp_path)
@@ -270,6 +271,20 @@ def test_a_finding_weighs_a_step_less_where_the_project_is_not_made(tmp_path: Pa
     paths = ("a.pem", "vendor/a.pem", "tests/a.pem", "testdata/a.pem", "samples/a.pem")
     keys = lint_all([source(path, KEY) for path in paths], tmp_path)
     assert [each.severity for (each,) in keys] == ["warning", "info", "hint", "hint", "hint"]
+
+
+def test_documentation_weighs_less_and_tests_that_are_documentation_no_more(tmp_path: Path) -> None:
+    code = "import os\ndef f():\n    return undefined\n"
+    severities = {}
+    for path in ("docs/a.py", "tests/a.py", "tests/data/a.py", "examples/a.py"):
+        ((one, other),) = lint_all([source(path, code, {"attributes": b"documentation=true"})], tmp_path)
+        severities[path] = one.severity, other.severity
+    assert severities == {
+        "docs/a.py": ("info", "warning"),
+        "tests/a.py": ("info", "info"),
+        "tests/data/a.py": ("info", "info"),
+        "examples/a.py": ("info", "warning"),
+    }
 
 
 def test_how_bad_a_rule_of_the_users_is_holds_everywhere(tmp_path: Path) -> None:

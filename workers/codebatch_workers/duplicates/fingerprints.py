@@ -32,14 +32,17 @@ FINGERPRINTED_BYTES_MAX = 2 * 1024 * 1024
 # So many grams begin in any LINES_MIN lines.
 _GRAMS = LINES_MIN - GRAM + 1
 _HASH_BYTES = 4
+# Nobody merges what a program, others, or one moment in the history of a database made.
+_WITHOUT = frozenset({"generated", "vendored", "migration"})
 
 
 def fingerprints(file: SourceFile) -> Fingerprints | None:
     """The record of a file; None where it has none.
 
-    These have none: what is not parsed, generated, vendored, above 2 MiB, data, or shorter than LINES_MIN code lines.
+    Files have none that are not parsed, generated, vendored, migrations, above 2 MiB, data, or shorter than LINES_MIN
+    code lines.
     """
-    if file.tree is None or file.language in LANGUAGES_OF_DATA or file.file_class in ("generated", "vendored"):
+    if file.tree is None or file.language in LANGUAGES_OF_DATA or file.file_class in _WITHOUT:
         return None
     if len(file.utf8) > FINGERPRINTED_BYTES_MAX:
         return None

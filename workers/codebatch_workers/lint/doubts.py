@@ -39,7 +39,9 @@ from codebatch_workers.lint.intentions import (
     is_unread,
     is_width_given,
 )
+from codebatch_workers.lint.runner_names import is_given_by_runner
 from codebatch_workers.lint.statements import node_in_function, node_in_statement
+from codebatch_workers.syntax.migrations import is_migration
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
@@ -57,7 +59,6 @@ _LINES_BYTES_MAX = 10_000
 _MARK = LatePattern(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b|ruff:\s*ignore\[)")
 _COMMENTED_TYPE = LatePattern(rb"#\s*type:(?!\s*ignore)([^\n]*)")
 _QUOTED_NAME = LatePattern(rb"[\"'](\w+)[\"']")
-_MIGRATION = LatePattern(rb"(?:^|/)migrations/\d{4}_\w*\.py$")
 _RAISES = LatePattern(rb"[Rr]aises|[Ww]arns|suppress")
 _READ = ("identifier", "attribute", "subscript")
 _BYTES = LatePattern(rb"[rR]?[bB][rR]?[\"']")
@@ -128,7 +129,8 @@ def is_doubtful_by_file(file: SourceFile, found: Diagnostic) -> bool:
         case "F401":
             return _is_for_others(file)
         case "F821":
-            return is_of_who_runs_it(file, file.utf8[start:end])
+            name = file.utf8[start:end]
+            return is_given_by_runner(file, name) or is_of_who_runs_it(file, name)
         case code if code in _OF_WHOLE_FILES and file.tree is not None:
             return len([each for each in file.tree.root_node.named_children if each.type != "comment"]) == 1
     return False
@@ -175,11 +177,11 @@ def _is_export(file: SourceFile, found: Diagnostic, text: bytes) -> bool:
 def _is_for_others(file: SourceFile) -> bool:
     """Whether a file imports for others: as a package, a module of compatibility, one that only imports from others.
 
-    So does a migration of Django's, which a program wrote.
+    So does a migration, whose imports a program wrote.
     """
     directory, _, name = file.path.rpartition(b"/")
     is_named_so = name == b"__init__.py" or b"compat" in name or b"/compat" in b"/" + directory
-    return is_named_so or _MIGRATION.search(file.path) is not None or file.derived(_only_imports)
+    return is_named_so or is_migration(file.path, file.utf8, file.language) or file.derived(_only_imports)
 
 
 def _names_in_types(file: SourceFile) -> frozenset[bytes]:

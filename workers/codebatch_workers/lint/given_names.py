@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from codebatch.model.late_patterns import LatePattern
+from codebatch_workers.lint.runner_names import is_given_by_runner
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def is_given(file: SourceFile, node: Node) -> bool:
 def is_plainly_given(file: SourceFile, name: bytes) -> bool | None:
     """As `is_given` says, where a file's text tells; None where its tree has to."""
     if name in _BUILTIN or _PLACEHOLDER.fullmatch(name) or name in file.derived(_deleted):
+        return True
+    if is_given_by_runner(file, name):
         return True
     if file.derived(_may_run) or file.derived(_has_texts_in_types) or (name in _PYTHON_2 and file.derived(_may_choose)):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from codebatch.model.record import CLASSES_APART, SEVERITIES, FileClass, Severity
 
 _MEANT_SO: dict[str, tuple[frozenset[FileClass], Severity]] = {
+    "F821": (frozenset(("fixture",)), "info"),
     "private-key": (frozenset(("test", "fixture", "example")), "hint"),
     "syntax-error": (frozenset(("test", "fixture")), "info"),
 }
@@ -14,7 +15,7 @@ _MEANT_SO: dict[str, tuple[frozenset[FileClass], Severity]] = {
 def severity_in(file_class: FileClass, code: str, severity: Severity) -> Severity:
     """How bad a finding is in a file of a class, of a rule that is this bad in code that the project is made of.
 
-    In tests, fixtures, examples, templates, and what others or programs wrote it is a step less.
+    In tests, fixtures, examples, templates, documentation, and what others or programs wrote it is a step less.
     """
     if file_class not in CLASSES_APART:
         return severity

@@ -14,7 +14,7 @@ from codebatch.model.record import Severity
 from codebatch_workers.lint.rule import Finding, TextRule
 from codebatch_workers.lint.settings import TodoPolicy
 from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
-from codebatch_workers.syntax.languages import has_grammar
+from codebatch_workers.syntax.languages import TEMPLATE_LANGUAGES, has_grammar
 from codebatch_workers.syntax.source import SourceFile
 
 HUGE_LINE_BYTES_MIN = 10_000
@@ -39,9 +39,9 @@ _LINE_END = re.compile(rb"\r?\n")
 _INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
 
 # Text in these languages may rightly run from right to left.
-_PROSE = frozenset(
-    {"csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"}
-)
+_PROSE = TEMPLATE_LANGUAGES | {
+    "csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"
+}  # fmt: skip
 # What of a file cannot be decoded; and the languages whose comments must be valid, too.
 _REPLACEMENT = re.compile("\N{REPLACEMENT CHARACTER}".encode())
 _STRICT = frozenset({"go", "python", "rust", "toml", "yaml"})

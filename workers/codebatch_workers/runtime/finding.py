@@ -9,7 +9,8 @@ from codebatch.errors import InvalidInput, InvalidQuery
 from codebatch.model.searched import Searched
 from codebatch.model.task import Json
 from codebatch_workers.syntax.finders import Finder, Place, Refused, TooManySteps, pattern_finder, query_finder
-from codebatch_workers.syntax.languages import language_named, language_of_path
+from codebatch_workers.syntax.languages import language_of_path
+from codebatch_workers.syntax.linguist_names import language_named
 from codebatch_workers.syntax.source import SourceFile
 
 SOURCE_BYTES_MAX = 1_000

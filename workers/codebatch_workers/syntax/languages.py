@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from codebatch_workers.syntax.json_dialects import takes_comments
+
 if TYPE_CHECKING:
     import tree_sitter
 
@@ -57,8 +59,10 @@ _EXTENSIONS = _spread(
         "diff": "diff patch",
         "dockerfile": "containerfile dockerfile",
         "dtd": "dtd",
+        "ejs": "ejs jst",
         "elixir": "ex exs",
         "elm": "elm",
+        "erb": "erb rhtml",
         "erlang": "erl escript hrl",
         "fish": "fish",
         "fortran": "f f03 f08 f77 f90 f95 for",
@@ -71,23 +75,26 @@ _EXTENSIONS = _spread(
         "gradle": "gradle",
         "graphql": "gql graphql graphqls",
         "groovy": "groovy gvy",
+        "handlebars": "handlebars hbs",
         "haskell": "hs lhs",
         "hcl": "hcl nomad tf tfvars tofu",
         "html": "hta htm html xht xhtml",
         "ini": "cfg conf desktop editorconfig ini service",
         "java": "java",
         "javascript": "cjs es6 js jsm jsx mjs",
+        "jinja": "j2 jinja jinja2",
         "json": "avsc geojson gltf har ipynb json jsonl mcmeta ndjson sarif tfstate topojson webapp webmanifest",
         "json5": "json5",
         "jsonc": "code-snippets code-workspace jsonc sublime-build sublime-color-scheme sublime-commands "
         "sublime-completions sublime-keymap sublime-macro sublime-menu sublime-mousemap sublime-project "
-        "sublime-settings sublime-theme",
+        "sublime-settings sublime-theme sublime_metrics sublime_session",
         "jsonnet": "jsonnet libsonnet",
         "julia": "jl",
         "kotlin": "kt kts",
         "latex": "cls ltx sty tex",
         "less": "less",
         "lex": "l lex",
+        "liquid": "liquid",
         "lisp": "cl el lisp lsp",
         "log": "log",
         "lua": "lua rockspec",
@@ -96,6 +103,7 @@ _EXTENSIONS = _spread(
         "markdown": "livemd markdown md mdown mkd ronn",
         "mdx": "mdx",
         "meson": "meson",
+        "mustache": "mustache",
         "nim": "nim nims",
         "nix": "nix",
         "objective-c": "m",
@@ -135,6 +143,7 @@ _EXTENSIONS = _spread(
         "toml": "toml",
         "tsv": "tsv",
         "tsx": "tsx",
+        "twig": "twig",
         "typescript": "cts mts ts",
         "vb": "bas vb vbs",
         "verilog": "sv svh v vh",
@@ -158,14 +167,15 @@ _NAMES = _spread(
         "bazel": "BUILD WORKSPACE",
         "cmake": "CMakeLists.txt",
         "dockerfile": "Containerfile Dockerfile",
-        "gitignore": ".dockerignore .gitattributes .gitignore .npmignore .codebatchignore",
+        "gitattributes": ".gitattributes",
+        "gitignore": ".codebatchignore .dockerignore .eslintignore .gitignore .npmignore .prettierignore",
         "gomod": "go.mod go.work",
         "groovy": "Jenkinsfile",
         "ini": ".coveragerc .editorconfig .flake8 .gitconfig .gitmodules .npmrc .pylintrc",
         "json": ".all-contributorsrc .arcconfig .htmlhintrc .tern-config .tern-project .watchmanconfig "
         "MODULE.bazel.lock Package.resolved Pipfile.lock composer.lock deno.lock flake.lock",
-        "jsonc": ".babelrc .eslintrc .jscsrc .jshintrc .jslintrc .swcrc bun.lock devcontainer.json "
-        "language-configuration.json tslint.json",
+        "jsonc": ".babelrc .ember-cli .eslintrc .hintrc .jsbeautifyrc .jscsrc .jsfmtrc .jshintrc .jslintrc .renovaterc "
+        ".swcrc bun.lock",
         "just": "justfile Justfile",
         "lua": ".luacheckrc",
         "m4": "configure.ac configure.in",
@@ -208,10 +218,6 @@ _INTERPRETERS = _spread(
     }
 )
 
-# Configuration that its own tools read as JSON with comments and trailing commas.
-_JSONC_PATH = re.compile(
-    rb"(?:^|/)(?:\.vscode/[^/]+\.json|[jt]sconfig[^/]*\.json|\.eslintrc\.json|api-extractor[^/]*\.json)\Z"
-)
 _SHEBANG = re.compile(rb"#![ \t]*(\S+)(?:[ \t]+([^\r\n]*))?")
 _VERSION = re.compile(rb"[-.0-9]+\Z")
 _SHEBANG_BYTES_MAX = 256
@@ -248,45 +254,6 @@ _HEADS: tuple[tuple[bytes, frozenset[str], str], ...] = (
     (b"<?hh", frozenset({"cpp", "php"}), "hack"),
 )
 
-# linguist's names of languages, where ours is not the same in lower case with `-` for blanks.
-_LINGUIST_NAMES: Mapping[str, str] = {
-    "ant-build-system": "xml",
-    "batchfile": "batch",
-    "c#": "csharp",
-    "c++": "cpp",
-    "common-lisp": "lisp",
-    "editorconfig": "ini",
-    "emacs-lisp": "lisp",
-    "f#": "fsharp",
-    "gettext-catalog": "gettext",
-    "git-attributes": "gitignore",
-    "git-config": "ini",
-    "go-module": "gomod",
-    "ignore-list": "gitignore",
-    "java-properties": "properties",
-    "json-with-comments": "jsonc",
-    "m4sugar": "m4",
-    "makefile": "make",
-    "objective-c++": "objective-cpp",
-    "protocol-buffer": "protobuf",
-    "restructuredtext": "rst",
-    "robots.txt": "text",
-    "roff-manpage": "roff",
-    "shell": "bash",
-    "starlark": "bazel",
-    "unix-assembly": "asm",
-    "vim-script": "vim",
-    "visual-basic-.net": "vb",
-    "xml-property-list": "xml",
-    "xslt": "xml",
-}
-
-
-def language_named(name: str) -> str:
-    """Our name of a language that a `linguist-language` attribute names."""
-    plain = name.lower().replace(" ", "-")
-    return _LINGUIST_NAMES.get(plain, plain)
-
 
 def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"") -> str:
     """The name of a file's language.
@@ -316,7 +283,7 @@ def language_of_path(path: bytes) -> str | None:
     known = _NAMES.get(name)
     if known is not None:
         return known
-    if name.endswith(b".json") and _JSONC_PATH.search(path):
+    if name.endswith(b".json") and takes_comments(path):
         return "jsonc"
     # `.bashrc` has no extension.
     known = _language_of_extensions(name.lstrip(b".").partition(b".")[2])
@@ -429,6 +396,12 @@ LANGUAGES_WITH_GAPS = frozenset({"go", "java", "javascript", "php", "rust", "tsx
 
 # Any text is Markdown: it is parsed only for those who ask for its tree.
 LANGUAGES_OF_PROSE = frozenset({"markdown"})
+
+# Lists of patterns, of which any text is one: there is no syntax that could be wrong.
+LANGUAGES_OF_PATTERNS = frozenset({"gitattributes", "gitignore"})
+
+# Text of another language with marks in it, where a program puts values in.
+TEMPLATE_LANGUAGES = frozenset({"ejs", "erb", "handlebars", "jinja", "liquid", "mustache", "twig"})
 
 # Languages that hold data or prose: nothing in them is a function, an import, or a decision.
 LANGUAGES_OF_DATA = frozenset({"css", "hcl", "html", "json", "jsonc", "markdown", "toml", "yaml"})

@@ -35,8 +35,9 @@ from codebatch_workers.syntax.languages import (
     detect,
     grammar,
     has_grammar,
-    language_named,
 )
+from codebatch_workers.syntax.linguist_names import language_named
+from codebatch_workers.syntax.migrations import is_migration
 from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
 from codebatch_workers.syntax.purpose import purpose_of
 from codebatch_workers.syntax.reparsing import reparse
@@ -49,6 +50,8 @@ HUGE_BYTES_MIN = 8 * 1024 * 1024
 _COLUMN_BLOCK_BYTES = 1024
 _MINIFIED_LINE_BYTES_MIN = 500
 _MINIFIED_BYTES_MIN = 2048
+_DENSE_LINE_BYTES_MIN = 110
+_DENSE_BLANKS_SHARE_MAX = 0.04
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
@@ -138,8 +141,10 @@ class SourceFile:
 
     @_kept
     def file_class(self) -> FileClass:
-        """The first that holds of: binary, empty, huge, minified, generated, vendored, documentation, fixture, test,
-        example, template, text.
+        """The first that holds of: binary, empty, huge, minified, generated, vendored, fixture, test, example,
+        template, migration, documentation, text.
+
+        A test that `.gitattributes` call documentation is data of tests: a fixture.
 
         Where `.gitattributes` speaks of `linguist-generated` or `linguist-vendored`, that counts and no guess of ours.
         """
@@ -154,16 +159,27 @@ class SourceFile:
             return "minified"
         if said.get("generated") or ("generated" not in said and is_generated(self.path, self.utf8)):
             return "generated"
-        if said.get("vendored") or ("vendored" not in said and is_vendored(self.path)):
+        if said.get("vendored") or ("vendored" not in said and is_vendored(self.path, self.utf8, self.language)):
             return "vendored"
-        return "documentation" if said.get("documentation") else purpose_of(self.path) or "text"
+        purpose, is_documentation = purpose_of(self.path), bool(said.get("documentation"))
+        if purpose is not None:
+            return "fixture" if purpose == "test" and is_documentation else purpose
+        if is_migration(self.path, self.utf8, self.language):
+            return "migration"
+        return "documentation" if is_documentation else "text"
 
     def _is_minified(self) -> bool:
         if self.path.endswith(MINIFIED_ENDS):
             return True
         if self.language not in ("javascript", "css") or len(self.utf8) < _MINIFIED_BYTES_MIN:
             return False
-        return len(self.utf8) > _MINIFIED_LINE_BYTES_MIN * self.line_count
+        size, lines = len(self.utf8), self.line_count
+        if size > _MINIFIED_LINE_BYTES_MIN * lines:
+            return True
+        # Some programs break their lines after 500 bytes: then there are hardly any blanks.
+        if self.language != "javascript" or size <= _DENSE_LINE_BYTES_MIN * lines:
+            return False
+        return sum(map(self.utf8.count, (b" ", b"\t", b"\n"))) < _DENSE_BLANKS_SHARE_MAX * size
 
     @_kept
     def is_parsed(self) -> bool:

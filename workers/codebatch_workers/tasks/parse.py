@@ -4,8 +4,8 @@ Of Python the errors are ruff's, by its own parser for a pinned version of the l
 interpreter that runs us, after one of ours where Python does not read the file's bytes. Of other languages they are
 tree-sitter's. One error is reported of each broken place, for what comes of it is a consequence; after DIAGNOSTICS_MAX
 a last one says how many more there are. In languages that are APPROXIMATE the tree proves nothing wrong: such a file
-has none, and is parsed in part. So is Python that only our tree does not know, JavaScript with Flow's types, and the
-template of a file, which has the marks of one where it breaks first (syntax/templates.py).
+has none, and is parsed in part. So is Python that only our tree does not know, JavaScript with Flow's types, and a
+template (syntax/templates.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from codebatch_workers.lint.ruff_rules import SYNTAX_RULES
 from codebatch_workers.lint.severities import severity_in
 from codebatch_workers.syntax.broken_trees import iter_broken
 from codebatch_workers.syntax.findings import diagnostic
-from codebatch_workers.syntax.languages import APPROXIMATE_LANGUAGES
+from codebatch_workers.syntax.json_dialects import has_strict_reader, has_tolerant_reader, is_trailing_comma
+from codebatch_workers.syntax.languages import APPROXIMATE_LANGUAGES, LANGUAGES_OF_PATTERNS
 from codebatch_workers.syntax.python_2 import is_python_2
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
@@ -40,6 +41,7 @@ DIAGNOSTICS_MAX = 50
 SYNTAX_CODE = "syntax-error"
 _PYTHON_ERRORS = SYNTAX_RULES | {SYNTAX_ERROR}
 _QUOTED_CHARS_MAX = 40
+_JSON = ("json", "jsonc")
 _UNREAD_BY_PYTHON = ("utf-16", "utf-32")
 _FLOW_BYTES_LOOKED_AT = 2048
 
@@ -92,10 +94,13 @@ class Parse:
             errors = [each for each in answer if each.code in _PYTHON_ERRORS]
             if errors:
                 record = final[index][0]
-                firsts = _first_of_each_place(files[index], [each.line for each in errors])
-                said = _unreadable(files[index]) + _of_python(files[index], [errors[each] for each in firsts])
+                said = _unreadable(files[index])
+                if not is_template(files[index]):
+                    firsts = _first_of_each_place(files[index], [each.line for each in errors])
+                    said += _of_python(files[index], [errors[each] for each in firsts])
                 stored = [each for each in final[index] if isinstance(each, Ast)]
-                final[index] = [msgspec.structs.replace(record, parse="errors"), *_capped(said), *stored]
+                state: ParseState = "errors" if said else "partial"
+                final[index] = [msgspec.structs.replace(record, parse=state), *_capped(said), *stored]
         return final
 
 
@@ -131,13 +136,16 @@ def _state(file: SourceFile) -> ParseState:
         return "ok"
     if file.file_class in ("binary", "huge", "minified") or file.overruns_its_grammar:
         return "skipped"
-    return "ok" if file.has_grammar else "unsupported"
+    return "ok" if file.has_grammar or file.language in LANGUAGES_OF_PATTERNS else "unsupported"
 
 
 def _broken(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
     """How a file is parsed whose tree has errors, and the outermost of them, one of each line."""
     if is_of_script(file):
         return "partial", []
+    if is_template(file):
+        # Browsers take marks for text: of HTML nothing is lost.
+        return "ok" if file.language == "html" else "partial", []
     if file.is_hopeless:
         if file.language in APPROXIMATE_LANGUAGES:
             # It may be a part of a file: entries that another one includes.
@@ -145,16 +153,21 @@ def _broken(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
         message = f"not {file.language}: hardly anything in this file can be parsed"
         return "errors", [_diagnostic(file, 0, 0, message)]
     outermost = _outermost(file)
+    if file.language in _JSON and not has_strict_reader(file):
+        commas = [node for node in outermost if is_trailing_comma(node)]
+        outermost = [node for node in outermost if node not in commas]
+        if commas and not outermost and not has_tolerant_reader(file):
+            return "ok", [_trailing_commas(file, commas)]
     if not outermost:
         return "ok", []
-    if file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file) or is_template(file):
+    if file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file):
         return "partial", []
     firsts = _first_of_each_place(file, [file.line(node.start_byte) for node in outermost])
     return "errors", _capped([_error(file, outermost[each]) for each in firsts])
 
 
 def _outermost(file: SourceFile) -> list[Node]:
-    """The errors of a tree that are in no other, by place; a comma too many of JSON is none."""
+    """The errors of a tree that are in no other, by place."""
     assert file.tree is not None
     nodes = [
         (node.start_byte, -node.end_byte, node.is_missing, node)
@@ -164,10 +177,18 @@ def _outermost(file: SourceFile) -> list[Node]:
     outermost: list[Node] = []
     end = -1
     for start, minus_end, _, node in nodes:
-        if start >= end and not (file.language == "jsonc" and _is_trailing_comma(file, node)):
+        if start >= end:
             end = max(end, -minus_end)
             outermost.append(node)
     return outermost
+
+
+def _trailing_commas(file: SourceFile, commas: Sequence[Node]) -> Diagnostic:
+    """Return one note for all trailing commas of a file whose reader is not known."""
+    what = "trailing comma" if len(commas) == 1 else f"{len(commas):,} trailing commas, the first"
+    message = f"{what}: not JSON, but readers of JSON with comments accept it"
+    start, end = commas[0].start_byte, commas[0].end_byte
+    return _diagnostic(file, start, end, message, severity="info")
 
 
 def _error(file: SourceFile, node: Node) -> Diagnostic:
@@ -243,12 +264,9 @@ def _unexpected(file: SourceFile, start: int, end: int) -> str:
     return f"unexpected `{shown}`" if last == file.line(start) else f"cannot be parsed up to line {last}: `{shown}`"
 
 
-def _is_trailing_comma(file: SourceFile, node: Node) -> bool:
-    return node.is_error and file.utf8[node.start_byte : node.end_byte].strip() == b","
-
-
-def _diagnostic(file: SourceFile, start: int, end: int, message: str) -> Diagnostic:
-    return diagnostic(file, start, end, severity=_severity(file), code=SYNTAX_CODE, message=message)
+def _diagnostic(file: SourceFile, start: int, end: int, message: str, *, severity: Severity = "error") -> Diagnostic:
+    severity = severity_in(file.file_class, SYNTAX_CODE, severity)
+    return diagnostic(file, start, end, severity=severity, code=SYNTAX_CODE, message=message)
 
 
 def _severity(file: SourceFile) -> Severity:

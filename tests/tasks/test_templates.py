@@ -1,0 +1,116 @@
+"""Templates are known by their marks, wherever these stand, and are no broken files of their language."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch_workers.syntax.templates import is_template
+from tests.tasks.support import parse, source
+
+UNCLOSED = "<div>\n{% if a %}<p>{% else %}<p class='b'>{% endif %}\n</span>\n"
+HELM = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Values.name }}\ndata:\n"
+    "{{- .Values.data | toYaml | nindent 2 }}\n"
+)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        UNCLOSED,
+        "<!DOCTYPE html>{% load static %}\n<p>a</p>\n",
+        "<p>a</p>\n<p>b</p>\n<a href=\"{% url 'a' %}\">c</a>\n",
+        "<p><%= name %></p>\n",
+        "<%\n  if a then\n%>\n<p>\n",
+        "<p>{{ name }}</p>\n",
+        "<p>{{user.name|upper}}</p>\n",
+        "{{#each items}}<p>{{/each}}\n",
+        "{{> header}}\n<p>\n",
+        '{{- if .Title }}<p>{{ end }}\n{{ template "a" . }}',
+        "<p>{{{ raw }}}</p>\n",
+    ],
+)
+@pytest.mark.parametrize("path", ["shop/templates/a.html", "a.htm"])
+def test_html_with_marks_is_a_template_and_nothing_of_it_is_lost(path: str, content: str) -> None:
+    record, errors = parse(source(path, content))
+    assert (record.class_, record.parse, errors) == ("template", "ok", [])
+
+
+@pytest.mark.parametrize(
+    ("content", "state"),
+    [
+        ("<p>a {b} % c</p>\n", "ok"),
+        ("<p <\n<\n", "partial"),
+        ('<pre><span class="cp">{%</span> <span>load</span> <span>%}</span> {{</span> a }}</pre>\n', "ok"),
+        ("<p>${{ secrets.A }}</p>\n", "ok"),
+        ("<script>f({a: {b: {}}})</script>\n", "ok"),
+    ],
+)
+def test_html_without_marks_is_none(content: str, state: str) -> None:
+    record, _ = parse(source("templates/a.html", content))
+    assert (record.class_, record.parse) == ("text", state)
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("chart/templates/configmap.yaml", HELM),
+        ("roles/a.yaml", "a: 1\nb:\n  - c\n{% for x in y %}\n  - {{ x }}\n{% endfor %}\nd: [\n"),
+        ("a.toml", '[a]\nb = "c"\n\n[d]\n{% if e %}\nf = 1\n{% endif %}\n'),
+        ("a.json", '{\n  "a": 1,\n  <% if (b) { %>\n  "c": 2\n  <% } %>\n}\n'),
+        ("templates/a.json", '{\n  "a": [\n    1\n  ]\n  {{ more }}\n}\n'),
+        ("a.css", "a { color: red }\n{% if b %}\nb { color: {{ c }} }\n{% endif %}\n"),
+        ("a.ts", "const a = 1;\n{{#if b}}\nconst c = 2;\n{{/if}}\n"),
+        ("stubs/a.php", "<?php\n\nnamespace {{ namespace }};\n\nclass {{ class }}\n{\n}\n"),
+        ("lib/templates/migration.rb", "class <%= @name %> < Base\n  def change\n  end\nend\n"),
+        ("a.go", "package {{ .Package }}\n\nfunc f() {}\n"),
+        ("A.java", "package {{package}};\n\nclass {{ Name | capitalize }} {}\n"),
+        ("a.rs", "mod {{ name }};\n"),
+        ("config/settings.py", "import os\n{% if a == 'y' -%}\nimport b\n{%- endif %}\n"),
+        ("config/urls.py", "from {{ a }}.views import b\n"),
+    ],
+)
+def test_file_that_marks_break_is_a_template_and_no_error(path: str, content: str) -> None:
+    record, errors = parse(source(path, content))
+    assert (record.class_, record.parse, errors) == ("template", "partial", [])
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("a.js", "var = ;\nvar x = '{% a %}';\n"),
+        ("a.js", "f(;\n'<% a %>',\n`{{#if a}}`,\n];\n"),
+        (".github/workflows/a.yml", "a: ${{ b }}\nc: [\n"),
+        (".github/workflows/a.yml", "a: [${{ b }}\n  ${{ c }}\n"),
+        ("a.py", "a = {{1}}\nb = \n"),
+        ("a.go", "package a\n\nvar b = [][]int{{1, 2}, {3\n"),
+        ("a.rb", 'a = "{{ b }}"\n\nclass = 1\n'),
+        ("a.json", '{\n"b" 2,\n"a": "{{ b }}",\n"c" 1}\n'),
+    ],
+)
+def test_error_beside_marks_is_an_error(path: str, content: str) -> None:
+    record, errors = parse(source(path, content))
+    assert (record.class_, record.parse) == ("text", "errors")
+    assert errors
+
+
+@pytest.mark.parametrize("path", ["app/views/a.html.erb", "a.hbs", "a.mustache", "a.j2", "a.twig", "a.liquid", "a.ejs"])
+def test_files_in_a_language_of_templates_are_templates(path: str) -> None:
+    record, errors = parse(source(path, "<p>\n"))
+    assert (record.class_, record.parse, errors) == ("template", "unsupported", [])
+
+
+def test_what_a_template_is_besides_counts_first() -> None:
+    assert parse(source("tests/a.html", UNCLOSED))[0].class_ == "test"
+    assert parse(source("vendor/a.hbs", "{{ a }}"))[0].class_ == "vendored"
+
+
+@pytest.mark.parametrize("text", ["{%a", "<%=a", "{{a ", "{% ", "{{", "{{#", " {{\n", "{{-~\n", "{{ if{"])
+def test_marks_without_an_end_are_looked_at_once(text: str) -> None:
+    """An expression that went on to the end of the file from each of them would take hours here."""
+    assert is_template(source("a.html", text * (4_000_000 // len(text)))) == (text in (" {{\n", "{{-~\n", "{{ if{"))
+
+
+def test_python_that_is_a_template_still_has_to_be_in_its_encoding() -> None:
+    record, (error,) = parse(source("a.py", b"{% if a %}\n# \xff\n"))
+    assert (record.class_, record.parse, error.message) == ("template", "errors", "not valid UTF-8: byte 13 is 0xff")

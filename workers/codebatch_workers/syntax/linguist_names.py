@@ -1,0 +1,45 @@
+"""Names that GitHub's linguist gives to languages, and ours for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# linguist's names of languages, where ours is not the same in lower case with `-` for blanks.
+_LINGUIST_NAMES: Mapping[str, str] = {
+    "ant-build-system": "xml",
+    "batchfile": "batch",
+    "c#": "csharp",
+    "c++": "cpp",
+    "common-lisp": "lisp",
+    "editorconfig": "ini",
+    "emacs-lisp": "lisp",
+    "f#": "fsharp",
+    "gettext-catalog": "gettext",
+    "git-attributes": "gitattributes",
+    "git-config": "ini",
+    "go-module": "gomod",
+    "html+erb": "erb",
+    "ignore-list": "gitignore",
+    "java-properties": "properties",
+    "json-with-comments": "jsonc",
+    "m4sugar": "m4",
+    "makefile": "make",
+    "objective-c++": "objective-cpp",
+    "protocol-buffer": "protobuf",
+    "restructuredtext": "rst",
+    "robots.txt": "text",
+    "roff-manpage": "roff",
+    "shell": "bash",
+    "starlark": "bazel",
+    "unix-assembly": "asm",
+    "vim-script": "vim",
+    "visual-basic-.net": "vb",
+    "xml-property-list": "xml",
+    "xslt": "xml",
+}
+
+
+def language_named(name: str) -> str:
+    """Our name of a language that a `linguist-language` attribute names."""
+    plain = name.lower().replace(" ", "-")
+    return _LINGUIST_NAMES.get(plain, plain)
