@@ -13,7 +13,7 @@ import pytest
 from codebatch.cli import cli
 from codebatch.cli.ending import run_to_exit_status
 
-from .process import CommandLine, write
+from .process import CommandLine, wait_until, write
 from .test_interface import MORE_WORDS, commands_alone
 from .test_kinds import POSITIONAL, WORDS, rows
 
@@ -100,13 +100,17 @@ def _api() -> str:
     return out.read()
 
 
+def more_words(name: str) -> list[str]:
+    words = {"trace": "-o made", **MORE_WORDS, **WORDS}.get(name, "")
+    return words.replace("--batch latest", "").replace("latest latest", "").split()
+
+
 def words_without_a_batch(name: str) -> list[str]:
-    more = WORDS.get(name, MORE_WORDS.get(name, "")).replace("--batch latest", "").replace("latest latest", "").split()
-    return [*commands_alone()[name], *more]
+    return [*commands_alone()[name], *more_words(name)]
 
 
 def words_with_a_batch(name: str, batch: str) -> list[str]:
-    more = WORDS.get(name, MORE_WORDS.get(name, "")).replace("--batch latest", "").replace("latest latest", "").split()
+    more = more_words(name)
     named = [batch] if name in POSITIONAL else ["--batch", batch]
     if name in ("diff", "regressions", "improvements", "check"):
         named = ["latest~1", batch]
@@ -264,3 +268,75 @@ def test_a_forged_link_to_a_repository_leads_to_no_store(codebatch: CommandLine)
     codebatch("run", "-q", cwd=forged)
     assert (forged / ".codebatch").is_dir()
     assert [row["source"] for row in codebatch("batch", "list", "--json", cwd=main).json] == [str(main)]
+
+
+def test_a_store_above_the_project_is_used_only_if_it_is_named(codebatch: CommandLine) -> None:
+    codebatch("init")
+    project = codebatch.directory / "project"
+    write(project / "a.py", "import os\n")
+    codebatch.shell("git init -q project")
+    above = codebatch.directory / ".codebatch"
+    error = codebatch("findings", "--json", status=4, cwd=project).error
+    assert (error["code"], f"--store {above}" in error["hint"]) == ("store_not_found", True)
+    assert f"the store above this project is not used: {above}; " in codebatch("run", cwd=project).notes
+    assert "above" not in codebatch("run", cwd=project).notes, "it is named once"
+    assert codebatch("batch", "list", "--json").json == []
+
+
+def test_run_of_another_project_is_done_there_and_suggestions_work_here(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "project" / "a.py", "print(undefined)\n")
+    codebatch.shell("git init -q project")
+    ended = codebatch("run", "project")
+    assert (codebatch.directory / "project" / ".codebatch").is_dir()
+    assert not (codebatch.directory / ".codebatch").exists()
+    suggested = ended.notes.splitlines()[-1].removeprefix("next: ")
+    assert "F821" in codebatch.shell(suggested).text
+
+
+@pytest.mark.parametrize("is_home", [True, False], ids=["home", "world-writable"])
+def test_no_store_is_made_where_everything_below_would_find_it(tmp_path: Path, is_home: bool) -> None:
+    place = tmp_path / "place"
+    write(place / "sub" / "a.py", "x = 1\n")
+    line = CommandLine(place, {"HOME": str(place if is_home else tmp_path)})
+    if not is_home:
+        place.chmod(0o777)
+    for words in (("run",), ("init",), ("snapshot", ".")):
+        error = line(*words, "--json", status=4).error
+        assert error["message"] == f"no store is made in {place} unless it is named"
+    assert not (place / ".codebatch").exists()
+    line("run", "-q", "--store", ".codebatch")
+    assert line("findings", "--json", status=4).error["code"] == "store_not_found", "nor is one found there"
+    assert line("run", "sub", "--json").json["files"] == 1
+    assert (place / "sub" / ".codebatch").is_dir()
+
+
+def test_init_makes_a_store_in_the_project(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "sub" / "a.py", "x = 1\n")
+    codebatch.shell("git init -q .")
+    made = codebatch("init", "--json", cwd=codebatch.directory / "sub").json
+    assert (made["store"], made["created"]) == (str(codebatch.directory / ".codebatch"), True)
+    assert codebatch("init", ".", "--json").json == {**made, "created": False}
+    assert codebatch("init", "sub", "--json").json["store"] == str(codebatch.directory / "sub" / ".codebatch")
+    assert codebatch("init", "new", "--json").json["store"] == str(codebatch.directory / "new")
+    write(codebatch.directory / "taken" / "a.txt", "x")
+    write(codebatch.directory / "taken" / ".codebatch" / "b.txt", "x")
+    error = codebatch("init", "taken", "--json", status=4).error
+    assert (error["code"], "remove" in error["hint"]) == ("store_foreign", False)
+
+
+def test_a_work_list_is_found_upwards_and_runs_once_at_a_time(codebatch: CommandLine) -> None:
+    below = codebatch.directory / "sub" / "below"
+    below.mkdir(parents=True)
+    write(codebatch.directory / "work.toml", "[tasks.a]\nrun = 'echo begun >> ran; cat fifo'\n")
+    codebatch.shell("git init -q . && mkfifo fifo")
+    first = codebatch.start("work", "run", "-q")
+    wait_until((codebatch.directory / "ran").exists, "the task has begun")
+    for words in ((), ("-f", "../../work.toml")):
+        error = codebatch("work", "run", *words, "--json", status=3, cwd=below).error
+        assert error["code"] == "batch_conducted"
+    (codebatch.directory / "fifo").write_text("go on")
+    codebatch.finish(first)
+    assert codebatch("status", "--json", cwd=below).json["source"] == "work.toml"
+    assert (codebatch.directory / "ran").read_text() == "begun\n"
+    assert not (below / ".codebatch").exists()
+    assert codebatch("work", "run", "--unfinished", "--json", status=5, cwd=below).error["code"] == "nothing_to_do"
