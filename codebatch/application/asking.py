@@ -18,7 +18,7 @@ from codebatch.model.likeness import closest
 from codebatch.model.shown_paths import paths_shown_as
 from codebatch.query.arguments import path_of
 from codebatch.store import layout
-from codebatch.store.batch_resolution import is_of_other_project, resolve_batch
+from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.batches import Batch, iter_batches
 from codebatch.store.ids import latest_offset
 from codebatch.store.store import Store
@@ -136,11 +136,6 @@ class Question:
         from codebatch.application.churn import find_newest_commit
 
         return find_newest_commit(self.batch.about.sources)
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether the batch is of another project than the one that the store was opened for."""
-        return is_of_other_project(self.store, self.batch)
 
     @property
     def is_stale(self) -> bool | None:

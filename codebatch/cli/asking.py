@@ -197,10 +197,7 @@ def status_of(whole: Completeness) -> int:
 def _tell(answering: Answering, question: Question, whole: Completeness) -> None:
     batch = question.batch
     tell_lacking(answering, question.store, batch, whole)
-    if question.is_foreign:
-        project = question.store.project
-        here = "" if project is None else f", not of the current project {display_path(project.root)}"
-        answering.tell(f"batch {batch.id} is of project {display_path(batch.about.project_root)}{here}")
+    answering.tell_other_project(question.store, batch)
     if batch.about.paths and not whole.lacks_files:
         answering.note(f"of {', '.join(shown_paths(batch))} alone: all that batch {batch.id} is of")
 

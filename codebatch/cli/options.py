@@ -22,10 +22,11 @@ from codebatch.cli.reading import EXPLAIN, explain_option, explained
 from codebatch.cli.tables import table as table  # its home; commands have it with what else they share
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
+from codebatch.model.entry import display_path
 from codebatch.model.late_patterns import LatePattern
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.shown_paths import paths_shown_as
-from codebatch.store.batch_resolution import resolve_batch
+from codebatch.store.batch_resolution import is_of_other_project, resolve_batch
 from codebatch.store.batches import Batch, BatchKind
 from codebatch.store.store import Store
 from codebatch.system.counted_files import CountedFiles
@@ -93,7 +94,14 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         store = self.place.open()
         batch = resolve_batch(store, reference, self.note, kind=kind)
         self.batches.append(batch)
+        self.tell_other_project(store, batch)
         return store, batch
+
+    def tell_other_project(self, store: Store, batch: Batch) -> None:
+        """Report that a batch is of another project than the current one, if it is."""
+        if store.project is not None and is_of_other_project(store, batch):
+            project, current = map(display_path, (batch.about.project_root, store.project.root))
+            self.tell(f"batch {batch.id} is of project {project}, not of the current project {current}")
 
     def use_store_of(self, batch: Batch) -> None:
         """Have commands that are suggested from now on name the store of a batch, if it is not the one found here."""

@@ -28,6 +28,7 @@ from codebatch.cli.show import collected_line
 from codebatch.cli.work_options import Output, WorkWishes, output_option, trust_option
 from codebatch.coordinator.score import Phase, Progress
 from codebatch.errors import InvalidInput, NoBatchOfProject
+from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.batches import Batch, is_work
@@ -60,6 +61,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     snapshot_id: str
     batch_id: str
+    project: str
     status: str
     success: bool
     error: str | None
@@ -300,6 +302,7 @@ def _answer(answering: Answering, ran: Ran) -> int:
     answer = RunAnswer(
         snapshot_id=batch.about.snapshot_id,
         batch_id=batch.id,
+        project=display_path(batch.about.project_root),
         status=stands.state.value,
         success=not (
             ran.executed.signal_status or ran.shortfall or (stands.tally.failed and not stands.state.is_final)

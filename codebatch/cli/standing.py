@@ -10,6 +10,7 @@ from codebatch.application.batches import TaskStatus
 from codebatch.cli.at_work import HolderRow, holder_row
 from codebatch.cli.options import Answering
 from codebatch.cli.tables import table
+from codebatch.model.entry import display_path
 from codebatch.model.quantities import percent_of
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
@@ -19,6 +20,7 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """`status`. `planned` counts results; of them `results` are there, and `failed` ended without one."""
 
     batch_id: str
+    project: str
     snapshot_id: str
     pipeline: str
     paths: tuple[str, ...]
@@ -57,6 +59,7 @@ def answer_standing(answering: Answering, store: Store, batch: Batch, name: str 
     answering.print(
         StatusAnswer(
             batch_id=batch.id,
+            project=display_path(batch.about.project_root),
             snapshot_id=batch.about.snapshot_id,
             pipeline=batch.about.pipeline,
             paths=shown_paths(batch),

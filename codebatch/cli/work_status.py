@@ -13,6 +13,7 @@ from codebatch.cli.options import Answering
 from codebatch.cli.tables import table
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
+from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of, human_seconds
 from codebatch.model.work import EdgeKind, Work
 from codebatch.query.work import CommandStanding
@@ -79,6 +80,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     batch_id: str
+    project: str
     pipeline: str
     source: str
     status: str
@@ -172,6 +174,7 @@ def _document(found: WorkBatch) -> WorkStatus:
     stands, work = found.standing, found.standing.work
     return WorkStatus(
         batch_id=found.batch.id,
+        project=display_path(found.batch.about.project_root),
         pipeline=found.batch.about.pipeline,
         source=work.source,
         status=stands.state.value,

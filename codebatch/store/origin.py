@@ -78,7 +78,7 @@ def refuse_tracked(root: Path) -> None:
 
         raise StoreForeign(
             f"git tracks files of the store {root}, so it is not believed",
-            hint="if it is yours, name it with --store or CODEBATCH_STORE; else remove it, from git too: "
+            hint="if you trust it, name it with --store or CODEBATCH_STORE; else untrack it: "
             f"git rm -r --cached {shlex.quote(os.path.relpath(root))}",
         )
 
@@ -93,7 +93,7 @@ def _origin(files: Files, root: Path) -> Origin | None:
 def _foreign(root: Path, problem: str) -> StoreForeign:
     return StoreForeign(
         f"the store {root} {problem}, so it is not believed",
-        hint="if it is yours, name it with --store or CODEBATCH_STORE; else remove it and run again",
+        hint="if you trust it, name it with --store or CODEBATCH_STORE; else use another one: --store PATH",
     )
 
 
