@@ -87,14 +87,10 @@ class NotInStore(UnknownId):
 
 
 class NoBatchOfProject(UnknownId):
-    """No batch of the current project, where none is named. `project` is its root, for people."""
+    """No batch was named, and the current project has none."""
 
     code = "no_batch_of_project"
     exit_status = 3
-
-    def __init__(self, message: str, *, hint: str | None = None, project: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.project = project
 
 
 class CollectedMeanwhile(UnknownId):

@@ -109,9 +109,9 @@ def open(path: str | Path | None = None, *, project: str | Path | None = None, n
     """Open the store at a path, by default that of the project.
 
     The project is the one around the directory `project`, by default the current directory: its latest batch is meant
-    where none is named. A store that is not named is opened only where it was made on this machine (SPEC.md "Threat
-    model"). `note` is called with what is worth knowing and no error (a damaged batch that is passed over); by default
-    it warns. Raises InvalidInput, StoreNotFound, StoreForeign or StoreCorrupt.
+    where none is named. A store that is not named is opened only where it was made on this machine
+    (SPEC.md "Threat model"). `note` is called with what is worth knowing and no error (a damaged batch that is passed
+    over); by default it warns. Raises InvalidInput, StoreNotFound, StoreForeign or StoreCorrupt.
     """
     return OpenedStore(stores.open_store(path, project), note or _warn)
 

@@ -15,6 +15,7 @@ from codebatch.errors import StoreNotFound, StoreUnwritable, UnsafeStorePlace
 from codebatch.model.project import Project
 from codebatch.query.arguments import path_of
 from codebatch.snapshotting.projects import is_shared_place
+from codebatch.store import layout
 from codebatch.store.store import Store, create_store
 from codebatch.store.store import open_store as open_store_at
 from codebatch.system.files import Files, RealFiles
@@ -90,11 +91,16 @@ class StorePlace:
                 note(f"the store above this project is not used: {above}; to use it: --store {above}")
         return self._with_project(store)
 
-    def new_place(self) -> Path:
-        """Where a store is made if none is named. Raises UnsafeStorePlace, StoreNotFound."""
+    def new_place(self, *, is_asked: bool = False) -> Path:
+        """Where a store is made if none is named. Raises UnsafeStorePlace, StoreNotFound.
+
+        `is_asked`: the user asks for one, which outside git makes the current directory a project.
+        """
         if self.project is None:
             raise self._not_found()
         path = new_store_place(self.project)
+        if is_asked and self.project.kind != "git":
+            path = Path(os.fsdecode(self.project.start), layout.STORE_DIRECTORY)
         if is_shared_place(os.fsencode(path.parent)):
             raise UnsafeStorePlace(str(path.parent))
         return path

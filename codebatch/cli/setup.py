@@ -26,7 +26,7 @@ from codebatch.system.files import RealFiles
 def init(answering: Answering, path: Path | None) -> None:
     """Create a store at PATH; in a directory that holds anything else, PATH/.codebatch.
 
-    Default: the store that --store or CODEBATCH_STORE names, else .codebatch at the top of the project.
+    Default: the store that --store or CODEBATCH_STORE names; else .codebatch at the top of the git work tree, or here.
     """
     place = answering.place
     if path is not None and answering.store_path is not None:
@@ -35,7 +35,7 @@ def init(answering: Answering, path: Path | None) -> None:
     if path is not None and holds_other_things(files, path):
         path = path / layout.STORE_DIRECTORY
     named = path or place.named
-    chosen = named or place.root() or place.new_place()
+    chosen = named or place.new_place(is_asked=True)
     store, is_new = create_store(files, chosen, is_named=named is not None)
     answering.print(
         StoreMade(store=str(store.root), id=store.id, created=is_new),

@@ -149,7 +149,7 @@ def _no_batch(store: Store, kind: BatchKind) -> UnknownId:
         hint += f"; or name the batch of another project with --batch: {shown}{more}"
     root = "" if store.project is None else display_path(store.project.root)
     where = f"of project {root} in the store {store.root}" if root else "in this store yet"
-    return NoBatchOfProject(f"there is no batch{of_commands} {where}", hint=hint, project=root)
+    return NoBatchOfProject(f"there is no batch{of_commands} {where}", hint=hint)
 
 
 def _run_command(project: Project | None) -> str:

@@ -99,8 +99,9 @@ def test_the_store_is_found_upwards_and_the_nearest_one_wins(codebatch: CommandL
     below = codebatch.directory / "project" / "src"
     assert codebatch("status", "--json", cwd=below).json["batch_id"] == outer
     codebatch("init", cwd=codebatch.directory / "project")
-    assert "no batch" in codebatch("status", status=2, cwd=below).notes
-    assert codebatch("status", "--json", "--store", "../../.codebatch", cwd=below).json["batch_id"] == outer
+    assert "no batch" in codebatch("status", status=3, cwd=below).notes
+    named = ("--store", "../../.codebatch", "--batch", outer)
+    assert codebatch("status", "--json", *named, cwd=below).json["batch_id"] == outer
 
 
 def test_the_variable_names_a_store_and_the_option_overrules_it(codebatch: CommandLine, tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_the_variable_names_a_store_and_the_option_overrules_it(codebatch: Comma
     assert "two stores are named" in variable("init", "other", "--store", "third", status=2).notes
     assert "--store names nothing" in variable("init", "--store", "", status=2).notes
     variable("init", "other")
-    variable("status", "--store", "other", status=2)
+    variable("status", "--store", "other", status=3)
     empty = CommandLine(tmp_path, {"CODEBATCH_STORE": ""})
     assert empty("status", status=4).notes.startswith("error: there is no store in the project")
     assert variable("status", "--store", "", status=2).notes.startswith("error: --store names nothing")

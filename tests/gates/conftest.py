@@ -28,7 +28,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
     write(tree / "codebatch.toml", "[tasks.moody]\npython = 'tools/own.py:task'\n")
     with inline():
         run(tree, root / "store")
-        store = StorePlace(root / "store").open()
+        store = StorePlace(root / "store", start=tree).open()
         build_index(store, resolve_batch(store, None))
         yield Stored(root)
 

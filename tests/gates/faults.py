@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from codebatch.application.configuration import load_configuration
 from codebatch.application.planning import plan_snapshot
-from codebatch.application.stores import StorePlace
 from codebatch.index import keys
 from codebatch.index.build import posted_anew, publish_index, unite
 from codebatch.model.counts import Counts
@@ -116,7 +115,7 @@ def plant_no_pack(stored: Stored) -> str:
 
 def plant_open_batch(stored: Stored) -> str:
     configuration = load_configuration(stored.root / "tree")
-    plan_snapshot(configuration, StorePlace(stored.store).open(), "latest", "parse", lambda _: None)
+    plan_snapshot(configuration, stored.place.open(), "latest", "parse", lambda _: None)
     return "4 open"
 
 
@@ -209,7 +208,7 @@ def plant_counts_of_kind(stored: Stored) -> str:
 
 def rewrite_index(stored: Stored, change: Callable[[dict[bytes, bytes]], dict[bytes, bytes]]) -> None:
     """An index of other keys and values, with the checksums of those."""
-    store = StorePlace(stored.store).open()
+    store = stored.place.open()
     batch = resolve_batch(store, None)
     outputs = current_outputs(batch)
     assert outputs is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from codebatch.gates.catalogue import find_gate
 from codebatch.gates.findings import GateResult
 from codebatch.gates.running import run_gate
 from codebatch.gates.subject import Program, Subject
+from codebatch.store.batches import iter_batches
+from codebatch.store.store import open_store
+from codebatch.system.files import RealFiles
 
 MOODY = """
 from pathlib import Path
@@ -31,6 +35,10 @@ class Stored:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.store = root / "store"
+        # Where the batch was made, also if the store is a copy.
+        batches = iter_batches(open_store(RealFiles(), self.store)) if self.store.exists() else ()
+        roots = [Path(os.fsdecode(batch.about.project_root)) for batch in batches]
+        self.place = StorePlace(self.store, start=roots[0] if roots else root)
 
     def one(self, pattern: str) -> Path:
         """The first file of the store that fits a pattern."""
@@ -39,7 +47,7 @@ class Stored:
     def subject(self, reference: str | None = None, program: Callable[[], Program] = program_of) -> Subject:
         """What gates are held against."""
         return Subject(
-            StorePlace(self.store),
+            self.place,
             reference,
             execution=lambda: Execution(configuration=load_configuration(self.root / "tree"), jobs=1),
             program=program,
