@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.lined import LinedTable, line_of
 from codebatch.model.placeholders import problems as placeholder_problems
+from codebatch.snapshotting.selection import mistake_in
 from codebatch.work.asking import check_pattern
 from codebatch.work.problems import Problems
 from codebatch.work.tables import TABLES, TO_COME, Kind
@@ -19,6 +21,7 @@ from codebatch.work.tables import TABLES, TO_COME, Kind
 ID_HINT = "letters, digits, '.', '_' and '-', a letter or a digit first, 100 at most"
 _NAME_OF_CALLER = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)\Z")
 _INNER: dict[str, Kind] = {"each": "each", "infer": "infer"}
+_PATTERNS = ("files", "inputs", "outputs")
 _QUOTE_HINT = 'quote what is to be a text: "3.10" is one, and 3.10 is a number'
 _SHOWN_MAX = 60
 _SHOWN_INTEGER_MAX = 2**63
@@ -49,11 +52,13 @@ class Place(typing.NamedTuple):
 
 
 class TableChecker:
-    """Tells what is wrong with tables. `environ` is what values such as `"$NAME"` are taken from."""
+    """Tells what is wrong with tables. `environ` is what values such as `"$NAME"` are taken from, `root` the directory
+    that patterns are relative to."""
 
-    def __init__(self, problems: Problems, environ: Mapping[str, str]) -> None:
+    def __init__(self, problems: Problems, environ: Mapping[str, str], root: Path) -> None:
         self._problems = problems
         self._environ = environ
+        self._root = root
         self._fields = {
             kind: {field.name: field.type for field in msgspec.structs.fields(type_)} for kind, type_ in TABLES.items()
         }
@@ -104,6 +109,10 @@ class TableChecker:
             if value.startswith("/") or ".." in value.split("/") or not value:
                 hint = "set `root`, which may be anywhere"
                 self._problems.add(f"{place} sets {key} to {value!r}, which is not below the root", hint)
+        elif key in _PATTERNS and isinstance(value, list):
+            self._check_patterns(place, key, value)
+        elif key == "each" and isinstance(value, dict) and isinstance(value.get("files"), list):
+            self._check_patterns(place.below(key, value), "files", value["files"])
         elif key in ("run", "check") and isinstance(value, str | list):
             self._check_run(place, key, value)
         elif key == "tries" and isinstance(value, list):
@@ -113,6 +122,11 @@ class TableChecker:
             check_pattern(value.get("pattern", ""), f"{place} question", self._problems)
             if not value.get("pattern") and not value.get("exits"):
                 self._problems.add(f"{place} has a question that is known by nothing", "set `pattern` or `exits` in it")
+
+    def _check_patterns(self, place: Place, key: str, patterns: Sequence[str]) -> None:
+        if (mistake := mistake_in(patterns, self._root)) is not None:
+            message = f"{place} has {mistake.pattern!r} in {key}, which can match no path: {mistake.reason}"
+            self._problems.add(message, mistake.hint)
 
     def _check_run(self, place: Place, key: str, value: str | list[str]) -> None:
         if not value or not value[0].strip():

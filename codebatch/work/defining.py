@@ -35,6 +35,7 @@ from codebatch.work.task_files import NEEDS_IN_PROSE
 
 FILES_CHARACTERS_MAX = 1_000_000
 """What Linux takes as arguments and environment together is 2 MiB, mostly (execve(2))."""
+_NEEDS_SHOWN_MAX = 5
 _BYTES_OF_A_CHARACTER_MAX = 6
 """As JSON."""
 
@@ -42,7 +43,7 @@ _BYTES_OF_A_CHARACTER_MAX = 6
 class Task(NamedTuple):
     """A task of a file. What it says of others is told even where it is unsound otherwise, and has no command.
 
-    A member of a `group` has a `key` in it, and the id of both.
+    A member of a `group` has a `key` in it, and the id of both. `listed` are the patterns whose files it was made for.
     """
 
     id: CommandId
@@ -58,6 +59,7 @@ class Task(NamedTuple):
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     title: str = ""
+    listed: tuple[str, ...] = ()
 
 
 class Definer:
@@ -142,7 +144,7 @@ class Definer:
         command, policy = _command(name, task, env, settings), _policy(task, self._retries(task, place))
         one = Task(
             name, place, task.needs, task.after, policy.pools, command, policy,
-            tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title,
+            tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title, listed=_files_listed(task),
         )  # fmt: skip
         members = self._members(written, task)
         self._check_names(command, members, place)
@@ -179,7 +181,7 @@ class Definer:
             if self._options.is_strict:
                 self._problems.add(told, "it is an error under --strict alone")
             else:
-                self._notes.append(f"{told}, and it counts as done")
+                self._notes.append(f"{told}, and it counts as done{_made_early(task.needs)}")
         return members
 
     def _check_names(self, command: Command, members: Sequence[Member] | None, place: Place) -> None:
@@ -243,6 +245,17 @@ class Definer:
             size = len(encode_command(command))
             if size > COMMAND_BYTES_MAX:
                 self._problems.add(f"{place} has {size:,} bytes, and may have {COMMAND_BYTES_MAX:,}")
+
+
+def _files_listed(task: TaskTable) -> tuple[str, ...]:
+    return () if task.each is UNSET or task.each.files is UNSET else task.each.files
+
+
+def _made_early(needs: Sequence[str]) -> str:
+    """Remark that tasks which might create what `each` is to match have not run yet; empty if nothing is needed."""
+    more = " …" if len(needs) > _NEEDS_SHOWN_MAX else ""
+    shown = f"{', '.join(needs[:_NEEDS_SHOWN_MAX])}{more}"
+    return f"; its members are made before what it needs has run: {shown}" if needs else ""
 
 
 def _environment(table: Mapping[str, object]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from codebatch.work.files import WorkFile, no_task_hint
 from codebatch.work.including import read_files
 from codebatch.work.problems import Problems
 from codebatch.work.settings import Settings, WorkOptions, settings_of
-from codebatch.work.validating import check_circles, check_done, check_ids, check_pools, edges_of
+from codebatch.work.validating import check_circles, check_done, check_ids, check_pools, edges_of, notes_of_members
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ def _read(
     files = read_files(
         paths, options.tasks, here, problems, is_each_line=options.each_line, is_recursive=options.is_recursive
     )
-    checker = TableChecker(problems, environ)
-    settings, tables = settings_of(files, options, checker, problems, here)
+    settings, tables = settings_of(files, options, TableChecker(problems, environ, here), problems, here)
+    checker = TableChecker(problems, environ, settings.root)
     definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings.notes)
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
     definer.tell_unknown()
@@ -87,6 +87,7 @@ def _read(
         from codebatch.work.inferring import with_inferred  # 60 ms, of patterns
 
         edges, inferred, left_out = with_inferred(tasks, edges, definer.groups, settings, options)
+    settings.notes.extend(notes_of_members(tasks, edges))
     before = former(source, os.fsencode(settings.root)) if options.is_of_former else {}
     chosen = Choice(tasks, edges, definer.groups, source, here).choose(options, before)
     settings.notes.extend(chosen.notes)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from codebatch.model.command import CommandId
 from codebatch.model.graph import components
 from codebatch.model.likeness import closest
+from codebatch.model.pattern_overlap import FilePatterns
 from codebatch.model.work import COMMANDS_MAX, EdgeKind, WorkEdge
 from codebatch.work.defining import Task, check_id
 from codebatch.work.files import Written
@@ -84,6 +85,39 @@ def edges_of(
             problems.add(told, "let all need a task that needs them all")
             return []
     return edges
+
+
+def notes_of_members(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[str]:
+    """A note of each group whose files another task writes that it needs: its members are made before that has run."""
+    writers = {task.id: task for task in tasks if task.outputs}
+    groups = {task.group: task for task in tasks if task.listed} if writers else {}
+    if not groups:
+        return []
+    needs: dict[CommandId, list[CommandId]] = {}
+    for edge in edges:
+        needs.setdefault(edge.task, []).append(edge.on)
+    notes = []
+    for group, member in groups.items():
+        listed = FilePatterns(member.listed)
+        for on in _all_needed(member.id, needs):
+            if on in writers and (path := listed.shared_with(FilePatterns(writers[on].outputs))) is not None:
+                writer = writers[on].group or on
+                told = f"{member.place.spot}: the members of {group!r} are made before {writer!r} has run"
+                notes.append(f"{told}, which writes {path!r}: what it adds is not among them")
+                break
+    return notes
+
+
+def _all_needed(task: CommandId, needs: Mapping[CommandId, Sequence[CommandId]]) -> Iterable[CommandId]:
+    """The tasks that one waits for, directly or not, the nearest first."""
+    found = dict.fromkeys(needs.get(task, ()))
+    pending = deque(found)
+    while pending:
+        for on in needs.get(pending.popleft(), ()):
+            if on not in found:
+                found[on] = None
+                pending.append(on)
+    return found
 
 
 class _References:
