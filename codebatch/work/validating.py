@@ -55,7 +55,7 @@ def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Probl
     """Tell which tasks take more of a pool than there is."""
     for task in tasks:
         for pool, amount in task.pools.items():
-            told = f"{task.place.file}: {task.id!r} takes"
+            told = f"{task.place.file}: {task.group or task.id!r} takes"
             if pool not in pools:
                 meant = closest(pool, pools)
                 hint = f"set its size: [pools] {pool} = …" if meant is None else f"did you mean {meant!r}?"
@@ -195,12 +195,12 @@ def check_circles(edges: Iterable[WorkEdge], problems: Problems) -> None:
         graph.setdefault(edge.task, []).append(edge.on)
         graph.setdefault(edge.on, [])
     for component in components(graph):
-        first = component[0]
-        if len(component) == 1 and first not in graph[first]:
+        if len(component) == 1 and component[0] not in graph[component[0]]:
             continue
         circle = _shortest_circle(graph, frozenset(component))
         if len(circle) == 1:
-            problems.add(f"the task {first!r} needs itself")
+            # People know a member by its group: that is where `needs` stands.
+            problems.add(f"the task {circle[0].partition('/')[0]!r} needs itself")
             continue
         shown = [*circle[:_SHOWN_MAX], *([f"… ({len(circle):,} in all)"] if len(circle) > _SHOWN_MAX else [])]
         problems.add(f"the tasks need one another in a circle: {' → '.join((*shown, circle[0]))}")

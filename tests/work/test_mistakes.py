@@ -228,6 +228,21 @@ def test_the_shortest_circle_is_told_of_each_that_hang_together(tmp_path: Path) 
     ]
 
 
+def test_a_task_that_needs_itself_is_named_among_others_that_hang_together(tmp_path: Path) -> None:
+    text = "[tasks.a]\nrun='x'\nneeds=['c']\n[tasks.b]\nrun='x'\nneeds=['a']\n[tasks.c]\nrun='x'\nneeds=['b', 'c']\n"
+    assert wrong(tmp_path, text) == [("the task 'c' needs itself", None)]
+    group = "[tasks.g]\nrun='x'\neach.values=['1', '2']\nneeds=['h']\n[tasks.h]\nrun='x'\nneeds=['g', 'h']\n"
+    assert wrong(tmp_path, group) == [("the task 'h' needs itself", None)]
+    assert wrong(tmp_path, group.replace("'h']\n[", "'g']\n[").replace(", 'h'", "")) == [
+        ("the task 'g' needs itself", None)
+    ]
+
+
+def test_a_group_that_takes_too_much_of_a_pool_is_one_mistake(tmp_path: Path) -> None:
+    text = "[tasks.g]\nrun='x'\neach.values=['1', '2']\npools.p=2\n[pools]\np=1\n"
+    assert wrong(tmp_path, text) == [("work.toml: 'g' takes 2 of pool 'p', which has 1", None)]
+
+
 def test_a_very_long_circle_is_told_in_short(tmp_path: Path) -> None:
     text = "".join(f'[tasks.t{n}]\nrun = "x"\nneeds = ["t{(n + 1) % 3000}"]\n' for n in range(3000))
     ((told, _),) = wrong(tmp_path, text)
