@@ -40,11 +40,13 @@ def conduct(
     watcher: CommandWatcher | None = None,
     store_lock: int | None = None,
     waits_for_answers: bool = False,
+    wants_colors: bool = False,
 ) -> Conducted:
     """Do what may be done in a work batch.
 
     Where it `waits_for_answers`, it goes on while a question is open, whatever the batch says. `store_lock` is the
-    descriptor of the caller's lock of the store: workers hold it for as long as they live. Raises BatchConducted,
+    descriptor of the caller's lock of the store: workers hold it for as long as they live. If it `wants_colors`,
+    commands are asked to colour what they print. Raises BatchConducted,
     EnvironmentBroken, StoreUnwritable, StoreCorrupt; what ended before is kept, and workers that are at something end
     that by themselves.
     """
@@ -53,7 +55,9 @@ def conduct(
     estimator = estimator_of(store, batch, work)
     with _notifying(work, watcher) as notifier:
         helpers = Helpers(estimator, notifier)
-        return _conduct(store, batch, work, plan, commands, watcher, store_lock, helpers, waits_for_answers)
+        return _conduct(
+            store, batch, work, plan, commands, watcher, store_lock, helpers, waits_for_answers, wants_colors
+        )
 
 
 @contextlib.contextmanager
@@ -82,12 +86,19 @@ def _conduct(
     store_lock: int | None,
     helpers: Helpers,
     waits_for_answers: bool,
+    wants_colors: bool,
 ) -> Conducted:
     while True:
         about = HolderFile(
             holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
         )
-        crew = CommandCrew(batch, store_root=str(store.root), coordinator=about.holder, store_lock=store_lock)
+        crew = CommandCrew(
+            batch,
+            store_root=str(store.root),
+            coordinator=about.holder,
+            store_lock=store_lock,
+            wants_colors=wants_colors,
+        )
         conducting = Conducting(
             batch,
             plan,

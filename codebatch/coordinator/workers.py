@@ -149,6 +149,7 @@ def start_worker(
     store_lock: int | None,
     keeps_terms: bool = False,
     role: Role = "tasks",
+    wants_colors: bool = False,
 ) -> WorkerProcess:
     """Start a worker in an empty directory of its own, from a thread that outlives it. It holds our lock too.
 
@@ -174,6 +175,7 @@ def start_worker(
             store_lock=store_lock,
             keeps_terms=keeps_terms,
             role=role,
+            wants_colors=wants_colors,
         )
         process = start_process(
             worker_arguments(sys.executable, launch),

@@ -225,7 +225,14 @@ def _conduct(
     began = time.monotonic()
     watch = Watch(batch, listener, leads)
     try:
-        conducted = conduct(store, batch, watcher=watch, store_lock=lock.descriptor, waits_for_answers=wait_answers)
+        conducted = conduct(
+            store,
+            batch,
+            watcher=watch,
+            store_lock=lock.descriptor,
+            waits_for_answers=wait_answers,
+            wants_colors=listener.wants_colors,
+        )
     except (StoreUnwritable, OSError) as error:  # `work run` once more would be another batch.
         cause = error if isinstance(error, OSError) else error.__cause__
         if isinstance(error, OSError) and not is_refusal(error):
