@@ -197,8 +197,9 @@ def _hint_at_form(pattern: str, path: str, root: str) -> str:
     below = parts[len(within) :]
     if not below:
         return "write '*' for every path"
-    # A pattern without a slash in it would match at any depth.
-    anchor = "/" if len(below) == 1 and below != ["**"] else ""
+    # A pattern without a slash in it would match at any depth, and one that begins with ! would negate.
+    is_anchored = (len(below) == 1 and below != ["**"]) or below[0].startswith(("!", "#"))
+    anchor = "/" if is_anchored else ""
     negation = "!" if pattern.startswith("!") else ""
     return f"write {negation + anchor + '/'.join(below) + ('/' if path.endswith('/') else '')!r}"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,13 +12,13 @@ import msgspec
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.lined import LinedTable, line_of
 from codebatch.model.placeholders import problems as placeholder_problems
+from codebatch.model.variables import VariableError, bare_variables, expand_value
 from codebatch.snapshotting.selection import mistake_in
 from codebatch.work.asking import check_pattern
 from codebatch.work.problems import Problems
 from codebatch.work.tables import TABLES, TO_COME, Kind
 
 ID_HINT = "letters, digits, '.', '_' and '-', a letter or a digit first, 100 at most"
-_NAME_OF_CALLER = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)\Z")
 _INNER: dict[str, Kind] = {"each": "each", "infer": "infer"}
 _PATTERNS = ("files", "inputs", "outputs")
 _QUOTE_HINT = 'quote what is to be a text: "3.10" is one, and 3.10 is a number'
@@ -52,13 +51,16 @@ class Place(typing.NamedTuple):
 
 
 class TableChecker:
-    """Tells what is wrong with tables. `environ` is what values such as `"$NAME"` are taken from, `root` the directory
-    that patterns are relative to."""
+    """Tells what is wrong with tables, and collects `notes`.
+
+    `environ` has the variables that values of `env` may use. `root` is the directory that patterns are relative to.
+    """
 
     def __init__(self, problems: Problems, environ: Mapping[str, str], root: Path) -> None:
         self._problems = problems
         self._environ = environ
         self._root = root
+        self.notes: list[str] = []
         self._fields = {
             kind: {field.name: field.type for field in msgspec.structs.fields(type_)} for kind, type_ in TABLES.items()
         }
@@ -161,13 +163,24 @@ class TableChecker:
         for name, value in env.items():
             if not name or "=" in name:
                 self._problems.add(f"{place} sets the variable {name!r}, which no environment can hold")
-            elif (caller := _NAME_OF_CALLER.match(value)) and caller[1] not in self._environ:
-                hint = f"set it where you start from: export {caller[1]}=…"
-                self._problems.add(f"{place} sets the variable {name} to ${caller[1]}, which is not set", hint)
+            else:
+                self._check_variables(place, name, value)
             if "{files}" in value.replace("{{files}}", ""):
                 self._problems.add(f"{place} has {{files}} in the variable {name}, which can hold one value only")
             for problem in placeholder_problems([value]):
                 self._problems.add(f"{place} {problem.told}, in the variable {name}", problem.hint)
+
+    def _check_variables(self, place: Place, name: str, value: str) -> None:
+        """Tell which variables in a value are not set, and note what looks like one and is none."""
+        try:
+            expand_value(value, self._environ)
+        except VariableError as error:
+            hint = "set it where you start from, or write ${NAME:-default}; $${ is ${ itself"
+            self._problems.add(f"{place} sets the variable {name} to {shown_value(value)}: {error}", hint)
+        for bare in bare_variables(value):
+            if bare in self._environ:
+                told = f"{place} sets the variable {name} to {shown_value(value)}, in which ${bare} is not expanded"
+                self.notes.append(f"{told}: write ${{{bare}}}")
 
 
 def sound_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict[str, object]:

@@ -16,6 +16,7 @@ from codebatch.system.collector import collector_paused
 from codebatch.work.checking import TableChecker
 from codebatch.work.choosing import Choice, Former, names_shown
 from codebatch.work.defining import Definer, Task, programs_not_found
+from codebatch.work.environment import variables_of_files
 from codebatch.work.expanding import Expander
 from codebatch.work.files import WorkFile, no_task_hint
 from codebatch.work.including import read_files
@@ -62,11 +63,14 @@ def _read(
     files = read_files(
         paths, options.tasks, here, problems, is_each_line=options.each_line, is_recursive=options.is_recursive
     )
-    settings, tables = settings_of(files, options, TableChecker(problems, environ, here), problems, here)
-    checker = TableChecker(problems, environ, settings.root)
-    definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings.notes)
+    variables = variables_of_files(files, environ, problems)
+    first_checker = TableChecker(problems, variables, here)
+    settings, tables = settings_of(files, options, first_checker, problems, here)
+    checker = TableChecker(problems, variables, settings.root)
+    definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings)
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
     definer.tell_unknown()
+    settings.notes.extend(dict.fromkeys([*first_checker.notes, *checker.notes]))
     source = ", ".join(_as_text(file.name) for file in files)
     finished = [task for file in files for task in file.done]
     check_done(finished, tasks, problems)

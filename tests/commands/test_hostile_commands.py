@@ -145,7 +145,7 @@ def test_who_kills_its_worker_is_left_with_its_mark(tmp_path: Path) -> None:
         (command(("no-such-program",)), "no-such-program: No such file or directory"),
         (command("true", cwd="gone"), "gone: No such file or directory"),
         (command("true", stdin="file:gone"), "gone: No such file or directory"),
-        (command("true", env={"A": "$NO_SUCH_VARIABLE"}), "is to have A = $NO_SUCH_VARIABLE, and $NO_SUCH_VARIABLE is"),
+        (command("true", env={"A": "$NO_SUCH_VARIABLE"}), "made: A: ${NO_SUCH_VARIABLE} is not set"),
     ],
 )
 def test_what_cannot_be_started_says_why_in_its_log(tmp_path: Path, one: Command, text: str) -> None:
