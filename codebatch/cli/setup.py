@@ -15,7 +15,7 @@ from codebatch.cli.options import Answering, SourcePath, answering
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.store import layout
-from codebatch.store.store import create_store
+from codebatch.store.store import create_store, holds_only_a_store
 from codebatch.system.files import RealFiles
 
 
@@ -23,19 +23,33 @@ from codebatch.system.files import RealFiles
 @click.argument("path", required=False, type=SourcePath())
 @answering
 def init(answering: Answering, path: Path | None) -> None:
-    """Make a store at PATH. Default: the one that --store or CODEBATCH_STORE names, else .codebatch here."""
+    """Make a store at PATH, or in PATH/.codebatch if PATH is the directory of a project.
+
+    Default: the one that --store or CODEBATCH_STORE names, else .codebatch here.
+    """
     place = answering.place
     if path is not None and answering.store_path is not None:
         raise InvalidInput("two stores are named", hint="name one, as PATH or with --store")
     named = path or place.named
-    chosen = named or Path(layout.STORE_DIRECTORY)
-    store, is_new = create_store(answering.files or RealFiles(), chosen, is_named=named is not None)
+    if path is not None and _is_project(path):
+        chosen, is_named = path / layout.STORE_DIRECTORY, False
+    else:
+        chosen, is_named = named or Path(layout.STORE_DIRECTORY), named is not None
+    store, is_new = create_store(answering.files or RealFiles(), chosen, is_named=is_named)
     answering.print(
         StoreMade(store=str(store.root), id=store.id, created=is_new),
         [f"{'initialized' if is_new else 'already a store:'} {store.root}"],
     )
     if is_new:
         answering.note(f"next: codebatch snapshot DIR --store {shlex.quote(str(chosen))}")
+
+
+def _is_project(path: Path) -> bool:
+    """Whether a directory is no place for a store itself: it holds something else, or the user stands in it."""
+    is_store = (path / layout.STORE_FILE).exists() and (path / layout.OBJECTS).is_dir()
+    if is_store or not path.is_dir():
+        return False
+    return path.samefile(Path.cwd()) or not holds_only_a_store(path)
 
 
 @click.group(cls=Group)
