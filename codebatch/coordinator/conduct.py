@@ -22,6 +22,7 @@ from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.store import Store
 from codebatch.store.work import commands_of, read_command, read_work
 from codebatch.system.clock import wall_ns
+from codebatch.system.collector import collector_paused
 from codebatch.system.environment import given_environment
 from codebatch.system.host import this_host
 
@@ -50,9 +51,10 @@ def conduct(
     EnvironmentBroken, StoreUnwritable, StoreCorrupt; what ended before is kept, and workers that are at something end
     that by themselves.
     """
-    work, plan = read_work(batch), batch.plan()
-    commands = commands_of(store, batch, work)
-    estimator = estimator_of(store, batch, work)
+    with collector_paused():
+        work, plan = read_work(batch), batch.plan()
+        commands = commands_of(store, batch, work)
+        estimator = estimator_of(store, batch, work)
     with _notifying(work, watcher) as notifier:
         helpers = Helpers(estimator, notifier)
         return _conduct(
@@ -99,19 +101,20 @@ def _conduct(
             store_lock=store_lock,
             wants_colors=wants_colors,
         )
-        conducting = Conducting(
-            batch,
-            plan,
-            work,
-            commands,
-            crew,
-            about=about,
-            watcher=watcher,
-            wall_ns=wall_ns,
-            helpers=helpers,
-            text_of=lambda command: read_command(store, batch, command).text,
-            waits_for_answers=waits_for_answers,
-        )
+        with collector_paused():
+            conducting = Conducting(
+                batch,
+                plan,
+                work,
+                commands,
+                crew,
+                about=about,
+                watcher=watcher,
+                wall_ns=wall_ns,
+                helpers=helpers,
+                text_of=lambda command: read_command(store, batch, command).text,
+                waits_for_answers=waits_for_answers,
+            )
         try:
             conducting.run()
         finally:

@@ -16,6 +16,7 @@ from codebatch.work.files import WorkFile
 from codebatch.work.problems import Problems
 from codebatch.work.tables import EnvFileEntries
 
+_NOTHING = EnvLayer()
 _OPTIONAL_HINT = 'if it may be missing: env_file = { path = "…", required = false }'
 
 
@@ -44,6 +45,8 @@ def variables_of_files(files: Sequence[WorkFile], environ: Mapping[str, str], pr
 
 def layer_of(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLayer:
     """What a table says of variables. A path is relative to the work file's directory, and is kept from the root."""
+    if "env" not in table and "env_file" not in table:
+        return _NOTHING
     env: dict[str, str] = {}
     with contextlib.suppress(msgspec.ValidationError):  # It is reported where the table is checked.
         env = msgspec.convert(table.get("env", {}), dict[str, str])
