@@ -380,13 +380,15 @@ def resolve_batch(
 
 def _unreadable(store: Store, kind: BatchKind) -> NoReturn:
     """Raise for there being none of a kind: what one is damaged by, else UnknownId."""
-    for batch_id in reversed(batch_ids(store)):
-        open_batch(store, batch_id)
+    kinds = {is_work(open_batch(store, batch_id)) for batch_id in reversed(batch_ids(store))}
     if kind == "work":
         raise UnknownId("there is no batch of commands in this store yet", hint="make one with: codebatch work run")
     hint = "make one with: codebatch run PATH"
     if kind == "any":
         hint = f"{hint}; or of commands, with: codebatch work run"
+    if kind == "analysis" and kinds == {True}:
+        told = "there is no analysis in this store yet: its batches run commands"
+        raise UnknownId(told, hint=f"{hint}; see the others with: codebatch batch list")
     raise UnknownId("there is no batch in this store yet", hint=hint)
 
 

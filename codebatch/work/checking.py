@@ -21,6 +21,27 @@ from codebatch.work.tables import TABLES, TO_COME, Kind
 ID_HINT = "letters, digits, '.', '_' and '-', a letter or a digit first, 100 at most"
 _INNER: dict[str, Kind] = {"each": "each", "infer": "infer"}
 _PATTERNS = ("files", "inputs", "outputs")
+_CALLED_ELSEWHERE = {
+    "depends_on": "needs",
+    "depends": "needs",
+    "dependencies": "needs",
+    "deps": "needs",
+    "blocked_by": "needs",
+    "retry": "retries",
+    "cmd": "run",
+    "cmds": "run",
+    "command": "run",
+    "script": "run",
+    "dir": "cwd",
+    "workdir": "cwd",
+    "working_directory": "cwd",
+    "environment": "env",
+    "dotenv": "env_file",
+    "matrix": "each",
+    "jobs": "max_parallel",
+    "concurrency": "max_parallel",
+}
+"""What other programs call our keys."""
 _QUOTE_HINT = 'quote what is to be a text: "3.10" is one, and 3.10 is a number'
 _SHOWN_MAX = 60
 _SHOWN_INTEGER_MAX = 2**63
@@ -156,7 +177,12 @@ class TableChecker:
             self._problems.add(f"{place} has the table {key!r}, which there is not", hint)
         else:
             known = tuple(self._fields[kind]) + (("defaults", "tasks") if kind == "settings" else ())
-            self._problems.add(f"{place} sets {key!r}, which there is not", lambda: did_you_mean(key, known))
+            meant = _CALLED_ELSEWHERE.get(key)
+            told = f"{place} sets {key!r}, which there is not"
+            if meant in known:
+                self._problems.add(told, f"did you mean {meant!r}?")
+            else:
+                self._problems.add(told, lambda: did_you_mean(key, known))
 
     def check_environment(self, place: Place, env: Mapping[str, str]) -> None:
         """Tell which names and values no environment can hold, or not now."""

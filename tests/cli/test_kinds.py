@@ -199,6 +199,9 @@ def test_a_store_of_commands_alone_has_no_analysis(both: Both, tmp_path: Path) -
         make_work_batch(
             store, [Command(id=one, run="true")], Work(source="w", root=b"/", order=(one,)), at_ns=wall_ns()
         )
-    assert line("summary", "--json", status=2).error["code"] == "unknown_id"
+    for command in ("summary", "verify", "check"):
+        error = line(command, "--json", status=2).error
+        assert error["code"] == "unknown_id"
+        assert error["message"] == "there is no analysis in this store yet: its batches run commands"
     assert line("snapshot", "show", "--json", status=2).error["code"] == "unknown_id"
     assert line("rules", "show", "F401", "--json").json.get("batch_id") is None

@@ -28,7 +28,9 @@ LONG = "work.toml: [tasks.a] makes an argument or a variable of"
 
 MISTAKES = [
     ("strategi = 'serial'\n" + A, "work.toml sets 'strategi', which there is not", "did you mean 'strategy'?"),
-    (A + "retry = 2", "work.toml: [tasks.a] sets 'retry', which there is not", "did you mean 'retry_reasons'?"),
+    (A + "retry = 2", "work.toml: [tasks.a] sets 'retry', which there is not", "did you mean 'retries'?"),
+    (A + "depends_on = ['b']", "work.toml: [tasks.a] sets 'depends_on', which there is not", "did you mean 'needs'?"),
+    (A + "cmd = 'x'", "work.toml: [tasks.a] sets 'cmd', which there is not", "did you mean 'run'?"),
     (A + "time = 2", "work.toml: [tasks.a] sets 'time', which there is not", "did you mean 'timeout_seconds'?"),
     (A + "each.file = ['x']", "work.toml: [tasks.a.each] sets 'file', which there is not", "did you mean 'files'?"),
     (A + "each = 3", "work.toml: [tasks.a] sets each to 3, which is to be a table of one of files", None),
@@ -103,6 +105,7 @@ MISTAKES = [
     ("[tasks.a]\nrun = ['x', '{fiel}']", "work.toml: [tasks.a] has {fiel}, which is no placeholder", "mean {file}?"),
     ("[tasks.a]\nrun = ['x', '{report}']", "work.toml: [tasks.a] has {report}, which this version does not", "{id}"),
     ("[tasks.a]\nrun = 'echo \"{id}\"'", "work.toml: [tasks.a] has {id} in double quotes", '"$CODEBATCH_V_ID"'),
+    ("[tasks.a]\nrun = \"jq '{id}' x\"", "work.toml: [tasks.a] has {id} in single quotes", "; {{id}} is {id} itself"),
     (f"[tasks.a]\nrun = '{'x' * 131072}'", f"{LONG} 131,072 bytes, and may 131,071", "{text_file}"),
     (f"[tasks.a]\nrun = 'x {{text}}'\ntext = '{'x' * 131072}'", f"{LONG} 131,089 bytes, and may", "{text_file}"),
     (A + f"text = '{'x' * (4 << 20)}'", "work.toml: [tasks.a] has 4,194,", None),
