@@ -19,7 +19,7 @@ _WORDS = "Some more words about what is to be done there, and how it is seen tha
 
 
 def lists(setting: Setting) -> Iterator[Row]:
-    """Both of them."""
+    """Measure both."""
     yield from markdown(setting)
     yield from json_lines(setting)
 

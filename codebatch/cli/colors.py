@@ -32,7 +32,7 @@ _PART = LatePattern(
 
 
 def is_colored(color: Color, stream: TextIO | None = None) -> bool:
-    """Whether what is written to a stream, by default standard output, has colours (no-color.org, force-color.org)."""
+    """Return whether output to a stream, by default stdout, has colours (no-color.org, force-color.org)."""
     if color != "auto":
         return color == "always"
     if os.environ.get("NO_COLOR"):

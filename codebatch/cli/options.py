@@ -104,11 +104,11 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_colored_notes(self) -> bool:
-        """Whether what is written to standard error has colours."""
+        """Whether standard error has colours."""
         return is_colored(self.color, sys.stderr)
 
     def relay(self, line: str) -> None:
-        """Show a line of a program of the user's as it is: `ProgramOutput` made it."""
+        """Show a line that `ProgramOutput` made, unchanged."""
         if not self.quiet:
             with self.display.aside():
                 print(line, file=sys.stderr, flush=True)

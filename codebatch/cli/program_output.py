@@ -1,4 +1,4 @@
-"""Lines that programs of the user printed, as a terminal may have them: colours at most, all else as escapes."""
+"""Output of the user's programs on a terminal: colours pass, all other control characters are shown as escapes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _OPEN_MAX = 16
 
 
 class ProgramOutput:
-    """The output of one program, line by line. A colour that a line leaves on is on again in the next one.
+    """The output of one program, line by line.
 
-    Between them it is off, so that lines of others have none of it.
+    A colour that a line leaves on is turned off at its end, so that other lines do not have it. It is on again in the
+    next line of the program.
     """
 
     def __init__(self, *, is_colored: bool) -> None:
@@ -24,7 +25,7 @@ class ProgramOutput:
         self._open: list[str] = []
 
     def line(self, text: str) -> str:
-        """A line as a terminal may have it. Tabs become as many spaces as a terminal would show."""
+        """Return a line that is safe on a terminal. Tabs become as many spaces as a terminal would show."""
         text = text.removesuffix("\r")
         shown = [*self._open]
         columns = at = 0
@@ -38,7 +39,7 @@ class ProgramOutput:
         return "".join([*shown, _RESET] if self._open else shown)
 
     def _note(self, sequence: str) -> None:
-        """Keep what is on behind a sequence. One whose first parameter is 0, or empty, turns off all before it."""
+        """Keep the colours that are on after a sequence. A first parameter of 0, or an empty one, resets all."""
         parameters = sequence[2:-1]
         if not parameters.partition(";")[0].strip("0"):
             self._open = []
@@ -47,7 +48,7 @@ class ProgramOutput:
 
 
 def shortened(text: str) -> str:
-    """A line of at most LINE_CHARACTERS_MAX characters, and how many more there are."""
+    """Return at most LINE_CHARACTERS_MAX characters of a line, and the number of the others."""
     left = len(text) - LINE_CHARACTERS_MAX
     if left <= 0:
         return text
@@ -56,7 +57,7 @@ def shortened(text: str) -> str:
 
 
 def _show(shown: list[str], text: str, columns: int) -> int:
-    """Add text behind so many columns; returns how many there are then."""
+    """Add text after a number of columns. Return the number of columns with it."""
     before = columns % 8
     spaced = (" " * before + text).expandtabs()[before:] if "\t" in text else text
     shown.append(printable(spaced))

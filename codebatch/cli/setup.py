@@ -45,7 +45,7 @@ def init(answering: Answering, path: Path | None) -> None:
 
 
 def _is_project(path: Path) -> bool:
-    """Whether a directory is no place for a store itself: it holds something else, or the user stands in it."""
+    """Return whether a directory holds something that no store has, or is the current one: a store goes below it."""
     is_store = (path / layout.STORE_FILE).exists() and (path / layout.OBJECTS).is_dir()
     if is_store or not path.is_dir():
         return False

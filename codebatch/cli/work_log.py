@@ -48,9 +48,9 @@ def log(
     tail: int | None,
     is_raw: bool,
 ) -> None:
-    """What TASK printed; without TASK what all printed that failed, each line behind its task.
+    """Print what TASK printed; without TASK the output of all that failed, each line behind its task.
 
-    A file or a pipe gets it byte by byte. On a terminal control characters are shown as escapes, but for colours.
+    A file or a pipe gets it byte by byte. On a terminal control characters are shown as escapes, except colours.
     """
     if task is None and round_ is not None:
         raise InvalidInput("--round is of a task", hint="name it: codebatch work log TASK --round N")
@@ -85,13 +85,13 @@ def _log_row(found: WorkBatch, log: AttemptLog, lines: int) -> LogRow:
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
-    """The lines of a log as text. Bytes that are no UTF-8 are replaced."""
+    """Yield the lines of a log as text. Invalid UTF-8 is replaced."""
     for lines in _prefixed(b"", pieces):
         yield from lines.decode("utf-8", "replace").removesuffix("\n").split("\n")
 
 
 def _prefixed(mark: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Whole lines, each behind a mark."""
+    """Yield whole lines, each behind a mark."""
     begun = b""
     for piece in pieces:
         *lines, begun = (begun + piece).split(b"\n")

@@ -109,7 +109,7 @@ class Command(Document, frozen=True, kw_only=True):
     env_under: tuple[EnvLayer, ...] | UnsetType = UNSET
 
     def environments(self) -> list[dict[str, str]]:
-        """The variables of all layers, but those of files: `env`, and what lies under it."""
+        """Return the variables of `env`, and of each layer under it without its files."""
         return [self.env, *(layer.env for layer in self.env_under or ())]
 
     def escalation(self, tried: int) -> Try:

@@ -48,7 +48,7 @@ def parse_json(text: str) -> object:
 
 @functools.cache
 def _decoder() -> json.JSONDecoder:
-    """Made once: of some lists each line is a text of its own."""
+    """Return the decoder, made once: in JSON lines each line is a text of its own."""
     import json
 
     return json.JSONDecoder(object_pairs_hook=_table, parse_constant=_no_number, parse_float=_float)

@@ -1,4 +1,4 @@
-"""Patterns of two tasks that speak of the same files: what one writes and the other reads."""
+"""Overlap of the patterns of two tasks: files that one writes and the other reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FilePatterns:
         return next((text for text in self._texts if written._match(text)), None)
 
     def _match(self, text: str) -> bool:
-        """Whether the last pattern that matches a path, or a directory above it, does not negate."""
+        """Return whether the last pattern that matches a path, or a directory above it, does not negate."""
         parts = text.strip("/").encode("utf-8", "surrogateescape").split(b"/")
         for count in range(len(parts), 0, -1):
             is_directory = count < len(parts) or text.endswith("/")

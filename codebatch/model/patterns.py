@@ -169,7 +169,7 @@ def _braces_in(body: str) -> re.Match[str] | None:
 
 
 def _hint_at_alternatives(pattern: str, braces: re.Match[str]) -> str:
-    """A hint at the patterns that a shell would make of one with braces."""
+    """Return a hint with the patterns that a shell would make of one with braces."""
     literal = "\\{ is a brace itself"
     at = pattern.index(braces[1])
     head, tail = pattern[:at], pattern[at + len(braces[1]) :]
@@ -182,7 +182,7 @@ def _hint_at_alternatives(pattern: str, braces: re.Match[str]) -> str:
 
 
 def _hint_at_form(pattern: str, path: str, root: str) -> str:
-    """A hint at the pattern that matches an absolute `path` below `root`; both are relative if the root is unknown."""
+    """Return a hint with the pattern for an absolute `path` below `root`; both are relative if no root is known."""
     within = [part for part in root.split("/") if part]
     parts: list[str] = []
     for part in path.split("/"):
@@ -205,7 +205,7 @@ def _hint_at_form(pattern: str, path: str, root: str) -> str:
 
 
 def _impossible_part(glob: Sequence[Token]) -> str | None:
-    """The first part of a glob, between slashes, that no path has: empty, `.` or `..`."""
+    """Return the first part of a glob, between slashes, that no path has: empty, `.` or `..`."""
     part: list[Token] = []
     for token in (*glob, _SLASH):
         if token == PARENTS and not part:

@@ -13,10 +13,10 @@ NO_COLORS = "NO_COLOR"
 
 
 def with_colors_wanted(environment: dict[str, str]) -> dict[str, str]:
-    """An environment in which programs print colours. What it says itself of COLORS_WANTED stays."""
+    """Return an environment in which programs print colours. Its own values of COLORS_WANTED stay."""
     return {**COLORS_WANTED, **{name: value for name, value in environment.items() if name != NO_COLORS}}
 
 
 def without_colors(printed: bytes) -> bytes:
-    """What a program printed, without its colours."""
+    """Return the output of a program without its colours."""
     return _SGR_BYTES.sub(b"", printed) if b"\x1b" in printed else printed

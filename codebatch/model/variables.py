@@ -42,7 +42,7 @@ def expand_variables(value: str, scope: Mapping[str, str], between: Callable[[st
 
 
 def bare_variables(value: str) -> list[str]:
-    """The names in a value that look like variables and are none: `$NAME` beside other text."""
+    """Return the names in a value that look like variables but are none: `$NAME` beside other text."""
     return [] if _WHOLE.match(value) else [found[1] for found in _BARE.finditer(value)]
 
 

@@ -106,8 +106,8 @@ class Rules:
                 continue
             if (mistake := mistake_of(line.rstrip())) is not None:
                 place = f"{display_path(path)}:{number}"
-                told = f"{place}: {mistake.pattern!r} can match no path: {mistake.reason}; {mistake.hint}"
-                self.notes.append(told)
+                message = f"{mistake.pattern!r} can match no path: {mistake.reason}"
+                self.notes.append(f"{place}: {message}; {mistake.hint}")
                 return
 
     @property

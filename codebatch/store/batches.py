@@ -387,8 +387,8 @@ def _unreadable(store: Store, kind: BatchKind) -> NoReturn:
     if kind == "any":
         hint = f"{hint}; or of commands, with: codebatch work run"
     if kind == "analysis" and kinds == {True}:
-        told = "there is no analysis in this store yet: its batches run commands"
-        raise UnknownId(told, hint=f"{hint}; see the others with: codebatch batch list")
+        message = "there is no analysis in this store yet: its batches run commands"
+        raise UnknownId(message, hint=f"{hint}; see the others with: codebatch batch list")
     raise UnknownId("there is no batch in this store yet", hint=hint)
 
 

@@ -116,7 +116,7 @@ class Store(msgspec.Struct, frozen=True):
             lock.release()
 
     def _is_removed(self) -> bool:
-        """Whether the store is gone, or another one is in its place."""
+        """Return whether the store is gone, or another one is in its place."""
         try:
             data = self.files.read_range(self.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
             return _decode(self.root, data).id != self.id
@@ -206,7 +206,7 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
 
 
 def holds_only_a_store(root: Path) -> bool:
-    """Whether a directory has no name in it that a store has not, be it empty."""
+    """Return whether every name in a directory is one that a store has. True for an empty directory."""
     known = {*_DIRECTORIES, *_CONTENTS, layout.STORE_FILE, layout.WITNESS, layout.UNTRUSTED_FILE}
     return all(name in known or _UNFINISHED.match(name) for name in _names(root))
 

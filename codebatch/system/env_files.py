@@ -67,5 +67,5 @@ def _text_of(path: Path, name: str, *, is_required: bool) -> str:
 
 
 def _blank_lines(text: str) -> int:
-    """The lines before the one that says something."""
+    """Return the number of blank lines at the begin of a text."""
     return text[: len(text) - len(text.lstrip())].count("\n")

@@ -41,7 +41,7 @@ _CALLED_ELSEWHERE = {
     "jobs": "max_parallel",
     "concurrency": "max_parallel",
 }
-"""What other programs call our keys."""
+"""Keys of other programs, and ours for the same."""
 _QUOTE_HINT = 'quote what is to be a text: "3.10" is one, and 3.10 is a number'
 _SHOWN_MAX = 60
 _SHOWN_INTEGER_MAX = 2**63
@@ -178,11 +178,11 @@ class TableChecker:
         else:
             known = tuple(self._fields[kind]) + (("defaults", "tasks") if kind == "settings" else ())
             meant = _CALLED_ELSEWHERE.get(key)
-            told = f"{place} sets {key!r}, which there is not"
+            message = f"{place} sets {key!r}, which there is not"
             if meant in known:
-                self._problems.add(told, f"did you mean {meant!r}?")
+                self._problems.add(message, f"did you mean {meant!r}?")
             else:
-                self._problems.add(told, lambda: did_you_mean(key, known))
+                self._problems.add(message, lambda: did_you_mean(key, known))
 
     def check_environment(self, place: Place, env: Mapping[str, str]) -> None:
         """Tell which names and values no environment can hold, or not now."""
@@ -197,7 +197,7 @@ class TableChecker:
                 self._problems.add(f"{place} {problem.told}, in the variable {name}", problem.hint)
 
     def _check_variables(self, place: Place, name: str, value: str) -> None:
-        """Tell which variables in a value are not set, and note what looks like one and is none."""
+        """Report variables in a value that are not set. Note what looks like a variable but is none."""
         try:
             expand_value(value, self._environ)
         except VariableError as error:
@@ -205,8 +205,8 @@ class TableChecker:
             self._problems.add(f"{place} sets the variable {name} to {shown_value(value)}: {error}", hint)
         for bare in bare_variables(value):
             if bare in self._environ:
-                told = f"{place} sets the variable {name} to {shown_value(value)}, in which ${bare} is not expanded"
-                self.notes.append(f"{told}: write ${{{bare}}}")
+                note = f"{place} sets the variable {name} to {shown_value(value)}, in which ${bare} is not expanded"
+                self.notes.append(f"{note}: write ${{{bare}}}")
 
 
 def sound_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict[str, object]:

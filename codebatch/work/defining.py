@@ -128,7 +128,7 @@ class Definer:
         return {}
 
     def _layers(self, file: WorkFile, key: Literal["settings", "defaults"]) -> list[EnvLayer]:
-        """What holds of variables for a file's tasks, the lowest first: that of the file that includes it is lower."""
+        """Return the layers of variables of a file's tasks, the lowest first. Those of the including file are lower."""
         above = [] if file.included_by is None else self._layers(file.included_by, key)
         table = file.settings if key == "settings" else file.settings.get("defaults", {})
         return [*above, layer_of(table, file, self._root)] if isinstance(table, dict) else above
@@ -266,11 +266,12 @@ class Definer:
 
 
 def _files_listed(task: TaskTable) -> tuple[str, ...]:
+    """Return the patterns whose files a task has members for."""
     return () if task.each is UNSET or task.each.files is UNSET else task.each.files
 
 
 def _made_early(needs: Sequence[str]) -> str:
-    """Remark that tasks which might create what `each` is to match have not run yet; empty if nothing is needed."""
+    """Return a remark that tasks which might create members have not run yet; empty if nothing is needed."""
     more = " …" if len(needs) > _NEEDS_SHOWN_MAX else ""
     shown = f"{', '.join(needs[:_NEEDS_SHOWN_MAX])}{more}"
     return f"; its members are made before what it needs has run: {shown}" if needs else ""

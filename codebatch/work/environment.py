@@ -44,7 +44,7 @@ def variables_of_files(files: Sequence[WorkFile], environ: Mapping[str, str], pr
 
 
 def layer_of(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLayer:
-    """What a table says of variables. A path is relative to the work file's directory, and is kept from the root."""
+    """Return the variables of a table. Paths start at the work file's directory, and are kept from the root."""
     if "env" not in table and "env_file" not in table:
         return _NOTHING
     env: dict[str, str] = {}
@@ -59,7 +59,7 @@ def layer_of(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLaye
 
 
 def combined(layers: Sequence[EnvLayer]) -> tuple[tuple[EnvLayer, ...] | UnsetType, dict[str, str]]:
-    """Layers as a command has them, the lowest first: those below and at the highest with files, and `env` over it."""
+    """Return layers, the lowest first, as a command has them: all up to the highest with files, and `env` over it."""
     highest = max((place for place, layer in enumerate(layers) if layer.files), default=-1)
     env = {name: value for layer in layers[max(highest, 0) :] for name, value in layer.env.items()}
     if highest < 0:
@@ -68,7 +68,7 @@ def combined(layers: Sequence[EnvLayer]) -> tuple[tuple[EnvLayer, ...] | UnsetTy
 
 
 def _tables(file: WorkFile) -> Iterator[tuple[object, Mapping[str, object]]]:
-    """The tables of a work file that may name env files, and their places."""
+    """Yield the tables of a work file that may name env files, with their places."""
     yield file.place(), file.settings
     if isinstance(defaults := file.settings.get("defaults"), dict):
         yield file.place("defaults", table=defaults), defaults
@@ -78,7 +78,7 @@ def _tables(file: WorkFile) -> Iterator[tuple[object, Mapping[str, object]]]:
 
 
 def _entries(table: Mapping[str, object]) -> tuple[EnvFile, ...]:
-    """The env files that a table names; none if that has another type, which is reported where the table is checked."""
+    """Return the env files that a table names. A value of another type is reported where the table is checked."""
     if "env_file" not in table:
         return ()
     try:

@@ -233,7 +233,7 @@ def _is_done(table: LinedTable, name: str) -> bool:
 
 
 def _as_list(value: object) -> list[object]:
-    """What people write as a list, as one value, or not at all."""
+    """Return a list of what people write as a list, as one value, or not at all."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

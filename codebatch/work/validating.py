@@ -88,7 +88,7 @@ def edges_of(
 
 
 def notes_of_members(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[str]:
-    """A note of each group whose files another task writes that it needs: its members are made before that has run."""
+    """Return a note of each group whose members are made before a task that it needs writes their files."""
     writers = {task.id: task for task in tasks if task.outputs}
     groups = {task.group: task for task in tasks if task.listed} if writers else {}
     if not groups:
@@ -102,14 +102,14 @@ def notes_of_members(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[s
         for on in _all_needed(member.id, needs):
             if on in writers and (path := listed.shared_with(FilePatterns(writers[on].outputs))) is not None:
                 writer = writers[on].group or on
-                told = f"{member.place.spot}: the members of {group!r} are made before {writer!r} has run"
-                notes.append(f"{told}, which writes {path!r}: what it adds is not among them")
+                note = f"{member.place.spot}: the members of {group!r} are made before {writer!r} has run"
+                notes.append(f"{note}, which writes {path!r}: what it adds is not among them")
                 break
     return notes
 
 
 def _all_needed(task: CommandId, needs: Mapping[CommandId, Sequence[CommandId]]) -> Iterable[CommandId]:
-    """The tasks that one waits for, directly or not, the nearest first."""
+    """Return the tasks that one waits for, directly or not, the nearest first."""
     found = dict.fromkeys(needs.get(task, ()))
     pending = deque(found)
     while pending:

@@ -1,4 +1,4 @@
-"""What programs print reaches a terminal as text and colours, whatever else they print."""
+"""Output of programs reaches a terminal as text and colours, whatever else they print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks printed, on a terminal and in a pipe (SPEC.md "Work batches on the command line")."""
+"""Logs of tasks, on a terminal and in a pipe (SPEC.md "Work batches on the command line")."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_log_is_escaped_on_a_terminal_but_for_colours_and_is_byte_by_byte_else
 
 
 def test_colours_of_tasks_are_shown_where_they_are_wanted_and_asked_for(line: CommandLine) -> None:
-    """Of the variables those that the caller, or the task, sets stay."""
+    """Variables that the caller or the task sets stay."""
     shown = PRINT + '; echo "$FORCE_COLOR $CLICOLOR_FORCE${NO_COLOR-}"'
     make_list(line, {"a": f"run = {json.dumps(shown)}", "b": "run = 'echo $FORCE_COLOR'\nenv.FORCE_COLOR = '3'"})
     line.environment["NO_COLOR"] = "no"

@@ -79,7 +79,7 @@ def _expanded(
 
 
 def _environment(command: Command, root: Path, given: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """The caller's environment, or a little of it, and the layers of the command's own on top. Raises NotStarted."""
+    """Return the caller's environment, or a little of it, under the layers of the command. Raises NotStarted."""
     if command.clean_env:
         found = {name: given[name] for name in _KEPT_IF_CLEAN if name in given}
     else:
@@ -103,7 +103,7 @@ def _environment(command: Command, root: Path, given: Mapping[str, str], values:
 
 
 def _expanded_value(name: str, value: str, scope: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """What a variable is set to: variables and placeholders are replaced, each within the text as written."""
+    """Return the value of a variable: its variables and placeholders are replaced, each in the text as written."""
     try:
         return expand_value(value, scope, lambda text: expand_arguments([text], values)[0])
     except (PlaceholderError, VariableError) as error:

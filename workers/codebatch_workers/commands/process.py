@@ -262,7 +262,7 @@ def _spawn(start: Start, stdin: int, output: int) -> int:
 
 
 def _missing_interpreter(place: str) -> str:
-    """What keeps a script from being started that is there: its interpreter is not. Empty if it is no such script."""
+    """Return why a script that is there cannot be started: its interpreter is missing. Empty for any other file."""
     try:
         with open(place, "rb") as script:
             line = script.readline(_SHEBANG_BYTES_MAX)
@@ -271,9 +271,9 @@ def _missing_interpreter(place: str) -> str:
     interpreter = line[2:].strip(b" \t\n").partition(b" ")[0]
     if not line.startswith(b"#!") or os.path.exists(interpreter):
         return ""
-    told = f"its interpreter {os.fsdecode(interpreter)!r} is not there"
+    reason = f"its interpreter {os.fsdecode(interpreter)!r} is not there"
     is_of_windows = interpreter.endswith(b"\r")
-    return f"{told}: its lines end with CR LF, which are to end with LF" if is_of_windows else told
+    return f"{reason}: its lines end with CR LF, which are to end with LF" if is_of_windows else reason
 
 
 def _places(name: str, environment: Mapping[str, str]) -> list[str]:

@@ -38,8 +38,8 @@ class LintConfig(AllSettings, frozen=True, kw_only=True):
 
         for settings in self.paths:
             if (mistake := find_mistake(settings.match)) is not None:
-                told = f"`match` has the pattern {mistake.pattern!r}, which can match no path: {mistake.reason}"
-                raise ValueError(f"{told}; {mistake.hint}")
+                message = f"`match` has the pattern {mistake.pattern!r}, which can match no path: {mistake.reason}"
+                raise ValueError(f"{message}; {mistake.hint}")
 
     def _check_rules(self) -> None:
         from codebatch_workers.lint.query_rules import compile_rule
