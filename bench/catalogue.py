@@ -41,7 +41,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "commands-worker": commands.worker,
     "commands-killed": interruptions.killed,
     "commands-cancelled": interruptions.cancelled,
-    "lists": lists.markdown,
+    "lists": lists.lists,
     "commands-followed": following.followed,
     "commands-estimated": following.estimated,
     "dispatch": dispatch.dispatch,

@@ -7,7 +7,6 @@ which takes the facts as fields and makes the text and the hint of them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -205,7 +204,7 @@ class UnsafeStorePlace(StoreError):
     def __init__(self, directory: str) -> None:
         super().__init__(
             f"no store is made in {directory} unless it is named",
-            hint=f"run in the directory of a project, or name a place: --store {os.path.join(directory, '.codebatch')}",
+            hint=f"run in the directory of a project, or name a place: --store {directory.rstrip('/')}/.codebatch",
         )
         self.directory = directory
 

@@ -1,7 +1,8 @@
-"""Lists of tasks as people have them: a directory of markdown, read and checked; nothing is run."""
+"""Lists of tasks as people have them: a directory of markdown, and a long one in JSON lines; nothing is run."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from bench.measuring import alternate
@@ -10,8 +11,17 @@ from bench.setting import Setting
 
 _FILES = 1_000
 _SOURCE = "conductor design, numbers of lists"
+_TASKS = 50_000
+_CHAIN = 10
 _READ_SECONDS = Target(limit=1.0, source=_SOURCE)
+_LONG_SECONDS = Target(limit=5.0, source=_SOURCE)
 _WORDS = "Some more words about what is to be done there, and how it is seen that it is. " * 8
+
+
+def lists(setting: Setting) -> Iterator[Row]:
+    """Measure both."""
+    yield from markdown(setting)
+    yield from json_lines(setting)
 
 
 def markdown(setting: Setting) -> Iterator[Row]:
@@ -32,3 +42,14 @@ def markdown(setting: Setting) -> Iterator[Row]:
         corpus = f"{_FILES:,} markdown files"
         cpu = [usage.cpu_s for usage in usages]
         yield figure_row("lists", f"CPU, whole process: {side.name}", corpus, cpu, "s", target=target)
+
+
+def json_lines(setting: Setting) -> Iterator[Row]:
+    """`work run --dry-run` of 50,000 tasks in chains of ten."""
+    path = setting.scratch / "many.jsonl"
+    tasks = ({"id": f"t{n:05}", "run": "true", "needs": [f"t{n - 1:05}"] if n % _CHAIN else []} for n in range(_TASKS))
+    path.write_text("".join(f"{json.dumps(task)}\n" for task in tasks), encoding="utf-8")
+    side = setting.codebatch("rehearsed", "work", "run", "--dry-run", "-f", str(path), "--quiet")
+    (usages,) = alternate([side], setting.runs_of_short)
+    cpu = [usage.cpu_s for usage in usages]
+    yield figure_row("lists", "CPU, whole process: rehearsed", f"{_TASKS:,} tasks", cpu, "s", target=_LONG_SECONDS)

@@ -12,12 +12,12 @@ import msgspec
 from codebatch.application import Note, TellPhase, ignore_phase
 from codebatch.application.configuration import Configuration
 from codebatch.application.projects import find_project
-from codebatch.errors import NothingToDo
+from codebatch.errors import InvalidConfiguration, InvalidInput, NothingToDo
 from codebatch.model.entry import display_path
 from codebatch.model.plan import items_of
 from codebatch.model.project import Project, is_below
 from codebatch.snapshotting.roots import Selection, select
-from codebatch.snapshotting.selection import SourceRules
+from codebatch.snapshotting.selection import SourceRules, mistake_in
 from codebatch.snapshotting.staleness import stat_cache_of
 from codebatch.snapshotting.take import Progress, SnapshotResult, take_snapshot
 from codebatch.store.batches import iter_batches
@@ -47,9 +47,20 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True):
 def rules_for(
     configuration: Configuration, include: tuple[str, ...], exclude: tuple[str, ...], *, rehash: bool = False
 ) -> SourceRules:
-    """Which files are taken: `include` stands for the configured patterns, `exclude` is added to them."""
+    """Which files are taken: `include` stands for the configured patterns, `exclude` is added to them.
+
+    Raises InvalidInput or InvalidConfiguration for a pattern that can match no path.
+    """
     settings = configuration.settings
-    return SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude), rehash=rehash)
+    rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude), rehash=rehash)
+    root = Path.cwd() if configuration.file is None else configuration.file.parent
+    for name, patterns, given in (("include", rules.include, include), ("exclude", rules.exclude, exclude)):
+        if (mistake := mistake_in(patterns, root)) is not None:
+            message = f"{name} has the pattern {mistake.pattern!r}, which can match no path: {mistake.reason}"
+            if mistake.pattern in given:
+                raise InvalidInput(message, hint=mistake.hint)
+            raise InvalidConfiguration(f"{configuration.file}: {message}", hint=mistake.hint)
+    return rules
 
 
 def take(store: Store, paths: Sequence[Path], rules: SourceRules, phase: TellPhase = ignore_phase) -> SnapshotResult:

@@ -68,7 +68,7 @@ def _freeze(execution: Execution, store: Store, path: Path) -> Frozen:
     if root is not None and whole.is_relative_to(root):
         base = Path(os.fsdecode(select([root], store.root).sources.base))
         pattern = "/" + str(whole.relative_to(base)).translate(_SPECIAL)
-        rules = rules_for(configuration, (pattern,), ())
+        rules = msgspec.structs.replace(rules_for(configuration, (), ()), include=(pattern,))
         frozen = freeze(store, [base], rules, ignore_note, allow_empty=True)
         if frozen.files == 1:
             return frozen

@@ -11,7 +11,7 @@ import functools
 import os
 import re
 import sys
-from typing import Literal
+from typing import Literal, TextIO
 
 from codebatch.model.late_patterns import LatePattern
 
@@ -31,13 +31,14 @@ _PART = LatePattern(
 )
 
 
-def is_colored(color: Color) -> bool:
-    """Whether what is written to standard output now is to have colours (no-color.org, force-color.org)."""
+def is_colored(color: Color, stream: TextIO | None = None) -> bool:
+    """Return whether output to a stream, by default stdout, has colours (no-color.org, force-color.org)."""
     if color != "auto":
         return color == "always"
     if os.environ.get("NO_COLOR"):
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+    is_terminal = (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
+    return is_terminal or bool(os.environ.get("FORCE_COLOR"))
 
 
 def is_linked() -> bool:

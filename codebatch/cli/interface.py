@@ -35,10 +35,10 @@ from codebatch.cli.snapshots import SnapshotShown
 from codebatch.cli.standing import StatusAnswer
 from codebatch.cli.trace import TraceWritten
 from codebatch.cli.trying import TaskTested, TaskTried
-from codebatch.cli.work import LogRow
 from codebatch.cli.work_ask import AskAnswer
 from codebatch.cli.work_asking import QuestionRow
 from codebatch.cli.work_control import AttemptRow
+from codebatch.cli.work_log import LogRow
 from codebatch.cli.work_status import WorkStatus
 from codebatch.errors import CodebatchError
 from codebatch.gates.catalogue import GateAbout, GateExplainAnswer

@@ -119,6 +119,17 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         with self.display.aside():
             print(printable(self.suggest(text)), file=sys.stderr, flush=True)
 
+    @property
+    def has_colored_notes(self) -> bool:
+        """Whether standard error has colours."""
+        return is_colored(self.color, sys.stderr)
+
+    def relay(self, line: str) -> None:
+        """Show a line that `ProgramOutput` made, unchanged."""
+        if not self.quiet:
+            with self.display.aside():
+                print(line, file=sys.stderr, flush=True)
+
     def tell_reading(self) -> None:
         """Under `-v`: which store was asked, and how much of it was read until now; under `--explain` for what, too."""
         if self.files is None:

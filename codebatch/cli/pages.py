@@ -16,6 +16,7 @@ TOPICS = (
     "tasks",
     "work",
     "lists",
+    "variables",
     "asking",
     "data",
     "languages",

@@ -16,7 +16,7 @@ from codebatch.cli.options import Answering, SourcePath, answering
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.store import layout
-from codebatch.store.store import create_store, holds_other_things
+from codebatch.store.store import create_store, holds_only_a_store
 from codebatch.system.files import RealFiles
 
 
@@ -24,19 +24,20 @@ from codebatch.system.files import RealFiles
 @click.argument("path", required=False, type=SourcePath())
 @answering
 def init(answering: Answering, path: Path | None) -> None:
-    """Create a store at PATH; in a directory that holds anything else, PATH/.codebatch.
+    """Create a store at PATH, or in PATH/.codebatch if PATH is the directory of a project.
 
     Default: the store that --store or CODEBATCH_STORE names; else .codebatch at the top of the git work tree, or here.
     """
     place = answering.place
     if path is not None and answering.store_path is not None:
         raise InvalidInput("two stores are named", hint="name one, as PATH or with --store")
-    files = answering.files or RealFiles()
-    if path is not None and holds_other_things(files, path):
+    is_project = path is not None and _is_project(path)
+    if path is not None and is_project:
         path = path / layout.STORE_DIRECTORY
     named = path or place.named
     chosen = named or place.new_place(is_asked=True)
-    store, is_new = create_store(files, chosen, is_named=named is not None)
+    is_named = named is not None and not is_project
+    store, is_new = create_store(answering.files or RealFiles(), chosen, is_named=is_named)
     answering.print(
         StoreMade(store=str(store.root), id=store.id, created=is_new),
         [f"{'initialized' if is_new else 'already a store:'} {store.root}"],
@@ -44,6 +45,14 @@ def init(answering: Answering, path: Path | None) -> None:
     if is_new:
         is_found = named is None or StorePlace().root() == store.root
         answering.note("next: codebatch run ." + ("" if is_found else f" --store {shlex.quote(str(chosen))}"))
+
+
+def _is_project(path: Path) -> bool:
+    """Return whether a directory holds something that no store has, or is the current one: a store goes below it."""
+    is_store = (path / layout.STORE_FILE).exists() and (path / layout.OBJECTS).is_dir()
+    if is_store or not path.is_dir():
+        return False
+    return path.samefile(Path.cwd()) or not holds_only_a_store(path)
 
 
 @click.group(cls=Group)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar, get_args
 
 import click
-import msgspec
 
 from codebatch.application.configuration import load_configuration
-from codebatch.cli import work_asking, work_control
-from codebatch.cli.completing import complete_command
+from codebatch.cli import work_asking, work_control, work_log
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, answering, batch_option
-from codebatch.cli.reading import explain_option
+from codebatch.cli.options import Answering, answering
 from codebatch.cli.rehearsal import answer_rehearsal
 from codebatch.cli.trusting import telling_foreign
 from codebatch.cli.work_analyze import Form, answer_listed
@@ -24,33 +20,18 @@ from codebatch.cli.work_options import Output, WorkWishes, output_option, trust_
 from codebatch.cli.work_progress import WorkTeller
 from codebatch.cli.work_ran import answer_ran
 from codebatch.cli.work_status import answer_work
-from codebatch.engine.lifecycle import BatchState, CommandState
-from codebatch.errors import InvalidInput
+from codebatch.engine.lifecycle import BatchState
 from codebatch.model.work import RETRIES_MAX, OnFailure, Strategy
 from codebatch.store.batches import Batch
-from codebatch.store.logs import last_lines
 from codebatch.store.store import Store
 from codebatch.work import running
 from codebatch.work.detaching import run_detached
-from codebatch.work.logs import AttemptLog, find_log, iter_log, log_of
 from codebatch.work.rehearsing import rehearse
 from codebatch.work.settings import WorkOptions
-from codebatch.work.standing import WorkBatch, look_at
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_LINES_IN_JSON = 20
 _STRATEGY_HELP = "One after the other, or several at once; auto: that, and by what texts of tasks say of one another."
-
-
-class LogRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One of `work log`: where what an attempt printed lies, `bytes` null where it is gone, and its `last` lines."""
-
-    task: str
-    round: int
-    path: str
-    bytes: int | None
-    last: tuple[str, ...]
 
 
 @click.group(cls=Group)
@@ -193,57 +174,8 @@ def work_analyze(
     answer_listed(answering, running.list_files(paths, options, answering.place), form, written)
 
 
-@work.command("log")
-@click.argument("task", required=False, shell_complete=complete_command)
-@batch_option
-@click.option("--round", "round_", type=click.IntRange(min=1), help="That of an earlier attempt.")
-@click.option("--tail", type=click.IntRange(min=1), metavar="LINES", help="The last lines alone.")
-@explain_option
-@answering
-def work_log(
-    answering: Answering, task: str | None, batch_reference: str | None, round_: int | None, tail: int | None
-) -> None:
-    """What TASK printed, byte by byte; without TASK what all printed that failed, each line behind its task."""
-    if task is None and round_ is not None:
-        raise InvalidInput("--round is of a task", hint="name it: codebatch work log TASK --round N")
-    found = look_at(*answering.batch(batch_reference, "work"))
-    failed = (CommandState.FAILED, CommandState.BLOCKED)
-    logs = [log_of(found, each) for each in found.of(*failed)] if task is None else [find_log(found, task, round_)]
-    if answering.as_json:
-        answering.print([_log_row(found, each, tail or _LINES_IN_JSON) for each in logs], ())
-        return
-    for log in logs:
-        if log.bytes is None:
-            answering.tell(f"the log of {log.task} is not there: {log.path}")
-        pieces = iter_log(found.batch.files, log, tail=tail)
-        _write(answering, pieces if task is not None else _prefixed(log, pieces))
-    if not logs:
-        answering.note("no task failed")
-
-
-def _log_row(found: WorkBatch, log: AttemptLog, lines: int) -> LogRow:
-    last = tuple(last_lines(found.batch.files, log.path, lines))
-    return LogRow(task=log.task, round=log.round, path=str(log.path), bytes=log.bytes, last=last)
-
-
-def _prefixed(log: AttemptLog, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    mark = f"[{log.task}] ".encode()
-    begun = b""
-    for piece in pieces:
-        *lines, begun = (begun + piece).split(b"\n")
-        yield b"".join(mark + line + b"\n" for line in lines)
-    if begun:
-        yield mark + begun + b"\n"
-
-
-def _write(answering: Answering, pieces: Iterator[bytes]) -> None:
-    answering.display.make_way()
-    for piece in pieces:
-        sys.stdout.buffer.write(piece)
-    sys.stdout.flush()
-
-
 for command in (
+    work_log.log,
     work_asking.questions,
     work_asking.answer,
     work_control.retry,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from codebatch.cli.eta import eta_text
 from codebatch.cli.options import Answering
+from codebatch.cli.program_output import ProgramOutput, shortened
 from codebatch.cli.progress import Stage
 from codebatch.cli.work_analyze import is_agreed
 from codebatch.cli.work_options import Output
@@ -32,8 +33,9 @@ class WorkTeller(WorkListener):
         """`is_sure`: nobody is asked whether what was inferred is right."""
         self._answering = answering
         self._output = output
+        self.wants_colors = answering.has_colored_notes
         self._is_sure = is_sure
-        self._logs: dict[Path, tuple[CommandId, LogReader]] = {}
+        self._logs: dict[Path, tuple[LogReader, ProgramOutput]] = {}
         self._width = 0
 
     def note(self, text: str) -> None:
@@ -75,8 +77,9 @@ class WorkTeller(WorkListener):
         place = f"[{ended.ended:,}/{ended.planned:,}]"
         self.note(f"{place} {ended.id.ljust(self._width)} {ended.state.value.lower():9} {took:8} {why}".rstrip())
         if ended.state is CommandState.FAILED and ended.again_seconds is None and self._output == "failed":
+            output = ProgramOutput(is_colored=self.wants_colors)
             for line in last_lines(self._batch.files, ended.log, _LINES_OF_FAILED):
-                self.note(f"        {line}")
+                self._answering.relay(f"        {output.line(shortened(line))}")
             self.note(f"        … codebatch work log {ended.id} --batch {self._batch.id}")
 
     def asking(self, id: CommandId) -> None:
@@ -91,8 +94,10 @@ class WorkTeller(WorkListener):
         self.note(f"killing {told}" if is_killed else f"ending {told}, each in its grace (once more: kill what runs)")
 
     def _read_on(self, command: CommandId, log: Path, *, is_over: bool = False) -> None:
-        _, reader = self._logs.setdefault(log, (command, LogReader(self._batch.files, log)))
+        if log not in self._logs:
+            self._logs[log] = LogReader(self._batch.files, log), ProgramOutput(is_colored=self.wants_colors)
+        reader, output = self._logs[log]
         for line in reader.read(is_over=is_over):
-            self._answering.note(f"[{command}] {line}")
+            self._answering.relay(f"[{command}] {output.line(line)}")
         if is_over:
             del self._logs[log]

@@ -37,12 +37,24 @@ class CommandCrew:
     SIGHUP is passed over: a batch goes on without a terminal.
     """
 
-    def __init__(self, batch: Batch, *, store_root: str, coordinator: HolderId, store_lock: int | None = None) -> None:
-        """`store_lock` is the descriptor of our lock of the store, which workers inherit."""
+    def __init__(
+        self,
+        batch: Batch,
+        *,
+        store_root: str,
+        coordinator: HolderId,
+        store_lock: int | None = None,
+        wants_colors: bool = False,
+    ) -> None:
+        """`store_lock` is the descriptor of our lock of the store, which workers inherit.
+
+        If it `wants_colors`, commands are asked to colour what they print.
+        """
         self._batch = batch
         self._store_root = store_root
         self._coordinator = coordinator
         self._store_lock = store_lock
+        self._wants_colors = wants_colors
         self._signals = SignalCounter(hears_hangup=False)
         self._channels = Channels(self._signals)
         self._marks: dict[WorkerId, set[str]] = {}
@@ -82,6 +94,7 @@ class CommandCrew:
             hash_seed=0,
             store_lock=self._store_lock,
             role="commands",
+            wants_colors=self._wants_colors,
         )
         self._channels.add(started)
         return Member(holder=started.holder, pid=started.process.pid)

@@ -22,6 +22,7 @@ from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.store import Store
 from codebatch.store.work import commands_of, read_command, read_work
 from codebatch.system.clock import wall_ns
+from codebatch.system.collector import collector_paused
 from codebatch.system.environment import given_environment
 from codebatch.system.host import this_host
 
@@ -40,20 +41,25 @@ def conduct(
     watcher: CommandWatcher | None = None,
     store_lock: int | None = None,
     waits_for_answers: bool = False,
+    wants_colors: bool = False,
 ) -> Conducted:
     """Do what may be done in a work batch.
 
     Where it `waits_for_answers`, it goes on while a question is open, whatever the batch says. `store_lock` is the
-    descriptor of the caller's lock of the store: workers hold it for as long as they live. Raises BatchConducted,
+    descriptor of the caller's lock of the store: workers hold it for as long as they live. If it `wants_colors`,
+    commands are asked to colour what they print. Raises BatchConducted,
     EnvironmentBroken, StoreUnwritable, StoreCorrupt; what ended before is kept, and workers that are at something end
     that by themselves.
     """
-    work, plan = read_work(batch), batch.plan()
-    commands = commands_of(store, batch, work)
-    estimator = estimator_of(store, batch, work)
+    with collector_paused():
+        work, plan = read_work(batch), batch.plan()
+        commands = commands_of(store, batch, work)
+        estimator = estimator_of(store, batch, work)
     with _notifying(work, watcher) as notifier:
         helpers = Helpers(estimator, notifier)
-        return _conduct(store, batch, work, plan, commands, watcher, store_lock, helpers, waits_for_answers)
+        return _conduct(
+            store, batch, work, plan, commands, watcher, store_lock, helpers, waits_for_answers, wants_colors
+        )
 
 
 @contextlib.contextmanager
@@ -82,25 +88,33 @@ def _conduct(
     store_lock: int | None,
     helpers: Helpers,
     waits_for_answers: bool,
+    wants_colors: bool,
 ) -> Conducted:
     while True:
         about = HolderFile(
             holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
         )
-        crew = CommandCrew(batch, store_root=str(store.root), coordinator=about.holder, store_lock=store_lock)
-        conducting = Conducting(
+        crew = CommandCrew(
             batch,
-            plan,
-            work,
-            commands,
-            crew,
-            about=about,
-            watcher=watcher,
-            wall_ns=wall_ns,
-            helpers=helpers,
-            text_of=lambda command: read_command(store, batch, command).text,
-            waits_for_answers=waits_for_answers,
+            store_root=str(store.root),
+            coordinator=about.holder,
+            store_lock=store_lock,
+            wants_colors=wants_colors,
         )
+        with collector_paused():
+            conducting = Conducting(
+                batch,
+                plan,
+                work,
+                commands,
+                crew,
+                about=about,
+                watcher=watcher,
+                wall_ns=wall_ns,
+                helpers=helpers,
+                text_of=lambda command: read_command(store, batch, command).text,
+                waits_for_answers=waits_for_answers,
+            )
         try:
             conducting.run()
         finally:

@@ -189,7 +189,7 @@ class Conducting:
         finally:
             self._crew.end()
         if self._refusal is None and self._inodes() != self._places:
-            self._refusal = lost_outcomes(self._batch.root)
+            self._refusal = lost_outcomes(self._batch.files, self._batch.root)
         self._telling.end(self._end)
         self._journal.write(journal.Ended(reason=type(self._end).__name__.lower()))
         if self._refusal is not None:

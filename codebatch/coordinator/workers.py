@@ -21,7 +21,7 @@ from codebatch.model.task import OwnPlace
 from codebatch.protocol.launch import HOLDER_VARIABLE, STACK_SIGNAL, Launch, Role, worker_arguments, worker_environment
 from codebatch.protocol.messages import FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import NEW_BATCH_HINT, Batch
 from codebatch.store.holders import new_holder_id
 from codebatch.system.cell import Cell, Step
 from codebatch.system.environment import given_environment
@@ -149,6 +149,7 @@ def start_worker(
     store_lock: int | None,
     keeps_terms: bool = False,
     role: Role = "tasks",
+    wants_colors: bool = False,
 ) -> WorkerProcess:
     """Start a worker in an empty directory of its own, from a thread that outlives it. It holds our lock too.
 
@@ -157,7 +158,7 @@ def start_worker(
     holder = new_holder_id()
     scratch = batch.root / layout.SCRATCH / holder
     if batch.files.size(batch.root) is None:  # To make it again would leave a store with nothing but that in the way.
-        raise StoreCorrupt(f"somebody removed {batch.root}", hint="run it anew with: codebatch run PATH")
+        raise StoreCorrupt(f"somebody removed {batch.root}", hint=NEW_BATCH_HINT)
     batch.files.make_directory(scratch)
     ours, theirs = socket.socketpair()
     stderr_read, stderr_write = os.pipe()
@@ -174,6 +175,7 @@ def start_worker(
             store_lock=store_lock,
             keeps_terms=keeps_terms,
             role=role,
+            wants_colors=wants_colors,
         )
         process = start_process(
             worker_arguments(sys.executable, launch),

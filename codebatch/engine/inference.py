@@ -23,7 +23,7 @@ from codebatch.engine.task_texts import (
     iter_regions,
     iter_sentences,
 )
-from codebatch.model.patterns import PatternList, parse_arguments
+from codebatch.model.pattern_overlap import FilePatterns
 from codebatch.model.work import CONFIDENCE_MIN
 
 FILES_SURE, NAME_SURE, NUMBER_SURE, CREATED_SURE, CHANGED_SURE, PLACE_SURE = 1.0, 0.95, 0.85, 0.75, 0.6, 0.6
@@ -136,20 +136,14 @@ def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[
 
 def _by_files(tasks: Sequence[Described]) -> Iterator[Candidate]:
     """Who reads what another writes, by `inputs` and `outputs`."""
-    writers = [(task, parse_arguments(task.outputs, "")) for task in tasks if task.outputs]
+    writers = [(task, FilePatterns(task.outputs)) for task in tasks if task.outputs]
     for task in tasks:
-        reads = parse_arguments(task.inputs, "") if task.inputs and writers else None
+        reads = FilePatterns(task.inputs) if task.inputs and writers else None
         for writer, writes in writers if reads is not None else ():
             assert reads is not None
-            shared = next((path for path in writer.outputs if _matches(reads, path, task.inputs)), None)
-            shared = shared or next((path for path in task.inputs if _matches(writes, path, ())), None)
+            shared = reads.shared_with(writes)
             if shared is not None and writer.id != task.id:
                 yield Candidate(task.id, writer.id, FILES_SURE, f"it reads {shared!r}, which {writer.id} writes")
-
-
-def _matches(patterns: PatternList, path: str, same: Sequence[str]) -> bool:
-    found = patterns.decide(path.strip("/").encode("utf-8", "surrogateescape"), is_directory=path.endswith("/"))
-    return path in same or (found is not None and not found.negated)
 
 
 class _Names:

@@ -9,6 +9,7 @@ import re
 from typing import Literal, NewType
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from codebatch.model.document import Document, decode_document, encode_document
 
@@ -55,8 +56,22 @@ class ResultPointers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     session: str = ""
 
 
+class EnvFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file of variables, read at each attempt: its path, absolute or from the root of the batch."""
+
+    path: str
+    required: bool = True
+
+
+class EnvLayer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Variables of files, and over them those of `env`."""
+
+    files: tuple[EnvFile, ...] = ()
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 class Command(Document, frozen=True, kw_only=True):
-    """What one attempt does, as it was written: placeholders and `"$NAME"` in `env` stand unexpanded.
+    """What one attempt does, as it was written: placeholders and variables in `env` stand unexpanded.
 
     `run` as a list is executed as it is, as a string by `/bin/sh -c`. `cwd` and a path in `stdin` are relative to the
     root of the work batch. `stdin` is `none`, `text`, or a path behind `file:`. Statuses in `exit_ok` are success.
@@ -65,6 +80,7 @@ class Command(Document, frozen=True, kw_only=True):
     the last does all that follow. A question in its output is known by `question` or `result`.
     `grace_seconds` lie between SIGTERM and SIGKILL. `leftovers`: what becomes of what it left running when it ended by
     itself. `memory_mb_max` is resident memory of all its processes; `log_mb_max` the size of an attempt's log.
+    `env_under` has the layers of variables below `env`, the lowest first; it is there if one of them has files.
     `values` are those of placeholders besides the ones that every command has, by name; `files` are what `{files}` is.
     """
 
@@ -90,6 +106,11 @@ class Command(Document, frozen=True, kw_only=True):
     tries: tuple[Try, ...] = ()
     question: QuestionRule | None = None
     result: ResultPointers | None = None
+    env_under: tuple[EnvLayer, ...] | UnsetType = UNSET
+
+    def environments(self) -> list[dict[str, str]]:
+        """Return the variables of `env`, and of each layer under it without its files."""
+        return [self.env, *(layer.env for layer in self.env_under or ())]
 
     def escalation(self, tried: int) -> Try:
         """What is to be done otherwise once so many tries have failed."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from math import isinf
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from codebatch.model.toml import is_deep
+
+if TYPE_CHECKING:
+    import json
 
 _DIGITS_SHOWN_MAX = 40
 
@@ -23,7 +27,7 @@ def parse_json(text: str) -> object:
     import json  # only those who have such files pay for it
 
     try:
-        value: object = json.loads(text, object_pairs_hook=_table, parse_constant=_no_number, parse_float=_float)
+        value: object = _decoder().decode(text)
     except json.JSONDecodeError as error:
         raise JsonError(f"{error.msg} (column {error.colno})", error.lineno) from error
     except RecursionError as error:
@@ -40,6 +44,14 @@ def parse_json(text: str) -> object:
     if is_deep(value):
         raise JsonError("it is nested too deep")
     return value
+
+
+@functools.cache
+def _decoder() -> json.JSONDecoder:
+    """Return the decoder, made once: in JSON lines each line is a text of its own."""
+    import json
+
+    return json.JSONDecoder(object_pairs_hook=_table, parse_constant=_no_number, parse_float=_float)
 
 
 def _table(pairs: list[tuple[str, object]]) -> dict[str, object]:

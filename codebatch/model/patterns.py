@@ -7,8 +7,10 @@ and line of the pattern that decided. `tests/snapshot/test_ignore.py` compares i
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -37,6 +39,9 @@ _STAR = ord("*")
 _BACKSLASH = ord("\\")
 _SPECIAL = re.compile(rb"[*?\[\\]|\Z")
 _ANY = frozenset(range(256)) - {_SLASH}
+_UNESCAPED_BRACES = re.compile(r"\\.|\[!?\]?[^\]]*\]|(\{[^{}]*(?:,|\.\.)[^{}]*\})")
+_ALTERNATIVES_MAX = 6
+_OUTSIDE = "a pattern is relative to the top of the tree and cannot leave it"
 
 
 class _MalformedError(Exception):
@@ -103,6 +108,115 @@ def parse_arguments(arguments: Sequence[str], option: str) -> PatternList:
     """Patterns of an option that may be given several times; they speak of the whole tree."""
     lines = "\n".join(arguments).encode("utf-8", "surrogateescape")
     return parse_ignore_file(lines, option, b"", is_option=True)
+
+
+class PatternMistake(NamedTuple):
+    """A pattern that can match no path of any tree, why that is so, and what to write instead."""
+
+    pattern: str
+    reason: str
+    hint: str
+
+
+def find_mistake(patterns: Sequence[str], root: str = "", home: str = "") -> PatternMistake | None:
+    """Return the first of some patterns that can match no path, or None if each may match one.
+
+    git ignores such a line of a .gitignore without a word. In a list that was written for us it is a mistake: the list
+    would select nothing, which looks like success. `root` is the absolute path of the tree, or empty if the tree has
+    something at that path below itself. `home` is what `~` stands for in a shell.
+    """
+    for pattern in patterns:
+        if pattern.startswith("#"):
+            hint = f"write '\\{pattern}' for a name that begins with #"
+            return PatternMistake(pattern, "it is a comment", hint)
+        mistake = mistake_of(pattern, root, home)
+        if mistake is not None:
+            return mistake
+    if patterns and all(pattern.startswith("!") for pattern in patterns):
+        hint = "write the pattern that it is an exception to before it"
+        return PatternMistake(patterns[0], "it is an exception, and no pattern precedes it", hint)
+    return None
+
+
+def mistake_of(pattern: str, root: str = "", home: str = "") -> PatternMistake | None:
+    """Return why a pattern by itself can match no path, or None. `root` and `home` are as in `find_mistake`."""
+    found = _reason_and_hint(pattern, root, home)
+    return None if found is None else PatternMistake(pattern, *found)
+
+
+def _reason_and_hint(pattern: str, root: str, home: str) -> tuple[str, str] | None:
+    body = pattern.removeprefix("!")
+    if not body.strip(" /"):
+        return "it is empty", "write '*' for every path"
+    if (braces := _braces_in(body)) is not None:
+        return "braces are not expanded", _hint_at_alternatives(pattern, braces)
+    if body.startswith("~/"):
+        return "~ is not expanded", _hint_at_form(pattern, home + body[1:], root) if root and home else _OUTSIDE
+    if root and f"{body}/".startswith(f"{root}/"):
+        return "it is an absolute path", _hint_at_form(pattern, body, root)
+    try:
+        glob = _tokens(body.removesuffix("/").removeprefix("/").encode("utf-8", "surrogateescape"), by_name=False)
+    except _MalformedError:
+        return "it is malformed", "write \\[ for a bracket and \\\\ for a backslash"
+    if (part := _impossible_part(glob)) is None:
+        return None
+    reason = f"no path has the part {part!r}" if part else "no path has an empty part"
+    return reason, _hint_at_form(pattern, f"{root}/{body}", root)
+
+
+def _braces_in(body: str) -> re.Match[str] | None:
+    return next((found for found in _UNESCAPED_BRACES.finditer(body) if found[1]), None)
+
+
+def _hint_at_alternatives(pattern: str, braces: re.Match[str]) -> str:
+    """Return a hint with the patterns that a shell would make of one with braces."""
+    literal = "\\{ is a brace itself"
+    at = pattern.index(braces[1])
+    head, tail = pattern[:at], pattern[at + len(braces[1]) :]
+    words = braces[1][1:-1].split(",")
+    if len(words) < 2 or _braces_in(tail) is not None:
+        return f"write a pattern for each alternative; {literal}"
+    written = [repr(f"{head}{word}{tail}") for word in itertools.islice(words, _ALTERNATIVES_MAX)]
+    more = ", …" if len(words) > len(written) else ""
+    return f"write a pattern for each alternative: {', '.join(written)}{more}; {literal}"
+
+
+def _hint_at_form(pattern: str, path: str, root: str) -> str:
+    """Return a hint with the pattern for an absolute `path` below `root`; both are relative if no root is known."""
+    within = [part for part in root.split("/") if part]
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            if not parts or "*" in parts[-1]:
+                return _OUTSIDE
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    if parts[: len(within)] != within:
+        return _OUTSIDE
+    below = parts[len(within) :]
+    if not below:
+        return "write '*' for every path"
+    # A pattern without a slash in it would match at any depth, and one that begins with ! would negate.
+    is_anchored = (len(below) == 1 and below != ["**"]) or below[0].startswith(("!", "#"))
+    anchor = "/" if is_anchored else ""
+    negation = "!" if pattern.startswith("!") else ""
+    return f"write {negation + anchor + '/'.join(below) + ('/' if path.endswith('/') else '')!r}"
+
+
+def _impossible_part(glob: Sequence[Token]) -> str | None:
+    """Return the first part of a glob, between slashes, that no path has: empty, `.` or `..`."""
+    part: list[Token] = []
+    for token in (*glob, _SLASH):
+        if token == PARENTS and not part:
+            continue
+        if token != _SLASH:
+            part.append(token)
+            continue
+        if all(each == ord(".") for each in part) and len(part) <= 2:
+            return "." * len(part)
+        part = []
+    return None
 
 
 def describe(patterns: PatternList, pattern: Pattern) -> str:

@@ -157,7 +157,8 @@ def _is_alone(script: str, found: re.Match[str]) -> bool:
 
 
 def _in_quotes(name: str, inside: Inside) -> Problem:
-    hint = f"it brings its own quotes: end those before it, or write {_shell_word(name)} as a shell wants it"
+    value = f"it brings its own quotes: end those before it, or write {_shell_word(name)} as a shell wants it"
+    hint = f"{value}; {{{{{name}}}}} is {{{name}}} itself"
     return Problem(f"has {{{name}}} in {inside.value}", hint)
 
 

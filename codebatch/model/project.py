@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from typing import Literal
 
@@ -35,7 +34,7 @@ class Project(msgspec.Struct, frozen=True):
         while directory not in known:
             if directory == (self.last or self.root):
                 return self.root
-            directory = os.path.dirname(directory)
+            directory = directory.rpartition(b"/")[0] or b"/"
         return directory
 
     def holds(self, directory: bytes) -> bool:

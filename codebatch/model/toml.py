@@ -45,6 +45,8 @@ def is_deep(document: object) -> bool:
     """Whether tables and lists nest deeper than we care to follow."""
     level: list[object] = [document]
     for _ in range(_DEPTH_MAX):
+        if not level:
+            return False
         level = [
             below
             for value in level

@@ -36,7 +36,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker is told on its command line, as one JSON argument. `own_tasks`: `system/task_catalogue.py`.
 
     `store_lock` is the descriptor by which it holds the coordinator's lock of the store. `keeps_terms`: an index is to
-    be made, for which it writes terms files. A worker for `commands` is of a work batch.
+    be made, for which it writes terms files. A worker for `commands` is of a work batch; if it `wants_colors`, it asks
+    them to colour what they print.
     """
 
     store: str
@@ -49,6 +50,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     own_tasks: dict[str, OwnPlace] = {}
     keeps_terms: bool = False
     role: Role = "tasks"
+    wants_colors: bool = False
 
 
 def worker_arguments(python: str, launch: Launch) -> list[str]:

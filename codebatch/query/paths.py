@@ -31,14 +31,15 @@ class PathFilter:
         self._globs: GlobSet[bool] | None = None
         if _OF_PATTERNS & set(wanted):
             from codebatch.model.globs import GlobSet  # 4 ms, with patterns, that all other filters do without
-            from codebatch.model.patterns import parse_pattern
+            from codebatch.model.patterns import mistake_of, parse_pattern
 
-            pattern = parse_pattern(wanted.encode("utf-8", "surrogateescape"), 1)
-            if pattern is None:
-                raise InvalidInput(f"the pattern {wanted!r} matches no path", hint="write \\[ for a bracket")
-            if pattern.negated:
+            if wanted.startswith("!"):
                 hint = f"""ask: --where 'not glob(path, "{wanted[1:]}")'"""
                 raise InvalidInput(f"the pattern {wanted!r} takes back what none has said", hint=hint)
+            if (mistake := mistake_of(wanted)) is not None:
+                raise InvalidInput(f"the pattern {wanted!r} matches no path: {mistake.reason}", hint=mistake.hint)
+            pattern = parse_pattern(wanted.encode("utf-8", "surrogateescape"), 1)
+            assert pattern is not None, "it has no mistake"
             self._globs = GlobSet([pattern.glob], lambda matching: next(matching, None) is not None)
             self._directory_only = pattern.directory_only
         self._last = (b"", False)

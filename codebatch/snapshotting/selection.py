@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
 from codebatch.errors import UnreadablePath
 from codebatch.model.entry import display_path
 from codebatch.model.nearest import Nearest, parent_of, unknown_from_top
-from codebatch.model.patterns import PatternList, decide_chain, describe, parse_arguments, parse_ignore_file
+from codebatch.model.patterns import (
+    PatternList,
+    PatternMistake,
+    decide_chain,
+    describe,
+    find_mistake,
+    mistake_of,
+    parse_arguments,
+    parse_ignore_file,
+)
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.stat_cache import ABSENT, IGNORE_FILE, Stat, stat_of
 from codebatch.system.regular import read_regular
@@ -40,7 +51,10 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Rules:
-    """The rules of one snapshot. `.codebatchignore` files are added as they are found."""
+    """The rules of one snapshot. `.codebatchignore` files are added as they are found.
+
+    `notes` name a line of each of these files that can match no path.
+    """
 
     def __init__(self, rules: SourceRules, directories: Directories | None, store: bytes | None) -> None:
         """`store` is the store's path below the base, None where it lies elsewhere.
@@ -56,6 +70,7 @@ class Rules:
         self._stores = set() if store is None else {store}
         self._files: Nearest[PatternList] = Nearest()
         self.rule_files: dict[bytes, Stat] = {}
+        self.notes: list[str] = []
         self._verdicts: dict[bytes, Verdict | None] = {b"": None}
         self._included = {b"": False}
 
@@ -74,6 +89,7 @@ class Rules:
         self.rule_files[path] = found
         if data is not None:
             self.heed(path, data)
+            self._note_mistake(path, data)
 
     def heed(self, path: bytes, data: bytes) -> None:
         """Heed an ignore file, of which the path and the content are told."""
@@ -83,6 +99,16 @@ class Rules:
         # A verdict on something below was made of one on the directory.
         if directory in self._verdicts:
             self._verdicts = {b"": None}
+
+    def _note_mistake(self, path: bytes, data: bytes) -> None:
+        for number, line in enumerate(data.decode("utf-8-sig", "surrogateescape").split("\n"), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            if (mistake := mistake_of(line.rstrip())) is not None:
+                place = f"{display_path(path)}:{number}"
+                message = f"{mistake.pattern!r} can match no path: {mistake.reason}"
+                self.notes.append(f"{place}: {message}; {mistake.hint}")
+                return
 
     @property
     def is_empty(self) -> bool:
@@ -131,6 +157,13 @@ class Rules:
     def _includes(self, path: bytes, *, is_directory: bool) -> bool:
         pattern = self._include.decide(path, is_directory=is_directory)
         return pattern is not None and not pattern.negated
+
+
+def mistake_in(patterns: Sequence[str], root: Path) -> PatternMistake | None:
+    """Return the first of some patterns that can match no path of the tree at an absolute `root`, or None."""
+    # `/app/*.py` is an absolute path, unless the tree at /app has a directory app.
+    is_ambiguous = os.path.lexists(f"{root}{root}")
+    return find_mistake(patterns, "" if is_ambiguous else str(root), os.path.expanduser("~").rstrip("/"))
 
 
 def parents_of(path: bytes) -> list[bytes]:

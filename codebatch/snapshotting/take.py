@@ -235,7 +235,7 @@ class _Taker:
         index = make_index(encode_entry(entry) for entry in found if entry is not None)
         document = self._publish(index, tree.listings, now)
         skipped = skipped_of(rows)
-        notes = [*tree.notes, *notes_of(rows, skipped)]
+        notes = [*tree.notes, *rules.notes, *notes_of(rows, skipped)]
         self._remember(tree, rules, rows, document, stamp_ns, skipped, notes)
         return self._result(document, read_files, skipped, notes, reused=False)
 

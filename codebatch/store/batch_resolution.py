@@ -138,7 +138,7 @@ def _no_batch(store: Store, kind: BatchKind) -> UnknownId:
             others.setdefault(batch.about.project_root, batch)
     for batch_id in reversed(batch_ids(store)) if not others else ():
         open_batch(store, batch_id)
-    of_commands = " of commands" if kind == "work" else ""
+    noun = {"analysis": "analysis", "work": "batch of commands", "any": "batch"}[kind]
     make = "codebatch work run" if kind == "work" else _run_command(store.project)
     hint = f"make one with: {make}"
     if others:
@@ -149,7 +149,7 @@ def _no_batch(store: Store, kind: BatchKind) -> UnknownId:
         hint += f"; or name the batch of another project with --batch: {shown}{more}"
     root = "" if store.project is None else display_path(store.project.root)
     where = f"of project {root} in the store {store.root}" if root else "in this store yet"
-    return NoBatchOfProject(f"there is no batch{of_commands} {where}", hint=hint)
+    return NoBatchOfProject(f"there is no {noun} {where}", hint=hint)
 
 
 def _run_command(project: Project | None) -> str:

@@ -141,6 +141,9 @@ class Batch(msgspec.Struct, frozen=True):
         return plan
 
 
+NEW_BATCH_HINT = "make a new one with: codebatch run PATH, or, where it ran commands, codebatch work run"
+
+
 def check_is_there(files: FileReader, batch_root: Path) -> None:
     """Look again for a batch of which something is missing. Raises CollectedMeanwhile where all of it is.
 
@@ -377,5 +380,4 @@ def decode_batch(data: bytes) -> BatchFile:
 
 
 def _lost(directory: Path) -> str:
-    again = "codebatch run PATH, or, where it ran commands, codebatch work run"
-    return f"this batch is lost: remove {directory}, and make a new one with: {again}"
+    return f"this batch is lost: remove {directory}, and {NEW_BATCH_HINT}"

@@ -38,7 +38,7 @@ from codebatch.model.outcome import (
 from codebatch.model.record import CommandReason, Failure, FailureReason
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store import layout
-from codebatch.store.batches import check_is_there
+from codebatch.store.batches import NEW_BATCH_HINT, check_is_there
 from codebatch.store.documents import read_document_bytes
 from codebatch.store.shard_files import DAMAGE_HINT, Trailer, read_trailer, split_shard_file
 from codebatch.system.files import Appender, Files
@@ -222,7 +222,7 @@ class Outcomes:
             try:
                 self._files.write_new(hidden, encoded)
             except FileNotFoundError as error:
-                raise lost_outcomes(self._directory.parent) from error
+                raise lost_outcomes(self._files, self._directory.parent) from error
             lost = [one for one in commit.outcomes if not self._link(hidden, encoded, _register_name(commit, one))]
             self._files.sync_directory(self._directory)
         finally:
@@ -351,11 +351,12 @@ class Outcomes:
         return records, bounds
 
 
-def lost_outcomes(batch_root: Path) -> StoreCorrupt:
+def lost_outcomes(files: Files, batch_root: Path) -> StoreCorrupt:
     """What was committed while we run is not there any more."""
+    resume = f"what is left is kept; continue with: codebatch resume --batch {batch_root.name}"
     return StoreCorrupt(
         f"somebody removed outcomes from {batch_root / layout.OUTCOMES}",
-        hint=f"what is left is kept; continue with: codebatch resume --batch {batch_root.name}",
+        hint=NEW_BATCH_HINT if files.stat(batch_root) is None else resume,
     )
 
 

@@ -300,7 +300,8 @@ def current_outputs(batch: Batch) -> Outputs | None:
         if not DIGEST_PATTERN.match(name) or (settled is not None and name != settled.result_digest):
             continue
         path = directory / name / layout.MANIFEST_FILE
-        hint = SETTLED_HINT if settled else f"remove the directory {directory / name} and run `codebatch resume`"
+        again = f"remove the directory {directory / name}, then: codebatch resume --batch {batch.id}"
+        hint = SETTLED_HINT if settled else again
         try:
             manifest = read_document(batch.files, path, decode_manifest, hint=hint)
         except FileNotFoundError as error:

@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.errors import (
+    CodebatchError,
     CorruptFile,
+    Stopped,
+    StoreCorrupt,
     StoreError,
     StoreForeign,
     StoreInUse,
@@ -92,7 +95,8 @@ class Store(msgspec.Struct, frozen=True):
     def writing(self) -> Iterator[Lock]:
         """Hold the store-wide lock that keeps a collector of garbage out (flock, shared): from the snapshot to the end.
 
-        Who comes while nobody else has it sweeps what the dead left first, where the store can be written.
+        Who comes while nobody else has it sweeps what the dead left first, where the store can be written. If the store
+        is removed meanwhile, whatever fails for that is raised as StoreCorrupt that says so.
         """
         path = self.root / layout.LOCKS / layout.LOCK_OF_STORE
         alone: Lock | None = None
@@ -105,8 +109,26 @@ class Store(msgspec.Struct, frozen=True):
             if alone is not None:
                 alone.share()
             yield lock
+        except (CodebatchError, OSError) as error:
+            if not isinstance(error, Stopped) and self._is_removed():
+                raise StoreCorrupt(
+                    f"the store {self.root} is gone: it was removed while it was in use",
+                    hint="put it where neither git clean nor a task removes it, with --store or CODEBATCH_STORE; "
+                    "then run again",
+                ) from error
+            raise
         finally:
             lock.release()
+
+    def _is_removed(self) -> bool:
+        """Return whether the store is gone, or another one is in its place."""
+        try:
+            data = self.files.read_range(self.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
+            return _decode(self.root, data).id != self.id
+        except OSError as error:
+            return error.errno in (errno.ENOENT, errno.ENOTDIR)
+        except StoreError:
+            return False
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -160,9 +182,11 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
     if not all(_is_leftover(files, root, name) for name in _names(root)):
         if files.stat(root / layout.STORE_FILE) is not None:  # Another process has just made it.
             return open_store(files, root, is_named=is_named), False
+        import shlex  # for the hint alone
+
         raise StoreForeign(
             f"{root} is not empty and is not a codebatch store",
-            hint="name a directory that does not exist yet with --store",
+            hint=f"name the store itself: --store {shlex.quote(str(root / layout.STORE_DIRECTORY))}",
         )
     if not is_named:
         refuse_tracked(root)
@@ -184,6 +208,12 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
     if not _publish(files, root, encode_document(_StoreFile(id=store_id, origin=origin))):
         return open_store(files, root, is_named=is_named), False  # Another process made it meanwhile.
     return Store(files, root, store_id), True
+
+
+def holds_only_a_store(root: Path) -> bool:
+    """Return whether every name in a directory is one that a store has. True for an empty directory."""
+    known = {*_DIRECTORIES, *_CONTENTS, layout.STORE_FILE, layout.WITNESS, layout.UNTRUSTED_FILE}
+    return all(name in known or _UNFINISHED.match(name) for name in _names(root))
 
 
 _UNFINISHED = LatePattern(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
@@ -294,15 +324,9 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
             )
         return decode_document(data, _StoreFile, STORE_FORMAT)
     except DocumentError as error:
-        hint = "remove the store and run again, or name another one"
+        is_ours = holds_only_a_store(root) and (root / layout.OBJECTS).is_dir()
+        hint = "remove the store and run again, or name another one" if is_ours else "check --store"
         raise CorruptFile(str(root / layout.STORE_FILE), f"is damaged: {error}", hint=hint) from error
-
-
-def holds_other_things(files: Files, path: Path) -> bool:
-    """Return whether a path is a directory of things that are neither a store nor the remains of an unfinished one."""
-    if not path.is_dir() or looks_like_store(path):
-        return False
-    return not all(_is_leftover(files, path, name) for name in _names(path))
 
 
 def looks_like_store(path: Path) -> bool:

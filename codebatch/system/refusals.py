@@ -93,7 +93,7 @@ def _raise_foreign(path: Path | str, error: OSError) -> None:
 def foreign(path: Path | str, what: str) -> StoreForeign:
     return StoreForeign(
         f"{path} is, or lies below, {what}: codebatch did not make it",
-        hint="look where the store came from; name another one with --store, or remove this one and run again",
+        hint="look where the store came from, or name another one with --store",
     )
 
 

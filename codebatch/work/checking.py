@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.lined import LinedTable, line_of
 from codebatch.model.placeholders import problems as placeholder_problems
+from codebatch.model.variables import VariableError, bare_variables, expand_value
+from codebatch.snapshotting.selection import mistake_in
 from codebatch.work.asking import check_pattern
 from codebatch.work.problems import Problems
 from codebatch.work.tables import TABLES, TO_COME, Kind
 
 ID_HINT = "letters, digits, '.', '_' and '-', a letter or a digit first, 100 at most"
-_NAME_OF_CALLER = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)\Z")
 _INNER: dict[str, Kind] = {"each": "each", "infer": "infer"}
+_PATTERNS = ("files", "inputs", "outputs")
+_CALLED_ELSEWHERE = {
+    "depends_on": "needs",
+    "depends": "needs",
+    "dependencies": "needs",
+    "deps": "needs",
+    "blocked_by": "needs",
+    "retry": "retries",
+    "cmd": "run",
+    "cmds": "run",
+    "command": "run",
+    "script": "run",
+    "dir": "cwd",
+    "workdir": "cwd",
+    "working_directory": "cwd",
+    "environment": "env",
+    "dotenv": "env_file",
+    "matrix": "each",
+    "jobs": "max_parallel",
+    "concurrency": "max_parallel",
+}
+"""Keys of other programs, and ours for the same."""
 _QUOTE_HINT = 'quote what is to be a text: "3.10" is one, and 3.10 is a number'
 _SHOWN_MAX = 60
 _SHOWN_INTEGER_MAX = 2**63
@@ -49,11 +72,16 @@ class Place(typing.NamedTuple):
 
 
 class TableChecker:
-    """Tells what is wrong with tables. `environ` is what values such as `"$NAME"` are taken from."""
+    """Tells what is wrong with tables, and collects `notes`.
 
-    def __init__(self, problems: Problems, environ: Mapping[str, str]) -> None:
+    `environ` has the variables that values of `env` may use. `root` is the directory that patterns are relative to.
+    """
+
+    def __init__(self, problems: Problems, environ: Mapping[str, str], root: Path) -> None:
         self._problems = problems
         self._environ = environ
+        self._root = root
+        self.notes: list[str] = []
         self._fields = {
             kind: {field.name: field.type for field in msgspec.structs.fields(type_)} for kind, type_ in TABLES.items()
         }
@@ -104,6 +132,10 @@ class TableChecker:
             if value.startswith("/") or ".." in value.split("/") or not value:
                 hint = "set `root`, which may be anywhere"
                 self._problems.add(f"{place} sets {key} to {value!r}, which is not below the root", hint)
+        elif key in _PATTERNS and isinstance(value, list):
+            self._check_patterns(place, key, value)
+        elif key == "each" and isinstance(value, dict) and isinstance(value.get("files"), list):
+            self._check_patterns(place.below(key, value), "files", value["files"])
         elif key in ("run", "check") and isinstance(value, str | list):
             self._check_run(place, key, value)
         elif key == "tries" and isinstance(value, list):
@@ -113,6 +145,11 @@ class TableChecker:
             check_pattern(value.get("pattern", ""), f"{place} question", self._problems)
             if not value.get("pattern") and not value.get("exits"):
                 self._problems.add(f"{place} has a question that is known by nothing", "set `pattern` or `exits` in it")
+
+    def _check_patterns(self, place: Place, key: str, patterns: Sequence[str]) -> None:
+        if (mistake := mistake_in(patterns, self._root)) is not None:
+            message = f"{place} has {mistake.pattern!r} in {key}, which can match no path: {mistake.reason}"
+            self._problems.add(message, mistake.hint)
 
     def _check_run(self, place: Place, key: str, value: str | list[str]) -> None:
         if not value or not value[0].strip():
@@ -140,20 +177,36 @@ class TableChecker:
             self._problems.add(f"{place} has the table {key!r}, which there is not", hint)
         else:
             known = tuple(self._fields[kind]) + (("defaults", "tasks") if kind == "settings" else ())
-            self._problems.add(f"{place} sets {key!r}, which there is not", lambda: did_you_mean(key, known))
+            meant = _CALLED_ELSEWHERE.get(key)
+            message = f"{place} sets {key!r}, which there is not"
+            if meant in known:
+                self._problems.add(message, f"did you mean {meant!r}?")
+            else:
+                self._problems.add(message, lambda: did_you_mean(key, known))
 
     def check_environment(self, place: Place, env: Mapping[str, str]) -> None:
         """Tell which names and values no environment can hold, or not now."""
         for name, value in env.items():
             if not name or "=" in name:
                 self._problems.add(f"{place} sets the variable {name!r}, which no environment can hold")
-            elif (caller := _NAME_OF_CALLER.match(value)) and caller[1] not in self._environ:
-                hint = f"set it where you start from: export {caller[1]}=…"
-                self._problems.add(f"{place} sets the variable {name} to ${caller[1]}, which is not set", hint)
+            else:
+                self._check_variables(place, name, value)
             if "{files}" in value.replace("{{files}}", ""):
                 self._problems.add(f"{place} has {{files}} in the variable {name}, which can hold one value only")
             for problem in placeholder_problems([value]):
                 self._problems.add(f"{place} {problem.told}, in the variable {name}", problem.hint)
+
+    def _check_variables(self, place: Place, name: str, value: str) -> None:
+        """Report variables in a value that are not set. Note what looks like a variable but is none."""
+        try:
+            expand_value(value, self._environ)
+        except VariableError as error:
+            hint = "set it where you start from, or write ${NAME:-default}; $${ is ${ itself"
+            self._problems.add(f"{place} sets the variable {name} to {shown_value(value)}: {error}", hint)
+        for bare in bare_variables(value):
+            if bare in self._environ:
+                note = f"{place} sets the variable {name} to {shown_value(value)}, in which ${bare} is not expanded"
+                self.notes.append(f"{note}: write ${{{bare}}}")
 
 
 def sound_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict[str, object]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from codebatch.model.command import (
     COMMAND_BYTES_MAX,
     COMMAND_ID_PATTERN,
     Command,
     CommandId,
+    EnvLayer,
     QuestionRule,
     ResultPointers,
     Try,
@@ -26,15 +27,17 @@ from codebatch.model.placeholders import ARGUMENT_BYTES_MAX, longest_argument, n
 from codebatch.model.placeholders import NAMES as PLACEHOLDERS
 from codebatch.model.work import NO_POLICY, RETRY_REASONS, Policy
 from codebatch.work.checking import ID_HINT, Place, TableChecker, sound_part
+from codebatch.work.environment import combined, layer_of
 from codebatch.work.expanding import Expander, Member
 from codebatch.work.files import WorkFile, Written
 from codebatch.work.problems import Problems
-from codebatch.work.settings import WorkOptions
+from codebatch.work.settings import Settings, WorkOptions
 from codebatch.work.tables import KEYS_TO_COME, SettingsTable, TaskDefaults, TaskTable, TryTable
 from codebatch.work.task_files import NEEDS_IN_PROSE
 
 FILES_CHARACTERS_MAX = 1_000_000
 """What Linux takes as arguments and environment together is 2 MiB, mostly (execve(2))."""
+_NEEDS_SHOWN_MAX = 5
 _BYTES_OF_A_CHARACTER_MAX = 6
 """As JSON."""
 
@@ -42,7 +45,7 @@ _BYTES_OF_A_CHARACTER_MAX = 6
 class Task(NamedTuple):
     """A task of a file. What it says of others is told even where it is unsound otherwise, and has no command.
 
-    A member of a `group` has a `key` in it, and the id of both.
+    A member of a `group` has a `key` in it, and the id of both. `listed` are the patterns whose files it was made for.
     """
 
     id: CommandId
@@ -58,23 +61,25 @@ class Task(NamedTuple):
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     title: str = ""
+    listed: tuple[str, ...] = ()
 
 
 class Definer:
     """Makes commands of the tasks of files, and tells what is wrong with them.
 
-    `groups` are those met so far, `notes` what people are to be told.
+    `groups` are those met so far. What people are to be told goes to the notes of the `settings`.
     """
 
     def __init__(
-        self, problems: Problems, checker: TableChecker, options: WorkOptions, expander: Expander, notes: list[str]
+        self, problems: Problems, checker: TableChecker, options: WorkOptions, expander: Expander, settings: Settings
     ) -> None:
         self._problems = problems
         self._checker = checker
         self._options = options
-        self._options_env = options.environment()
+        self._options_layer = EnvLayer(env=options.environment())
         self._expander = expander
-        self._notes = notes
+        self._root = settings.root
+        self._notes = settings.notes
         self._defaults: dict[Path, Mapping[str, object]] = {}
         self._unknown: dict[str, dict[str, None]] = {}
         self.groups: dict[str, dict[str, CommandId]] = {}
@@ -82,10 +87,11 @@ class Definer:
     def tasks(self, file: WorkFile, settings: SettingsTable) -> Iterator[Task]:
         """The tasks of a file in its order."""
         defaults = self._defaults_of(file)
+        layers = [*self._layers(file, "settings"), *self._layers(file, "defaults")]
         self._table(file, "tasks")
         for written in file.written:
             if isinstance(written.table, dict):
-                yield from self._tasks(written, defaults, settings)
+                yield from self._tasks(file, written, defaults, layers, settings)
             else:
                 hint = f'write it so: [tasks.{written.name}] and below that run = "…"'
                 self._problems.add(f"{written.place.spot}: the task {written.name!r} is no table", hint)
@@ -108,7 +114,7 @@ class Definer:
             table = sound_part(table, TaskDefaults)
         if file.included_by is not None:
             above = self._defaults_of(file.included_by)
-            table = {**above, **table, "env": {**_environment(above), **_environment(table)}}
+            table = {**above, **table}
         if self._options.command is not None:
             table = {**table, "run": self._options.command}
         self._defaults[file.path] = table
@@ -121,7 +127,20 @@ class Definer:
         self._problems.add(f"{file.place().of(file.settings, key)} sets {key!r} to what is no table")
         return {}
 
-    def _tasks(self, written: Written, defaults: Mapping[str, object], settings: SettingsTable) -> Iterator[Task]:
+    def _layers(self, file: WorkFile, key: Literal["settings", "defaults"]) -> list[EnvLayer]:
+        """Return the layers of variables of a file's tasks, the lowest first. Those of the including file are lower."""
+        above = [] if file.included_by is None else self._layers(file.included_by, key)
+        table = file.settings if key == "settings" else file.settings.get("defaults", {})
+        return [*above, layer_of(table, file, self._root)] if isinstance(table, dict) else above
+
+    def _tasks(
+        self,
+        file: WorkFile,
+        written: Written,
+        defaults: Mapping[str, object],
+        layers: Sequence[EnvLayer],
+        settings: SettingsTable,
+    ) -> Iterator[Task]:
         name, place, table = CommandId(written.name), written.place, written.table
         assert isinstance(table, dict)
         before = self._problems.count
@@ -138,11 +157,12 @@ class Definer:
         if not task.run:
             hint = "set `run`, or [defaults] run" if written.lines is None else "say it with --command 'sh {line}'"
             self._problems.add(f"{place.spot}: the task {name!r} has nothing to run", hint)
-        env = {**settings.env, **_environment(defaults), **_environment(table), **self._options_env}
-        command, policy = _command(name, task, env, settings), _policy(task, self._retries(task, place))
+        under, env = combined([*layers, layer_of(table, file, self._root), self._options_layer])
+        command = _command(name, task, env, under, clean_env=settings.clean_env)
+        policy = _policy(task, self._retries(task, place))
         one = Task(
             name, place, task.needs, task.after, policy.pools, command, policy,
-            tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title,
+            tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title, listed=_files_listed(task),
         )  # fmt: skip
         members = self._members(written, task)
         self._check_names(command, members, place)
@@ -179,12 +199,12 @@ class Definer:
             if self._options.is_strict:
                 self._problems.add(told, "it is an error under --strict alone")
             else:
-                self._notes.append(f"{told}, and it counts as done")
+                self._notes.append(f"{told}, and it counts as done{_made_early(task.needs)}")
         return members
 
     def _check_names(self, command: Command, members: Sequence[Member] | None, place: Place) -> None:
         """Tell which placeholders have no value."""
-        texts = [command.env, *(each.env for each in command.tries)]
+        texts = [*command.environments(), *(each.env for each in command.tries)]
         runs = [command.run, command.check, *(each.run for each in command.tries)]
         suffixes = [each.text_suffix for each in command.tries]
         if "{" not in "".join(map(str, (*runs, *texts, *suffixes))):
@@ -223,7 +243,7 @@ class Definer:
     def _check_size(self, command: Command, place: Place) -> None:
         """Tell where a command is longer than it may be, or makes what is longer than an argument may be."""
         arguments = [command.run] if isinstance(command.run, str) else command.run
-        environment = [f"{name}={value}" for name, value in command.env.items()]
+        environment = [f"{name}={value}" for env in command.environments() for name, value in env.items()]
         written = len("".join(arguments)) + len("".join(environment))
         longest_value = max(map(len, (command.id, command.title, command.text, *command.values.values())))
         total = sum(map(len, command.files))
@@ -245,11 +265,21 @@ class Definer:
                 self._problems.add(f"{place} has {size:,} bytes, and may have {COMMAND_BYTES_MAX:,}")
 
 
-def _environment(table: Mapping[str, object]) -> dict[str, str]:
-    return msgspec.convert(table.get("env", {}), dict[str, str])
+def _files_listed(task: TaskTable) -> tuple[str, ...]:
+    """Return the patterns whose files a task has members for."""
+    return () if task.each is UNSET or task.each.files is UNSET else task.each.files
 
 
-def _command(name: CommandId, task: TaskTable, env: dict[str, str], settings: SettingsTable) -> Command:
+def _made_early(needs: Sequence[str]) -> str:
+    """Return a remark that tasks which might create members have not run yet; empty if nothing is needed."""
+    more = " …" if len(needs) > _NEEDS_SHOWN_MAX else ""
+    shown = f"{', '.join(needs[:_NEEDS_SHOWN_MAX])}{more}"
+    return f"; its members are made before what it needs has run: {shown}" if needs else ""
+
+
+def _command(
+    name: CommandId, task: TaskTable, env: dict[str, str], under: tuple[EnvLayer, ...] | UnsetType, *, clean_env: bool
+) -> Command:
     return Command(
         id=name,
         run=task.run,
@@ -257,7 +287,8 @@ def _command(name: CommandId, task: TaskTable, env: dict[str, str], settings: Se
         text=task.text,
         cwd=task.cwd,
         env=env,
-        clean_env=settings.clean_env,
+        env_under=under,
+        clean_env=clean_env,
         stdin=task.stdin if task.stdin in ("none", "text") else f"file:{task.stdin}",
         exit_ok=task.exit_ok,
         timeout_seconds=None if task.timeout_seconds is UNSET else task.timeout_seconds,
@@ -316,7 +347,7 @@ def programs_not_found(commands: Sequence[Command], path: str | None) -> list[st
     """A note of each program, of those named without a directory, that is not on the PATH: one may come to be."""
     first: dict[str, CommandId] = {}
     for command in commands:
-        if isinstance(command.run, tuple) and "PATH" not in command.env:
+        if isinstance(command.run, tuple) and not command.env_under and "PATH" not in command.env:
             first.setdefault(command.run[0], command.id)
     return [
         f"{program!r}, which {command!r} runs, is not on the PATH"

@@ -50,6 +50,10 @@ class _Reader:
         self, path: Path, name: str, by: WorkFile | None = None, *, is_each_line: bool = False
     ) -> Iterator[WorkFile]:
         """A file, and those that it includes: each once, however often it is included."""
+        if "\0" in name:
+            self._problems.add(f"{name!r} is no path: it holds a NUL")
+            self.is_incomplete = True
+            return
         real = name if name == STDIN_NAME else os.path.realpath(path)
         if real in self._seen and by is not None:
             return

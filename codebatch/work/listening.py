@@ -73,7 +73,12 @@ class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkListener:
-    """Who is told how a batch goes. Called in the caller's thread; what is not overridden is not told."""
+    """Who is told how a batch goes. Called in the caller's thread; what is not overridden is not told.
+
+    If it `wants_colors`, programs are asked to colour what they print.
+    """
+
+    wants_colors = False
 
     def note(self, text: str) -> None:
         """Something worth knowing."""

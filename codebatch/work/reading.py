@@ -16,12 +16,13 @@ from codebatch.system.collector import collector_paused
 from codebatch.work.checking import TableChecker
 from codebatch.work.choosing import Choice, Former, names_shown
 from codebatch.work.defining import Definer, Task, programs_not_found
+from codebatch.work.environment import variables_of_files
 from codebatch.work.expanding import Expander
 from codebatch.work.files import STDIN_NAME, WorkFile, no_task_hint
 from codebatch.work.including import read_files
 from codebatch.work.problems import Problems
 from codebatch.work.settings import Settings, WorkOptions, settings_of
-from codebatch.work.validating import check_circles, check_done, check_ids, check_pools, edges_of
+from codebatch.work.validating import check_circles, check_done, check_ids, check_pools, edges_of, notes_of_members
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,14 @@ def _read(
     files = read_files(
         paths, options.tasks, here, problems, is_each_line=options.each_line, is_recursive=options.is_recursive
     )
-    checker = TableChecker(problems, environ)
-    settings, tables = settings_of(files, options, checker, problems, here)
-    definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings.notes)
+    variables = variables_of_files(files, environ, problems)
+    first_checker = TableChecker(problems, variables, here)
+    settings, tables = settings_of(files, options, first_checker, problems, here)
+    checker = TableChecker(problems, variables, settings.root)
+    definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings)
     tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
     definer.tell_unknown()
+    settings.notes.extend(dict.fromkeys([*first_checker.notes, *checker.notes]))
     source = ", ".join(_as_text(_name_below(settings.root, file)) for file in files)
     finished = [task for file in files for task in file.done]
     check_done(finished, tasks, problems)
@@ -87,6 +91,7 @@ def _read(
         from codebatch.work.inferring import with_inferred  # 60 ms, of patterns
 
         edges, inferred, left_out = with_inferred(tasks, edges, definer.groups, settings, options)
+    settings.notes.extend(notes_of_members(tasks, edges))
     before = former(source, os.fsencode(settings.root)) if options.is_of_former else {}
     chosen = Choice(tasks, edges, definer.groups, source, here).choose(options, before)
     settings.notes.extend(chosen.notes)

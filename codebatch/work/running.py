@@ -27,6 +27,7 @@ from codebatch.store.holders import is_held
 from codebatch.store.store import Store
 from codebatch.store.work import make_work_batch
 from codebatch.system.clock import wall_ns
+from codebatch.system.collector import collector_paused
 from codebatch.system.files import Lock
 from codebatch.system.refusals import is_refusal, remedy
 from codebatch.work.left_running import left_running
@@ -112,7 +113,8 @@ def make_batch(
             _refuse_beside(store, listed.work.root)
         for text in left_running(store, listed.work.root):
             listener.note(text)
-        batch = make_work_batch(store, listed.commands, listed.work, at_ns=wall_ns())
+        with collector_paused():
+            batch = make_work_batch(store, listed.commands, listed.work, at_ns=wall_ns())
         yield MadeBatch(store, batch, lock, making.close)
 
 
@@ -228,7 +230,14 @@ def _conduct(
     began = time.monotonic()
     watch = Watch(batch, listener, leads)
     try:
-        conducted = conduct(store, batch, watcher=watch, store_lock=lock.descriptor, waits_for_answers=wait_answers)
+        conducted = conduct(
+            store,
+            batch,
+            watcher=watch,
+            store_lock=lock.descriptor,
+            waits_for_answers=wait_answers,
+            wants_colors=listener.wants_colors,
+        )
     except (StoreUnwritable, OSError) as error:  # `work run` once more would be another batch.
         cause = error if isinstance(error, OSError) else error.__cause__
         if isinstance(error, OSError) and not is_refusal(error):

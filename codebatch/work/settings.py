@@ -106,7 +106,7 @@ class Settings:
 def settings_of(
     files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: Problems, here: Path
 ) -> tuple[Settings, list[SettingsTable]]:
-    """What holds for the batch, and what each file sets, of which `env` and `clean_env` hold for its own tasks.
+    """What holds for the batch, and what each file sets, of which `clean_env` holds for its own tasks.
 
     What is wrong is told to `problems`, and left out here.
     """
@@ -164,14 +164,14 @@ def _notify(first: SettingsTable) -> Notify | None:
 
 
 def _tables(files: Sequence[WorkFile], checker: TableChecker) -> list[SettingsTable]:
-    """What each file sets. Variables are over those of the file that includes it."""
+    """What each file sets. An included file has `clean_env` of the one that includes it unless it sets its own."""
     tables: dict[int, SettingsTable] = {}
     for file in files:
         table = _table(file, checker)
         if file.included_by is not None:
             above = tables[id(file.included_by)]
             clean = table.clean_env if "clean_env" in file.settings else above.clean_env
-            table = msgspec.structs.replace(table, env={**above.env, **table.env}, clean_env=clean)
+            table = msgspec.structs.replace(table, clean_env=clean)
         tables[id(file)] = table
     return [*tables.values()]
 

@@ -113,6 +113,20 @@ class AnsweringTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     per_task_max: Count = 1
 
 
+class EnvFileTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of `env_file`: a file of variables that may be missing if it is not `required`."""
+
+    path: Annotated[str, Meta(min_length=1)]
+    required: bool = True
+
+
+_EnvFileEntry = Annotated[str, Meta(min_length=1)] | EnvFileTable
+EnvFileEntries = Annotated[
+    _EnvFileEntry | tuple[_EnvFileEntry, ...],
+    Meta(description="the path of a file, a table of path and required, or a list of these"),
+]
+
+
 class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[defaults]`: what holds for each task that does not say otherwise. What `env` has is added to a task's own."""
 
@@ -124,6 +138,7 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     text: Text = ""
     cwd: Annotated[str, Meta(description="a path below `root`")] = "."
     env: Environment = msgspec.field(default_factory=dict)
+    env_file: EnvFileEntries = ()
     stdin: Annotated[str, Meta(min_length=1, description='"none", "text" or the path of a file')] = "none"
     priority: Rank = 0
     pools: Pools = msgspec.field(default_factory=dict)
@@ -214,6 +229,7 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = 1
     pools: Pools = msgspec.field(default_factory=dict)
     env: Environment = msgspec.field(default_factory=dict)
+    env_file: EnvFileEntries = ()
     clean_env: Flag = False
     root: Annotated[str, Meta(min_length=1, description="the path of a directory")] = "."
     infer: Annotated[InferTable, Meta(description="a table of command and timeout_seconds")] | UnsetType = UNSET

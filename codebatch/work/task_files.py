@@ -28,8 +28,9 @@ _LIKE_DONE = {"complete", "completed", "finished", "closed"}
 """What may mean that it is done, of a task that would be run again where it does."""
 _OF_PEOPLE = "status"
 _ALONE = {"run", "id", "needs", *NEEDS_IN_PROSE}
-_IDS = frozenset({"id", "needs", "after", *NEEDS_IN_PROSE})
 """Front matter with one of these makes a file one task."""
+_TEXTS = frozenset({"id", "needs", "after", "title", "tags", *NEEDS_IN_PROSE})
+"""Keys of front matter whose values are taken as they are written, whatever they are to YAML."""
 
 
 class _Prose(NamedTuple):
@@ -158,7 +159,7 @@ def _prose(text: str, name: str) -> _Prose:
         return _Prose(LinedTable(1), text, 1)
     try:
         if front.language == "yaml":
-            found = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2, texts=_IDS)
+            found = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2, texts=_TEXTS)
         else:  # It is told on which line of the file.
             found = parse_toml(f"\n{front.text}", length_max=FRONT_MATTER_CHARACTERS_MAX + 1)
     except YamlError as error:
@@ -208,6 +209,10 @@ def _table_of(prose: _Prose) -> LinedTable:
         if key == "needs" or key in NEEDS_IN_PROSE:
             needs += _as_list(value)
             table.lines.setdefault("needs", line_of(prose.table, key))
+        elif key == "tags":
+            table[key] = _as_list(value)
+        elif key == "title" and value is None:
+            continue
         elif key == "priority" and isinstance(value, str):
             table[key] = _PRIORITIES.get(value.lower(), value)
         elif key not in ("id", _OF_PEOPLE):
@@ -228,7 +233,7 @@ def _is_done(table: LinedTable, name: str) -> bool:
 
 
 def _as_list(value: object) -> list[object]:
-    """What a task needs, where people write one id, or nothing."""
+    """Return a list of what people write as a list, as one value, or not at all."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

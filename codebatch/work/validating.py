@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from codebatch.model.command import CommandId
 from codebatch.model.graph import components
 from codebatch.model.likeness import closest
+from codebatch.model.pattern_overlap import FilePatterns
 from codebatch.model.work import COMMANDS_MAX, EdgeKind, WorkEdge
 from codebatch.work.defining import Task, check_id
 from codebatch.work.files import Written
@@ -54,7 +55,7 @@ def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Probl
     """Tell which tasks take more of a pool than there is."""
     for task in tasks:
         for pool, amount in task.pools.items():
-            told = f"{task.place.file}: {task.id!r} takes"
+            told = f"{task.place.file}: {task.group or task.id!r} takes"
             if pool not in pools:
                 meant = closest(pool, pools)
                 hint = f"set its size: [pools] {pool} = …" if meant is None else f"did you mean {meant!r}?"
@@ -84,6 +85,39 @@ def edges_of(
             problems.add(told, "let all need a task that needs them all")
             return []
     return edges
+
+
+def notes_of_members(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[str]:
+    """Return a note of each group whose members are made before a task that it needs writes their files."""
+    writers = {task.id: task for task in tasks if task.outputs}
+    groups = {task.group: task for task in tasks if task.listed} if writers else {}
+    if not groups:
+        return []
+    needs: dict[CommandId, list[CommandId]] = {}
+    for edge in edges:
+        needs.setdefault(edge.task, []).append(edge.on)
+    notes = []
+    for group, member in groups.items():
+        listed = FilePatterns(member.listed)
+        for on in _all_needed(member.id, needs):
+            if on in writers and (path := listed.shared_with(FilePatterns(writers[on].outputs))) is not None:
+                writer = writers[on].group or on
+                note = f"{member.place.spot}: the members of {group!r} are made before {writer!r} has run"
+                notes.append(f"{note}, which writes {path!r}: what it adds is not among them")
+                break
+    return notes
+
+
+def _all_needed(task: CommandId, needs: Mapping[CommandId, Sequence[CommandId]]) -> Iterable[CommandId]:
+    """Return the tasks that one waits for, directly or not, the nearest first."""
+    found = dict.fromkeys(needs.get(task, ()))
+    pending = deque(found)
+    while pending:
+        for on in needs.get(pending.popleft(), ()):
+            if on not in found:
+                found[on] = None
+                pending.append(on)
+    return found
 
 
 class _References:
@@ -161,12 +195,12 @@ def check_circles(edges: Iterable[WorkEdge], problems: Problems) -> None:
         graph.setdefault(edge.task, []).append(edge.on)
         graph.setdefault(edge.on, [])
     for component in components(graph):
-        first = component[0]
-        if len(component) == 1 and first not in graph[first]:
+        if len(component) == 1 and component[0] not in graph[component[0]]:
             continue
         circle = _shortest_circle(graph, frozenset(component))
         if len(circle) == 1:
-            problems.add(f"the task {first!r} needs itself")
+            # People know a member by its group: that is where `needs` stands.
+            problems.add(f"the task {circle[0].partition('/')[0]!r} needs itself")
             continue
         shown = [*circle[:_SHOWN_MAX], *([f"… ({len(circle):,} in all)"] if len(circle) > _SHOWN_MAX else [])]
         problems.add(f"the tasks need one another in a circle: {' → '.join((*shown, circle[0]))}")

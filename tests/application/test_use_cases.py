@@ -22,7 +22,7 @@ from codebatch.application.questions import inspect, list_files, rank, search
 from codebatch.application.references import references
 from codebatch.application.running import run, run_paths
 from codebatch.application.stores import StorePlace, open_store
-from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, StoreNotFound, UnknownId
+from codebatch.errors import BatchIncomplete, InvalidConfiguration, InvalidInput, NothingToDo, StoreNotFound, UnknownId
 from codebatch.model.counts import Counts
 from codebatch.model.entry import Entry, decode_entries
 from codebatch.query.filters import RecordFilter
@@ -55,6 +55,20 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
     monkeypatch.chdir(tree)
     yield tree
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", ["include", "exclude"])
+def test_a_pattern_that_can_match_nothing_is_refused_before_anything_is_written(tree: Path, name: str) -> None:
+    execution = Execution(configuration=load_configuration(tree))
+    with pytest.raises(InvalidInput, match=f"^{name} has the pattern './b.py', which can match no path: ") as raised:
+        run_paths((tree,), StorePlace(tree / "s"), execution, listener=Told(), **{name: ("./b.py",)})  # type: ignore[arg-type]
+    assert raised.value.hint == "write '/b.py'"
+    (tree / "codebatch.toml").write_text(f"{name} = ['a', '{tree}/b.py']\n")
+    with pytest.raises(InvalidConfiguration, match=f"^{tree}/codebatch.toml: {name} has .* it is an absolute path"):
+        rules_for(load_configuration(tree), (), ())
+    (tree / "codebatch.toml").write_text("exclude = ['!a']\n")
+    assert rules_for(load_configuration(tree), (), ("b", "!b.py")).exclude == ("!a", "b", "!b.py")
+    assert not (tree / "s").exists()
 
 
 @pytest.fixture

@@ -293,7 +293,7 @@ def test_a_damaged_manifest_is_told_and_can_be_merged_again(stored: Stored, dama
     told = stored.codebatch("summary", "--json", status=4).error
     assert told["code"] == "store_corrupt"
     outputs = stored.one("batches/*/outputs/*")
-    assert str(outputs) in told["hint"]
+    assert told["hint"] == f"remove the directory {outputs}, then: codebatch resume --batch {stored.batch.name}"
     shutil.rmtree(outputs)
     assert stored.codebatch("resume", "--json").json["result_digest"] == stored.digest
     stored.codebatch("summary")

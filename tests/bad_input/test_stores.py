@@ -153,6 +153,35 @@ def test_init_over_a_store_changes_nothing(codebatch: CommandLine) -> None:
     assert again == first | {"created": False}
 
 
+def test_init_of_a_project_makes_the_store_in_it(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "project")
+    (codebatch.directory / "empty").mkdir()
+    for words, where in (((".",), "project"), (("../project",), "empty"), ((".",), "empty")):
+        told = codebatch("init", *words, "--json", cwd=codebatch.directory / where).json
+        project = where if words == (".",) else "project"
+        assert told["store"] == str(codebatch.directory / project / ".codebatch")
+    before = sorted(codebatch.directory.rglob("*"))
+    for store in ("project/.codebatch", "empty/.codebatch"):
+        codebatch("init", ".", cwd=codebatch.directory / store)
+    assert sorted(codebatch.directory.rglob("*")) == before
+    (codebatch.directory / "free").mkdir()
+    assert codebatch("init", "free", "--json").json["store"] == str(codebatch.directory / "free")
+
+
+@pytest.mark.parametrize("command", ["init --store project", "status --store project", "run . --store project"])
+@pytest.mark.parametrize("content", ["", "no JSON", '{"format": 3}', '{"format": 2}', "{}"])
+def test_nobody_is_told_to_remove_what_is_no_store(codebatch: CommandLine, command: str, content: str) -> None:
+    make_project(codebatch.directory / "project")
+    if content:
+        write(codebatch.directory / "project" / "store.json", content)
+    hint = codebatch(*command.split(), "--json", status=4).error["hint"]
+    assert " remove " not in f" {hint}"
+    if not content and command != "status --store project":
+        store = codebatch.directory / "project" / ".codebatch"
+        assert hint == f"name the store itself: --store {store}"
+        codebatch("init", "--store", store)
+
+
 @permissions_bind
 def test_a_store_that_cannot_be_written_is_read_and_refuses_work(tmp_path: Path) -> None:
     codebatch = CommandLine(tmp_path, prefix=UNPRIVILEGED)

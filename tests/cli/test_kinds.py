@@ -199,6 +199,9 @@ def test_a_store_of_commands_alone_has_no_analysis(both: Both, tmp_path: Path) -
         make_work_batch(
             store, [Command(id=one, run="true")], Work(source="w", root=b"/", order=(one,)), at_ns=wall_ns()
         )
-    assert line("summary", "--json", status=3).error["code"] == "no_batch_of_project"
+    for command in ("summary", "verify", "check"):
+        error = line(command, "--json", status=3).error
+        assert error["code"] == "no_batch_of_project"
+        assert error["message"].startswith(f"there is no analysis of project {tmp_path} in the store ")
     assert line("snapshot", "show", "--json", status=2).error["code"] == "unknown_id"
     assert line("rules", "show", "F401", "--json").json.get("batch_id") is None

@@ -21,6 +21,14 @@ def test_a_pattern_of_a_question_knows_the_ends_of_lines(tmp_path: Path, pattern
     assert (found.asked.text if found.asked else None) == text
 
 
+def test_colours_are_no_part_of_a_question_or_a_result(tmp_path: Path) -> None:
+    rule = QuestionRule(pattern="^QUESTION: (?P<text>.+)$")
+    command = Command(id=CommandId("a"), run="true", question=rule, result=ResultPointers(text="/text"))
+    printed = b'\x1b[1mQUESTION: \x1b[31mwhich?\x1b[0m\n\x1b[2m{"text": \x1b[32m"fine"\x1b[0m}\n'
+    found = read_ending(command, RealFiles(), tmp_path / "none", 0, printed)
+    assert (found.asked and found.asked.text, found.said and found.said.text) == ("which?", "fine")
+
+
 @pytest.mark.parametrize(
     ("printed", "text", "cost"),
     [

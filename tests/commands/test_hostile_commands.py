@@ -145,13 +145,35 @@ def test_who_kills_its_worker_is_left_with_its_mark(tmp_path: Path) -> None:
         (command(("no-such-program",)), "no-such-program: No such file or directory"),
         (command("true", cwd="gone"), "gone: No such file or directory"),
         (command("true", stdin="file:gone"), "gone: No such file or directory"),
-        (command("true", env={"A": "$NO_SUCH_VARIABLE"}), "is to have A = $NO_SUCH_VARIABLE, and $NO_SUCH_VARIABLE is"),
+        (command("true", env={"A": "$NO_SUCH_VARIABLE"}), "made: A: ${NO_SUCH_VARIABLE} is not set"),
     ],
 )
 def test_what_cannot_be_started_says_why_in_its_log(tmp_path: Path, one: Command, text: str) -> None:
     place = make_place(tmp_path, one)
     assert end_of(place) == ("failed", "start", None)
     assert text in place.log().decode()
+
+
+@pytest.mark.parametrize(
+    ("first", "text"),
+    [
+        (
+            b"#!/bin/sh\r\n",
+            r"its interpreter '/bin/sh\r' is not there: its lines end with CR LF, which are to end with LF",
+        ),
+        (b"#! /no/such -x\n", "its interpreter '/no/such' is not there"),
+    ],
+)
+@pytest.mark.parametrize("path", ["./script", "script"])
+def test_a_script_that_is_there_says_that_its_interpreter_is_not(
+    tmp_path: Path, first: bytes, text: str, path: str
+) -> None:
+    place = make_place(tmp_path, command((path,), env={"PATH": str(tmp_path / "root")}))
+    script = place.root / "script"
+    script.write_bytes(first + b"true\n")
+    script.chmod(0o755)
+    assert end_of(place) == ("failed", "start", None)
+    assert f"script: {text}\n" in place.log().decode()
 
 
 def test_it_sees_the_callers_environment_and_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

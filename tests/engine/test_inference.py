@@ -162,6 +162,8 @@ def test_who_reads_needs_who_writes() -> None:
         writer, Described("r", inputs=["migrations/0007.sql"]), Described("s", inputs=["*.txt"], outputs=["x"])
     )
     assert found == {("r", "w"): 1.0}
+    directory = edges(Described("w", outputs=["gen/"]), Described("r", inputs=["gen/sub/x.ts"]))
+    assert directory == {("r", "w"): 1.0}, "a directory is all that is below it"
     both = edges(Described("a", inputs=["x"], outputs=["y"]), Described("b", inputs=["y"], outputs=["x"]))
     assert both == {("a", "b"): 1.0, ("b", "a"): 1.0}
 

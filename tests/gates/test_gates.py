@@ -144,7 +144,7 @@ def test_what_is_not_there_has_a_gate_skipped_and_what_was_named_and_is_not_is_a
     results = {result.gate_id: result for result in run_all("all", subject, is_stopping=False).results}
     passed = {gate_id for gate_id, result in results.items() if result.passed}
     assert passed == {"store-schema", "no-foreign-files", "api-complete"}
-    assert "no batch in this store" in results["plan-covered"].reason
+    assert "there is no analysis of project" in results["plan-covered"].reason
     assert results["objects"].reason == "there is nothing to look at"
     with pytest.raises(InvalidInput):
         empty.subject("batch-20200101").check_names()

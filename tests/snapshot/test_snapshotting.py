@@ -259,6 +259,14 @@ def test_a_fifo_swapped_in_for_a_file_does_not_hang(bench: Workbench) -> None:
     assert [(item.path, item.reason) for item in result.skipped] == [(b"b.py", "fifo")]
 
 
+def test_a_line_of_codebatchignore_that_can_match_nothing_is_a_note(bench: Workbench) -> None:
+    bench.write("a.py")
+    bench.write(".codebatchignore", b"\xef\xbb\xbf# ./x\n\n*.log\n./vendor/ \n!../x\n")
+    assert bench.take().notes[1:] == [
+        ".codebatchignore:4: './vendor/' can match no path: no path has the part '.'; write '/vendor/'"
+    ]
+
+
 def test_lfs_pointers_are_said(bench: Workbench) -> None:
     bench.write("big.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
     note = "1 Git LFS pointers, whose content was not fetched, such as big.bin"

@@ -129,6 +129,7 @@ def test_rule_of_the_user_may_look_at_prose(tmp_path: Path) -> None:
         ({"severity": {"F401": "fatal"}}, "Invalid enum value 'fatal'"),
         ({"paths": [{"off": ["F401"]}]}, "missing required field `match`"),
         ({"todo": {"allow": "("}}, "no regular expression"),
+        ({"paths": [{"match": ["a", "./b/"]}]}, "'./b/', which can match no path: .*; write '/b/'"),
     ],
 )
 def test_configuration_that_cannot_be_is_refused(config: dict[str, Json], problem: str) -> None:

@@ -56,6 +56,33 @@ def test_files_in_chunks_are_arguments_of_their_own(tmp_path: Path) -> None:
         members(tmp_path, '{ files = ["*.c"], chunk = "all" }', "wc {file}")
 
 
+def test_an_absolute_pattern_is_a_mistake_unless_the_tree_has_that_path(tmp_path: Path) -> None:
+    with pytest.raises(InvalidWork, match="which can match no path: it is an absolute path"):
+        members(tmp_path, f'{{ files = ["{tmp_path}/a.c"] }}', "wc {file}")
+    make(tmp_path, f".{tmp_path}/a.c")
+    assert len(members(tmp_path, f'{{ files = ["{tmp_path}/a.c"] }}', "wc {file}")) == 1
+
+
+GEN = "[tasks.gen]\nrun = 'true'\noutputs = ['src/']\n[tasks.mid]\nrun = 'true'\nneeds = ['gen']\n"
+
+
+def test_members_that_are_made_before_their_files_are_noted(tmp_path: Path) -> None:
+    make(tmp_path, "src/a.py")
+    use = "[tasks.use]\nrun = 'wc {file}'\nneeds = ['mid']\neach.files = ['/src/%s.py']\n"
+    found = read(tmp_path, GEN + use % "a")
+    told = (
+        "the members of 'use' are made before 'gen' has run, which writes '/src/a.py': what it adds is not among them"
+    )
+    assert found.notes == (f"work.toml: {told}",)
+    none = read(tmp_path, GEN + use % "b")
+    told = (
+        "the `each` of 'use' matches nothing, and it counts as done; its members are made before what it needs has run"
+    )
+    assert none.notes == (f"work.toml: {told}: mid",)
+    elsewhere = GEN.replace("src/", "out/")
+    assert read(tmp_path, elsewhere + use % "a").notes == ()
+
+
 def test_values_and_what_they_are_called(tmp_path: Path) -> None:
     found = members(tmp_path, '{ values = ["3.11", "a b", "x", "X", "3.11"] }')
     assert found[0].id == "t/3.11"

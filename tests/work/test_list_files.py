@@ -476,3 +476,16 @@ def test_markdown_is_taken_apart_and_nothing_is_lost(text: str) -> None:
 def test_a_slug_is_an_id_or_nothing(text: str) -> None:
     made = slug(text)
     assert made == "" or (len(made) <= 100 and made[0].isalnum() and made.isascii() and made == made.lower())
+
+
+def test_titles_and_tags_of_front_matter_are_what_is_written(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    fronts = {"a": "title: no\ntags: urgent", "b": "title: 2024-01-01\ntags: [010, yes]", "c": "title:\ntags:"}
+    for name, front in fronts.items():
+        (tmp_path / "tasks" / f"{name}.md").write_text(f"---\n{front}\n---\n# Heading\n", encoding="utf-8")
+    run = WorkOptions(command="true")
+    found = read_work_files([Path("tasks")], overrides=run, here=tmp_path, environ={})
+    assert found.work.titles == {"a": "no", "b": "2024-01-01", "c": "Heading"}
+    for tag, task in (("urgent", "a"), ("010", "b"), ("yes", "b")):
+        options = WorkOptions(command="true", tags=(tag,))
+        assert read_work_files([Path("tasks")], overrides=options, here=tmp_path, environ={}).work.order == (task,)

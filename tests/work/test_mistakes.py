@@ -28,7 +28,9 @@ LONG = "work.toml: [tasks.a] makes an argument or a variable of"
 
 MISTAKES = [
     ("strategi = 'serial'\n" + A, "work.toml sets 'strategi', which there is not", "did you mean 'strategy'?"),
-    (A + "retry = 2", "work.toml: [tasks.a] sets 'retry', which there is not", "did you mean 'retry_reasons'?"),
+    (A + "retry = 2", "work.toml: [tasks.a] sets 'retry', which there is not", "did you mean 'retries'?"),
+    (A + "depends_on = ['b']", "work.toml: [tasks.a] sets 'depends_on', which there is not", "did you mean 'needs'?"),
+    (A + "cmd = 'x'", "work.toml: [tasks.a] sets 'cmd', which there is not", "did you mean 'run'?"),
     (A + "time = 2", "work.toml: [tasks.a] sets 'time', which there is not", "did you mean 'timeout_seconds'?"),
     (A + "each.file = ['x']", "work.toml: [tasks.a.each] sets 'file', which there is not", "did you mean 'files'?"),
     (A + "each = 3", "work.toml: [tasks.a] sets each to 3, which is to be a table of one of files", None),
@@ -37,6 +39,10 @@ MISTAKES = [
     (A + "each = { values = ['1'], chunk = 2 }", "work.toml: [tasks.a.each] sets chunk, which is for files", None),
     (A + "each = { files = ['x'], chunk = 0 }", "work.toml: [tasks.a.each] sets chunk to 0, which is to be a", None),
     (A + "each.values = [3.10]", "work.toml: [tasks.a.each] sets values to [3.1], which is to be a list of", None),
+    (A + "each.files = ['src/*', './a/*.ts']", "work.toml: [tasks.a.each] has './a/*.ts' in files, which can match no",
+     "write 'a/*.ts'"),
+    (A + "inputs = ['gen/{a,b}']", "work.toml: [tasks.a] has 'gen/{a,b}' in inputs, which can match no", "'gen/a'"),
+    ("[defaults]\noutputs = ['a//b']\n" + A, "work.toml: [defaults] has 'a//b' in outputs, which can", "write 'a/b'"),
     (A + "each.lines = 'no'", "work.toml: [tasks.a.each]: cannot read no: No such file or directory", None),
     (A + "each.matrix = { a = ['1'], A = ['1'] }", "work.toml: [tasks.a.each] has names in its matrix that", None),
     (A + "each.matrix = { a-b = ['1'] }", "work.toml: [tasks.a.each] has the name 'a-b' in its matrix", "letters"),
@@ -87,11 +93,19 @@ MISTAKES = [
     (A + "cwd = '../x'", "work.toml: [tasks.a] sets cwd to '../x', which is not below the root", "root"),
     (A + "cwd = 'a/../../x'", "work.toml: [tasks.a] sets cwd to 'a/../../x', which is not below the root", "root"),
     (A + "cwd = '/x'", "work.toml: [tasks.a] sets cwd to '/x', which is not below the root", "root"),
-    (A + "env.a = '$NOT_SET'", "work.toml: [tasks.a] sets the variable a to $NOT_SET, which is not set", "export "),
+    (A + "env.a = '$NO'", "work.toml: [tasks.a] sets the variable a to '$NO': ${NO} is not set", "${NAME:-default}"),
+    (A + "env.a = 'x${NO}'", "work.toml: [tasks.a] sets the variable a to 'x${NO}': ${NO} is not set", "$${ is ${"),
+    (A + "env.a = '${b%c}'", "work.toml: [tasks.a] sets the variable a to '${b%c}': ${ has no name and }", "$${ is ${"),
+    (A + "tries = [{ env = { a = '${NO}' } }]", "work.toml: [tasks.a.tries 1] sets the variable a to '${NO}': ", "$"),
+    ("include = ['a\\u0000']\n".replace("'", '"') + A, "'a\\x00' is no path: it holds a NUL", None),
+    (A + "env_file = 3", "work.toml: [tasks.a] sets env_file to 3, which is to be the path of a file, a table", None),
+    (A + "env_file = '.env'", "work.toml: [tasks.a]: cannot read .env: No such file or directory", "required = false"),
+    (A + "env_file = '.'", "work.toml: [tasks.a]: cannot read .: it is no regular file", None),
     (A + "env.a = '{titel}'", "work.toml: [tasks.a] has {titel}, which is no placeholder, in", "{title}?"),
     ("[tasks.a]\nrun = ['x', '{fiel}']", "work.toml: [tasks.a] has {fiel}, which is no placeholder", "mean {file}?"),
     ("[tasks.a]\nrun = ['x', '{report}']", "work.toml: [tasks.a] has {report}, which this version does not", "{id}"),
     ("[tasks.a]\nrun = 'echo \"{id}\"'", "work.toml: [tasks.a] has {id} in double quotes", '"$CODEBATCH_V_ID"'),
+    ("[tasks.a]\nrun = \"jq '{id}' x\"", "work.toml: [tasks.a] has {id} in single quotes", "; {{id}} is {id} itself"),
     (f"[tasks.a]\nrun = '{'x' * 131072}'", f"{LONG} 131,072 bytes, and may 131,071", "{text_file}"),
     (f"[tasks.a]\nrun = 'x {{text}}'\ntext = '{'x' * 131072}'", f"{LONG} 131,089 bytes, and may", "{text_file}"),
     (A + f"text = '{'x' * (4 << 20)}'", "work.toml: [tasks.a] has 4,194,", None),
@@ -224,6 +238,21 @@ def test_the_shortest_circle_is_told_of_each_that_hang_together(tmp_path: Path) 
     ]
 
 
+def test_a_task_that_needs_itself_is_named_among_others_that_hang_together(tmp_path: Path) -> None:
+    text = "[tasks.a]\nrun='x'\nneeds=['c']\n[tasks.b]\nrun='x'\nneeds=['a']\n[tasks.c]\nrun='x'\nneeds=['b', 'c']\n"
+    assert wrong(tmp_path, text) == [("the task 'c' needs itself", None)]
+    group = "[tasks.g]\nrun='x'\neach.values=['1', '2']\nneeds=['h']\n[tasks.h]\nrun='x'\nneeds=['g', 'h']\n"
+    assert wrong(tmp_path, group) == [("the task 'h' needs itself", None)]
+    assert wrong(tmp_path, group.replace("'h']\n[", "'g']\n[").replace(", 'h'", "")) == [
+        ("the task 'g' needs itself", None)
+    ]
+
+
+def test_a_group_that_takes_too_much_of_a_pool_is_one_mistake(tmp_path: Path) -> None:
+    text = "[tasks.g]\nrun='x'\neach.values=['1', '2']\npools.p=2\n[pools]\np=1\n"
+    assert wrong(tmp_path, text) == [("work.toml: 'g' takes 2 of pool 'p', which has 1", None)]
+
+
 def test_a_very_long_circle_is_told_in_short(tmp_path: Path) -> None:
     text = "".join(f'[tasks.t{n}]\nrun = "x"\nneeds = ["t{(n + 1) % 3000}"]\n' for n in range(3000))
     ((told, _),) = wrong(tmp_path, text)
@@ -284,7 +313,7 @@ def test_two_definitions_of_one_id_are_told_with_both_places(tmp_path: Path) -> 
         ("A=", None),
         ("HOME", None),
         ("=x", "--env sets the variable '', which no environment can hold"),
-        ("NOT_SET", "--env sets the variable NOT_SET to $NOT_SET, which is not set"),
+        ("NOT_SET", "--env sets the variable NOT_SET to '$NOT_SET': ${NOT_SET} is not set"),
     ],
 )
 def test_variables_of_the_command_line_are_checked(tmp_path: Path, env: str, told: str | None) -> None:

@@ -103,6 +103,7 @@ run = "true"
 stdin = "none"
 inputs = ["src/*.c"]
 outputs = ["out/"]
+env_file = { path = "no.env", required = false }
 expected_seconds = 12
 tags = ["nightly"]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from codebatch.model.command import Command
+from codebatch.model.command import Command, EnvLayer
 from codebatch.model.placeholders import (
     ARGUMENT_BYTES_MAX,
     PlaceholderError,
@@ -15,12 +14,13 @@ from codebatch.model.placeholders import (
     shell_script,
     shell_variables,
 )
+from codebatch.model.variables import VariableError, expand_value
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
 from codebatch.system.commands import NotStarted, Start
+from codebatch.system.env_files import EnvFileError, read_env_file
 from codebatch_workers.commands.materials import Materials
 
 _KEPT_IF_CLEAN = ("PATH", "HOME", "TMPDIR", "LANG", "TERM")
-_CALLERS = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)\Z")
 _STDIN_FILE = "file:"
 
 
@@ -53,7 +53,7 @@ def start_of(
     values = materials.values(command)
     try:
         arguments, variables = _expanded(run, values, command.files)
-        environment = _environment(command, given, values)
+        environment = _environment(command, root, given, values)
     except PlaceholderError as error:
         raise NotStarted(f"what it runs cannot be made: {error}") from error
     return Start(
@@ -78,29 +78,36 @@ def _expanded(
     return expand_arguments(run, values, files), {}
 
 
-def _environment(command: Command, given: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """The caller's environment, or a little of it, and the command's own on top. Raises PlaceholderError."""
+def _environment(command: Command, root: Path, given: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    """Return the caller's environment, or a little of it, under the layers of the command. Raises NotStarted."""
     if command.clean_env:
         found = {name: given[name] for name in _KEPT_IF_CLEAN if name in given}
     else:
         found = dict(given)
-    for name, value in command.env.items():
-        callers = _CALLERS.match(value)
-        if callers is None:
-            found[name] = _with_values(value, values)
-        elif callers[1] in given:
-            found[name] = given[callers[1]]
-        else:
-            raise NotStarted(f"its environment is to have {name} = {value}, and ${callers[1]} is not set")
+    layers = [*(command.env_under or ()), EnvLayer(env=command.env)]
+    read: list[dict[str, str]] = []
+    scope = dict(given)
+    for layer in layers:
+        read.append({})
+        for file in layer.files:
+            try:
+                read[-1] |= read_env_file(root / file.path, file.path, scope, is_required=file.required)
+            except EnvFileError as error:
+                raise NotStarted(f"its environment cannot be made: {error}") from error
+            scope |= read[-1]
+    for layer, variables in zip(layers, read, strict=True):
+        found |= variables
+        for name, value in layer.env.items():
+            found[name] = _expanded_value(name, value, scope, values)
     return found
 
 
-def _with_values(text: str, values: Mapping[str, str]) -> str:
-    """What a variable is set to. Raises NotStarted."""
+def _expanded_value(name: str, value: str, scope: Mapping[str, str], values: Mapping[str, str]) -> str:
+    """Return the value of a variable: its variables and placeholders are replaced, each in the text as written."""
     try:
-        return expand_arguments([text], values)[0]
-    except PlaceholderError as error:
-        raise NotStarted(f"its environment cannot be made: {error}") from error
+        return expand_value(value, scope, lambda text: expand_arguments([text], values)[0])
+    except (PlaceholderError, VariableError) as error:
+        raise NotStarted(f"its environment cannot be made: {name}: {error}") from error
 
 
 def _stdin(command: Command, root: Path, text: Path) -> Path | None:

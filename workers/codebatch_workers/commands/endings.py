@@ -14,6 +14,7 @@ from codebatch.errors import StoreError
 from codebatch.model.command import Command
 from codebatch.model.outcome import Said
 from codebatch.model.question import CHOICES_MAX, QUESTION_TEXT_BYTES_MAX, Asked
+from codebatch.model.sgr import without_colors
 from codebatch.system.files import Files
 from codebatch.system.matching import MATCH_SECONDS_MAX, TooSlow, in_time
 
@@ -35,7 +36,8 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 def read_ending(command: Command, files: Files, question: Path | None, exit_status: int, output: bytes) -> Ending:
-    """What the file of its question, where there is one, and the end of its output say."""
+    """What the file of its question, where there is one, and the end of its output say. Colours are no part of that."""
+    output = without_colors(output)
     found = _last_object(output) if command.result is not None else None
     said = None
     if command.result is not None and found is not None:

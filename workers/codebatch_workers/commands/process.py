@@ -31,6 +31,8 @@ READ_BYTES = 1 << 16
 # How often is looked for the end where no descriptor tells it, and for that of what was killed.
 _POLL_SECONDS = 0.05
 _DEATH_SECONDS = 0.001
+_SHEBANG_BYTES_MAX = 256
+"""Of a script, what Linux looks at (BINPRM_BUF_SIZE, execve(2))."""
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -254,8 +256,24 @@ def _spawn(start: Start, stdin: int, output: int) -> int:
             )
         except OSError as error:
             if refused.errno in _NOT_THERE:
-                refused = OSError(error.errno, error.strerror, name)
+                why = _missing_interpreter(place) if error.errno == errno.ENOENT else ""
+                refused = OSError(error.errno, why or error.strerror, name)
     raise refused
+
+
+def _missing_interpreter(place: str) -> str:
+    """Return why a script that is there cannot be started: its interpreter is missing. Empty for any other file."""
+    try:
+        with open(place, "rb") as script:
+            line = script.readline(_SHEBANG_BYTES_MAX)
+    except OSError:
+        return ""
+    interpreter = line[2:].strip(b" \t\n").partition(b" ")[0]
+    if not line.startswith(b"#!") or os.path.exists(interpreter):
+        return ""
+    reason = f"its interpreter {os.fsdecode(interpreter)!r} is not there"
+    is_of_windows = interpreter.endswith(b"\r")
+    return f"{reason}: its lines end with CR LF, which are to end with LF" if is_of_windows else reason
 
 
 def _places(name: str, environment: Mapping[str, str]) -> list[str]:

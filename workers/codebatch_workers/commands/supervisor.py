@@ -20,6 +20,7 @@ from codebatch.model.command import Command, decode_command
 from codebatch.model.document import DocumentError
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
+from codebatch.model.sgr import with_colors_wanted
 from codebatch.model.shard import Shard
 from codebatch.protocol.launch import HOLDER_VARIABLE, Launch, attempt_mark
 from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Hello, Refused, Stop
@@ -81,7 +82,8 @@ class Supervisor:
         self._launch = launch
         self._channel = channel
         self._files = files
-        self._environment = {name: value for name, value in environment.items() if name != HOLDER_VARIABLE}
+        given = {name: value for name, value in environment.items() if name != HOLDER_VARIABLE}
+        self._environment = with_colors_wanted(given) if launch.wants_colors else given
         self._root = Path(os.fsdecode(self._batch.about.sources[0]))
         self._shards = {shard.id: shard for shard in self._batch.plan().shards}
         self._snapshot = snapshot_of(self._store, self._batch)

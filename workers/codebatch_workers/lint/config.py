@@ -18,6 +18,8 @@ class LintConfig(AllSettings, frozen=True, kw_only=True):
     """Everything that `[tasks.lint]` may say, of rules that there are."""
 
     def __post_init__(self) -> None:
+        if self.paths:
+            self._check_patterns()
         named = set(self._named())
         if named or self.rules:
             self._check_rules()
@@ -30,6 +32,14 @@ class LintConfig(AllSettings, frozen=True, kw_only=True):
         every: tuple[Settings, ...] = (self, *self.paths)
         for settings in every:
             yield from (*settings.off, *settings.on, *settings.severity)
+
+    def _check_patterns(self) -> None:
+        from codebatch.model.patterns import find_mistake  # 4 ms, of configurations with paths alone
+
+        for settings in self.paths:
+            if (mistake := find_mistake(settings.match)) is not None:
+                message = f"`match` has the pattern {mistake.pattern!r}, which can match no path: {mistake.reason}"
+                raise ValueError(f"{message}; {mistake.hint}")
 
     def _check_rules(self) -> None:
         from codebatch_workers.lint.query_rules import compile_rule

@@ -266,7 +266,7 @@ class Worker:
         needed = [(shard, need) for shard, need in ledger.chains if need in needs]
         if any(ledger.holes(shard, need) for shard, need in needed):
             # It was all there when the coordinator gave us this. Without it we would come to something else for ever.
-            raise lost_outcomes(self._root)
+            raise lost_outcomes(self._files, self._root)
         contexts = contexts_seen(self._plan.tasks)[name]
         project = BatchProject(
             self._plan,

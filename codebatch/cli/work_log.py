@@ -1,0 +1,101 @@
+"""`work log`: what tasks printed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from codebatch.cli.colors import is_colored
+from codebatch.cli.completing import complete_command
+from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.program_output import ProgramOutput
+from codebatch.cli.reading import explain_option
+from codebatch.engine.lifecycle import CommandState
+from codebatch.errors import InvalidInput
+from codebatch.store.logs import last_lines
+from codebatch.work.logs import AttemptLog, find_log, iter_log, log_of
+from codebatch.work.standing import WorkBatch, look_at
+
+_LINES_IN_JSON = 20
+
+
+class LogRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One of `work log`: where what an attempt printed lies, `bytes` null where it is gone, and its `last` lines."""
+
+    task: str
+    round: int
+    path: str
+    bytes: int | None
+    last: tuple[str, ...]
+
+
+@click.command("log")
+@click.argument("task", required=False, shell_complete=complete_command)
+@batch_option
+@click.option("--round", "round_", type=click.IntRange(min=1), help="That of an earlier attempt.")
+@click.option("--tail", type=click.IntRange(min=1), metavar="LINES", help="The last lines alone.")
+@click.option("--raw", "is_raw", is_flag=True, help="Byte by byte on a terminal too, with all control characters.")
+@explain_option
+@answering
+def log(
+    answering: Answering,
+    task: str | None,
+    batch_reference: str | None,
+    round_: int | None,
+    tail: int | None,
+    is_raw: bool,
+) -> None:
+    """Print what TASK printed; without TASK the output of all that failed, each line behind its task.
+
+    A file or a pipe gets it byte by byte. On a terminal control characters are shown as escapes, except colours.
+    """
+    if task is None and round_ is not None:
+        raise InvalidInput("--round is of a task", hint="name it: codebatch work log TASK --round N")
+    found = look_at(*answering.batch(batch_reference, "work"))
+    failed = (CommandState.FAILED, CommandState.BLOCKED)
+    logs = [log_of(found, each) for each in found.of(*failed)] if task is None else [find_log(found, task, round_)]
+    if answering.as_json:
+        answering.print([_log_row(found, each, tail or _LINES_IN_JSON) for each in logs], ())
+        return
+    is_escaped = sys.stdout.isatty() and not is_raw
+    answering.display.make_way()
+    for each in logs:
+        if each.bytes is None:
+            answering.tell(f"the log of {each.task} is not there: {each.path}")
+        pieces = iter_log(found.batch.files, each, tail=tail)
+        mark = f"[{each.task}] " if task is None else ""
+        if is_escaped:
+            output = ProgramOutput(is_colored=is_colored(answering.color))
+            pieces = (f"{mark}{output.line(line)}\n".encode() for line in _lines(pieces))
+        elif mark:
+            pieces = _prefixed(mark.encode(), pieces)
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        sys.stdout.flush()
+    if not logs:
+        answering.note("no task failed")
+
+
+def _log_row(found: WorkBatch, log: AttemptLog, lines: int) -> LogRow:
+    last = tuple(last_lines(found.batch.files, log.path, lines))
+    return LogRow(task=log.task, round=log.round, path=str(log.path), bytes=log.bytes, last=last)
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
+    """Yield the lines of a log as text. Invalid UTF-8 is replaced."""
+    for lines in _prefixed(b"", pieces):
+        yield from lines.decode("utf-8", "replace").removesuffix("\n").split("\n")
+
+
+def _prefixed(mark: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield whole lines, each behind a mark."""
+    begun = b""
+    for piece in pieces:
+        *lines, begun = (begun + piece).split(b"\n")
+        if lines:
+            yield b"".join(mark + line + b"\n" for line in lines)
+    if begun:
+        yield mark + begun + b"\n"

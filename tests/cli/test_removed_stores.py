@@ -1,0 +1,24 @@
+"""A task that removes the store that its batch lies in."""
+
+from __future__ import annotations
+
+import pytest
+
+from .process import CommandLine
+from .test_work import line, make_list
+
+__all__ = ["line"]
+
+
+@pytest.mark.parametrize(
+    "run", ["rm -rf .codebatch", "rm -rf .codebatch; kill $PPID", "rm -rf .codebatch; mkdir .codebatch"]
+)
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_a_run_whose_store_a_task_removes_says_so(line: CommandLine, run: str, at_once: int) -> None:
+    until_gone = "while [ -d .codebatch/batches ]; do sleep 0.02; done"
+    tasks = {"a": f"run = '{run}'", "b": "run = 'true'\nneeds = ['a']", "c": f"run = '{until_gone}'"}
+    make_list(line, tasks, f"max_parallel = {at_once}")
+    error = line("work", "run", "--json", status=4).error
+    store = line.directory / ".codebatch"
+    assert error["message"] == f"the store {store} is gone: it was removed while it was in use"
+    assert error["hint"].startswith("put it where neither git clean nor a task removes it, with --store or")

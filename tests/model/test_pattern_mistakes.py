@@ -1,0 +1,83 @@
+"""Patterns that can match no path are mistakes, and each mistake names the pattern to write instead."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.model.patterns import find_mistake, parse_arguments
+
+ROOT, HOME = "/home/u/p", "/home/u"
+ALTERNATIVES = "write a pattern for each alternative: "
+
+MISTAKES = [
+    ("./src/*.ts", "no path has the part '.'", "write 'src/*.ts'"),
+    ("./vendor/", "no path has the part '.'", "write '/vendor/'"),
+    ("!./x/y", "no path has the part '.'", "write '!x/y'"),
+    ("a/b/./", "no path has the part '.'", "write 'a/b/'"),
+    (".", "no path has the part '.'", "write '*' for every path"),
+    ("src//api/*", "no path has an empty part", "write 'src/api/*'"),
+    ("//src", "no path has an empty part", "write '/src'"),
+    ("src/../lib/*", "no path has the part '..'", "write 'lib/*'"),
+    ("../p/src/*", "no path has the part '..'", "write 'src/*'"),
+    ("../q/x", "no path has the part '..'", "a pattern is relative to the top of the tree and cannot leave it"),
+    ("a/**/../b", "no path has the part '..'", "a pattern is relative to the top of the tree and cannot leave it"),
+    ("/home/u/p/src/*.ts", "it is an absolute path", "write 'src/*.ts'"),
+    ("/home/u/p/*.ts", "it is an absolute path", "write '/*.ts'"),
+    ("~/p/src/*", "~ is not expanded", "write 'src/*'"),
+    ("~/q/*", "~ is not expanded", "a pattern is relative to the top of the tree and cannot leave it"),
+    ("src/{a,b}/*", "braces are not expanded", ALTERNATIVES + "'src/a/*', 'src/b/*'; \\{ is a brace itself"),
+    ("*.{ts,tsx}", "braces are not expanded", ALTERNATIVES + "'*.ts', '*.tsx'; \\{ is a brace itself"),
+    ("{1..3}", "braces are not expanded", "write a pattern for each alternative; \\{ is a brace itself"),
+    ("{a,b}{c,d}", "braces are not expanded", "write a pattern for each alternative; \\{ is a brace itself"),
+    ("[a", "it is malformed", "write \\[ for a bracket and \\\\ for a backslash"),
+    ("a\\", "it is malformed", "write \\[ for a bracket and \\\\ for a backslash"),
+    ("#a#", "it is a comment", "write '\\#a#' for a name that begins with #"),
+    ("", "it is empty", "write '*' for every path"),
+    ("/", "it is empty", "write '*' for every path"),
+    ("!", "it is empty", "write '*' for every path"),
+    ("!a", "it is an exception, and no pattern precedes it", "write the pattern that it is an exception to before it"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "reason", "hint"), MISTAKES)
+def test_a_pattern_that_can_match_nothing_is_a_mistake(pattern: str, reason: str, hint: str) -> None:
+    assert find_mistake([pattern], ROOT, HOME) == (pattern, reason, hint)
+    assert find_mistake(["a", pattern], ROOT, HOME) == (None if pattern == "!a" else (pattern, reason, hint))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["src/**", "**", "/src/x", "**/x", "...", ".github/", "a..b", "\\{a,b}", "[{]a,b}", "{{x}}", "${x}", "~", "a~/b",
+     "/home/u/px", "[.]", "[[:digit:]]", "a ", "*/*", "\\#a", "\\!a"],
+)  # fmt: skip
+def test_what_may_match_a_path_is_none(pattern: str) -> None:
+    assert find_mistake([pattern], ROOT, HOME) is None
+
+
+def test_an_absolute_path_may_be_one_of_the_tree() -> None:
+    """`/app/*.py` in a tree at /app that has a directory app, of which the caller gives no root."""
+    assert find_mistake(["/app/*.py"], "/app") is not None
+    assert find_mistake(["/app/*.py"], "") is None
+
+
+PARTS = ["a", "b", ".a", "..a", "a.", "..."]
+PATHS = ["/".join(parts) for count in (1, 2, 3) for parts in itertools.product(PARTS, repeat=count)]
+
+
+@given(st.lists(st.sampled_from(["a", ".", "..", "/", "//", "*", "**", "b", "!", "\\."]), min_size=1, max_size=7))
+def test_none_of_them_matches_any_path_and_the_hint_is_no_mistake(words: list[str]) -> None:
+    pattern = "".join(words)
+    mistake = find_mistake([pattern])
+    if mistake is None or mistake.pattern.startswith("!"):
+        return
+    matches = parse_arguments([pattern], "").decide
+    assert not any(
+        matches(path.encode(), is_directory=is_directory) for path in PATHS for is_directory in (False, True)
+    )
+    for written in re.findall(r"write '(.*)'(?: for|$)", mistake.hint) if "\\" not in pattern else ():
+        assert find_mistake([written]) is None

@@ -1,0 +1,21 @@
+"""Which paths `--path` asks for, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch.errors import InvalidInput
+from codebatch.query.paths import PathFilter
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reason"),
+    [("./src/*.py", "no path has the part '.'"), ("[a", "it is malformed"), ("{a,b}/*", "braces are not expanded")],
+)
+def test_a_pattern_that_can_match_nothing_is_refused(wanted: str, reason: str) -> None:
+    with pytest.raises(InvalidInput, match=f"matches no path: {reason}"):
+        PathFilter(wanted)
+
+
+def test_a_name_with_a_hash_is_no_comment() -> None:
+    assert PathFilter("#*#").matches(b"a/#b#")

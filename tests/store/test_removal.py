@@ -1,0 +1,67 @@
+"""A store that is removed while somebody writes to it is said to be gone, whatever fails for that."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codebatch.errors import EnvironmentBroken, Stopped, StoreCorrupt, UnknownId
+from codebatch.store.outcomes import lost_outcomes
+from codebatch.store.store import create_store
+from codebatch.system.files import RealFiles
+
+
+def replace(root: Path) -> None:
+    shutil.rmtree(root)
+    create_store(RealFiles(), root)
+
+
+@pytest.mark.parametrize("remove", [shutil.rmtree, replace])
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError(2, "gone"), StoreCorrupt("x"), UnknownId("x"), EnvironmentBroken("x")]
+)
+def test_what_fails_then_says_that_the_store_is_gone(
+    tmp_path: Path, remove: Callable[[Path], None], error: Exception
+) -> None:
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+
+    def work() -> None:
+        with store.writing():
+            remove(store.root)
+            raise error
+
+    with pytest.raises(StoreCorrupt, match="is gone: it was removed while it was in use") as raised:
+        work()
+    assert raised.value.__cause__ is error
+    assert raised.value.hint is not None
+    assert "resume" not in raised.value.hint
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(2, "gone"), StoreCorrupt("x")])
+def test_in_a_store_that_is_there_it_stays_what_it_is(tmp_path: Path, error: Exception) -> None:
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    with pytest.raises(type(error)) as raised, store.writing():
+        raise error
+    assert raised.value is error
+
+
+def test_what_a_signal_ended_stays_that(tmp_path: Path) -> None:
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+
+    def work() -> None:
+        with store.writing():
+            shutil.rmtree(store.root)
+            raise Stopped("stopped")
+
+    with pytest.raises(Stopped):
+        work()
+
+
+def test_a_batch_without_outcomes_is_continued_and_one_that_is_gone_is_made_anew(tmp_path: Path) -> None:
+    (tmp_path / "batch-1").mkdir()
+    hints = [lost_outcomes(RealFiles(), tmp_path / name).hint or "" for name in ("batch-1", "batch-2")]
+    assert ["resume --batch batch-1" in hint for hint in hints] == [True, False]
+    assert ["codebatch work run" in hint for hint in hints] == [False, True]
