@@ -113,9 +113,9 @@ def test_the_table_has_every_command_once() -> None:
 
 @pytest.mark.parametrize("name", commands_that_take("analyses"))
 def test_a_command_for_analyses_refuses_a_batch_of_commands(
-    both: Both, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    both: Both, ran: Ran, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(both.directory)
+    monkeypatch.chdir(ran.project)
     error = error_of(both, name, both.work, capsys)
     assert error["code"] == "wrong_kind"
     assert f"codebatch status --batch {both.work}" in str(error["hint"])
