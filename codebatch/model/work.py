@@ -123,7 +123,7 @@ EventName = Literal[
 """What events are called (model/batch_event.py)."""
 
 NOTIFIED: tuple[EventName, ...] = (
-    "BATCH_TASK_BLOCKED", "BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED",
+    "BATCH_TASK_BLOCKED", "BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED", "BATCH_DRAINED",
 )  # fmt: skip
 NOTIFY_SECONDS = 10.0
 
