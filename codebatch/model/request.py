@@ -9,9 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.model.command import CommandId
+from codebatch.model.command import Command, CommandId
 from codebatch.model.digest import Digest
 from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_members
+from codebatch.model.work import Policy, WorkEdge
 
 REQUEST_FORMAT = 1
 
@@ -83,7 +84,19 @@ class Set(_Body, frozen=True, kw_only=True):
     pools: dict[str, int] = msgspec.field(default_factory=dict)
 
 
-RequestBody = Cancel | Open | Answer | Skip | Pause | Unpause | Set
+class Reload(_Body, frozen=True, kw_only=True):
+    """Change definitions. In rounds behind the one in `over`, each of `commands` replaces the command of its id.
+
+    `policies` are those of them that differ from the default, `edges` all edges from them to commands of the batch.
+    """
+
+    over: dict[CommandId, int]
+    commands: tuple[Command, ...]
+    policies: dict[CommandId, Policy] = msgspec.field(default_factory=dict)
+    edges: tuple[WorkEdge, ...] = ()
+
+
+RequestBody = Cancel | Open | Answer | Skip | Pause | Unpause | Set | Reload
 
 
 class Request(msgspec.Struct, frozen=True):

@@ -6,10 +6,13 @@ import contextlib
 import functools
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from codebatch.application import Note, ignore_note
 from codebatch.application.collecting import tidy
 from codebatch.application.requesting import request
 from codebatch.application.stores import StorePlace
@@ -18,21 +21,23 @@ from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import BatchConducted, NothingToDo, StoreError, StoreUnwritable
 from codebatch.model.command import CommandId
 from codebatch.model.request import Open
-from codebatch.model.work import CONFIDENCE_MIN
+from codebatch.model.work import CONFIDENCE_MIN, Work
 from codebatch.query.work import work_standing
-from codebatch.store.batches import Batch, iter_batches, resolve_batch
+from codebatch.store.batches import Batch, iter_batches
 from codebatch.store.holders import is_held
 from codebatch.store.store import Store
 from codebatch.store.work import make_work_batch
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
 from codebatch.system.refusals import is_refusal, remedy
+from codebatch.work.choosing import FormerTask
+from codebatch.work.history import add_former_tasks, former_tasks
 from codebatch.work.left_running import left_running
 from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import WorkList, read_work_files
 from codebatch.work.requesting import named, seen_failures
 from codebatch.work.settings import WorkOptions
-from codebatch.work.standing import WorkBatch, iter_work, look_at
+from codebatch.work.standing import WorkBatch, look_at
 from codebatch.work.trusting import check_file_system, check_place, check_trusted
 
 _OPENED = (CommandState.FAILED, CommandState.CANCELLED)
@@ -92,7 +97,7 @@ def make_batch(
     listener: WorkListener,
 ) -> Iterator[MadeBatch]:
     """Make a batch of the commands that files define. Raises as `run_files` does."""
-    listed = list_files(paths, options, place)
+    listed = list_files(paths, options, place, note=listener.note)
     for text in listed.notes:
         listener.note(text)
     if not listener.agrees(listed.work, listed.left_out):
@@ -109,7 +114,7 @@ def make_batch(
             _refuse_beside(store, listed.work.root)
         for text in left_running(store, listed.work.root):
             listener.note(text)
-        batch = make_work_batch(store, listed.commands, listed.work, at_ns=wall_ns())
+        batch = make_work_batch(store, listed.commands, _remembering(store, listed), at_ns=wall_ns())
         yield MadeBatch(store, batch, lock, making.close)
 
 
@@ -136,9 +141,25 @@ def _analyze_command(paths: tuple[Path, ...], options: WorkOptions, *, is_asked:
     return shlex.join(["codebatch", "work", "analyze", *words, *options.tasks])
 
 
-def list_files(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -> WorkList:
-    """What files list, as far as it is chosen. A store is looked at only where a former batch chooses."""
-    return read_work_files(paths, overrides=options, former=functools.partial(former_states, place, options.of))
+def _remembering(store: Store, listed: WorkList) -> Work:
+    """Return a batch that remembers which tasks of its list that it does not have are done.
+
+    So this is known as long as the latest batch of the list is, however many earlier ones were collected.
+    """
+    left_out = {id_: listed.definitions[id_] for id_ in listed.definitions.keys() - {*listed.work.order}}
+    former: dict[CommandId, FormerTask] = {}
+    if left_out:
+        add_former_tasks(former, store, listed.identity, left_out)
+    done = {id_: task.definition for id_, task in former.items() if task.state is CommandState.DONE}
+    return replace(listed.work, done_before=dict(sorted(done.items())))
+
+
+def list_files(
+    paths: tuple[Path, ...], options: WorkOptions, place: StorePlace, *, note: Note = ignore_note
+) -> WorkList:
+    """What files list, as far as it is chosen. A store is looked at only where former batches choose."""
+    former = functools.partial(former_tasks, place, options.of, note=note)
+    return read_work_files(paths, overrides=options, former=former)
 
 
 def resume_work(
@@ -198,20 +219,6 @@ def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRa
     """Do what may be done in a batch. Raises BatchConducted where another process is at it."""
     with store.writing() as lock:
         return _conduct(store, batch, listener, lock, lambda: None)
-
-
-def former_states(place: StorePlace, of: str | None, source: str, root: bytes) -> Mapping[CommandId, CommandState]:
-    """Where the tasks of the batch stand that is named, else of the latest of a source."""
-    store = place.open()
-    if of is not None:
-        found = look_at(store, resolve_batch(store, of, kind="work"))
-    else:
-        every = (each for each in iter_work(store) if each.standing.work.source == source)
-        latest = next((each for each in every if each.standing.work.root == root), None)
-        if latest is None:
-            raise NothingToDo(f"there is no batch of {source} yet", hint="run it with: codebatch work run")
-        found = latest
-    return {each.id: each.state for each in found.standing.commands}
 
 
 def _conduct(

@@ -79,6 +79,11 @@ class WorkOptions:
         """Whether a former batch says which tasks are chosen."""
         return self.unfinished or self.blocked
 
+    def given(self) -> dict[str, object]:
+        """Return what differs from the defaults, as JSON has it; `msgspec.convert` makes options of it again."""
+        defaults = msgspec.to_builtins(WorkOptions())
+        return {name: value for name, value in msgspec.to_builtins(self).items() if value != defaults[name]}
+
     def environment(self) -> dict[str, str]:
         """What `env` sets, as it stands in a file."""
         pairs = (each.partition("=") for each in self.env)
