@@ -213,8 +213,14 @@ def encode_work(work: Work) -> bytes:
 
 
 def decode_work(data: bytes) -> Work:
-    """Read work.json. Raises DocumentError, also where it speaks of commands that it has not."""
+    """Read work.json. Raises DocumentError."""
     work = decode_document(data, Work, WORK_FORMAT)
+    check_work(work)
+    return work
+
+
+def check_work(work: Work) -> None:
+    """Raise DocumentError if a work batch names commands that it does not have, or a pool is too small for one."""
     known = set(work.order)
     if len(known) != len(work.order):
         raise DocumentError("a command stands twice in its order")
@@ -228,4 +234,3 @@ def decode_work(data: bytes) -> Work:
     for policy in work.policies.values():
         if any(not 1 <= amount <= work.pools.get(pool, 0) for pool, amount in policy.pools.items()):
             raise DocumentError("a command takes more of a pool than there is")
-    return work

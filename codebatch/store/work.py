@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timezone
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -15,10 +17,19 @@ from codebatch.model.digest import digest_bytes
 from codebatch.model.document import DocumentError
 from codebatch.model.entry import Entry, encode_entry
 from codebatch.model.plan import Plan, PlannedTask, items_of, plan_digest, task_key
-from codebatch.model.request import Reload
+from codebatch.model.request import Reload, reloaded_command
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import WORK_PIPELINE
-from codebatch.model.work import WORK_LISTING, WORK_TASK, Work, decode_work, encode_work
+from codebatch.model.work import (
+    WORK_LISTING,
+    WORK_TASK,
+    InferredEdge,
+    Work,
+    WorkEdge,
+    check_work,
+    decode_work,
+    encode_work,
+)
 from codebatch.store import layout
 from codebatch.store.batches import Batch, check_kind, create_batch, snapshot_of
 from codebatch.store.documents import read_document
@@ -29,10 +40,9 @@ from codebatch.store.snapshots import Snapshot, SnapshotSource, load_snapshot, p
 from codebatch.store.store import Store
 
 _HINT = "this batch is lost: make a new one with: codebatch work run"
+_Edge = TypeVar("_Edge", WorkEdge, InferredEdge)
 # A constant: an upgrade of codebatch does not strand an overnight batch.
 _IMPLEMENTATION = digest_bytes(b"work 1")
-_LAST_ROUND = 1 << 62
-"""Beyond every round."""
 
 
 def make_work_batch(store: Store, commands: Sequence[Command], work: Work, *, at_ns: int) -> Batch:
@@ -98,6 +108,11 @@ def read_work(batch: Batch) -> Work:
     work = _read_document(batch)
     for reload in iter_reloads(batch):
         work = _reloaded(work, reload)
+        try:
+            check_work(work)
+        except DocumentError as error:
+            message = f"has a request that reloads what cannot be: {error}"
+            raise CorruptFile(str(batch.root / layout.REQUESTS), message, hint=_HINT) from error
     return work
 
 
@@ -127,15 +142,23 @@ def _reloaded(work: Work, reload: Reload) -> Work:
     """Return a work batch with other policies and edges. What is said of commands that it does not have is ignored."""
     known = {*work.order}
     changed = known.intersection(reload.over)
-    edges = [edge for edge in work.edges if edge.task not in changed]
     titles = {command.id: command.title for command in reload.commands if command.id in changed and command.title}
     policies = {id_: policy for id_, policy in reload.policies.items() if id_ in changed}
+    edges = [edge for edge in reload.edges if edge.task in changed]
+    inferred = [each for each in reload.inferred if each.task in changed and each.on in known]
     return replace(
         work,
-        edges=(*edges, *(edge for edge in reload.edges if edge.task in changed and edge.on in known)),
         titles={**{id_: title for id_, title in work.titles.items() if id_ not in changed}, **titles},
-        policies={**{id_: each for id_, each in work.policies.items() if id_ not in changed}, **policies},
+        policies={**{id_: policy for id_, policy in work.policies.items() if id_ not in changed}, **policies},
+        edges=_merged(work.edges, [edge for edge in edges if edge.on in known], changed),
+        inferred=_merged(work.inferred, inferred, changed),
+        met=_merged(work.met, [edge for edge in edges if edge.on not in known], changed),
     )
+
+
+def _merged(then: Sequence[_Edge], now: Sequence[_Edge], changed: Collection[CommandId]) -> tuple[_Edge, ...]:
+    """Return the edges of commands that are not changed, and those that others have now."""
+    return tuple(itertools.chain((edge for edge in then if edge.task not in changed), now))
 
 
 class Definitions:
@@ -147,25 +170,20 @@ class Definitions:
         self._list = _list_of(store, batch)
         self._reloads = list(iter_reloads(batch))
 
-    def read(self, command: str, round_: int) -> Command:
-        """Return the definition that a command has in a round. Raises StoreCorrupt; KeyError for no such command."""
+    def read(self, command: str, round_: int | None = None) -> Command:
+        """Return the definition that a command has in a round, by default in the next one.
+
+        Raises StoreCorrupt; KeyError for no such command.
+        """
         return reloaded_command(self._reloads, command, round_) or _read_listed(self._list, self._batch, command)
 
-    def is_same(self, command: Command, round_: int) -> bool:
-        """Whether the command of this id has this very definition in a round. Raises as `read` does."""
+    def is_same(self, command: Command, round_: int | None = None) -> bool:
+        """Whether the command of this id has this very definition in a round, as in `read`. Raises as that does."""
         reloaded = reloaded_command(self._reloads, command.id, round_)
         entry = self._list.entry(command.id.encode())
         if reloaded is None and entry is not None and entry.object == digest_bytes(encode_command(command)):
             return True
         return self.read(command.id, round_) == command
-
-
-def reloaded_command(reloads: Sequence[Reload], command: str, round_: int) -> Command | None:
-    """Return the definition of a command that holds in a round, None if it is the one of the work list."""
-    for reload in reversed(reloads):
-        if reload.over.get(CommandId(command), round_) < round_:
-            return next((each for each in reload.commands if each.id == command), None)
-    return None
 
 
 def _list_of(store: Store, batch: Batch) -> Snapshot:
@@ -186,7 +204,7 @@ def commands_of(store: Store, batch: Batch, work: Work) -> list[CommandId]:
 
 def read_command(store: Store, batch: Batch, command: str) -> Command:
     """A command of a work batch by its id, as the next attempt has it. Raises as `Definitions.read` does."""
-    return Definitions(store, batch).read(command, _LAST_ROUND)
+    return Definitions(store, batch).read(command)
 
 
 def _read_listed(listed: Snapshot, batch: Batch, command: str) -> Command:

@@ -20,7 +20,7 @@ _NAMES_SHOWN_MAX = 10
 
 
 class ListIdentity(NamedTuple):
-    """What two readings of one list have in common: its root, and the files that were named; `source` names them."""
+    """Key of a list: its root, and the files that were named. If those are not known, `source` names them."""
 
     source: str
     root: bytes
@@ -28,7 +28,7 @@ class ListIdentity(NamedTuple):
 
 
 class FormerTask(NamedTuple):
-    """What became of a task in the latest batch of its list that has it.
+    """Outcome of a task in the latest batch of its list that has it.
 
     `definition` is the digest of the definition with which it was done, empty unless it was; `is_current`: the task has
     that definition now. `has_answer`: it was answered and has not run since. `batch` is the id of that batch; `is_of`:
@@ -45,7 +45,7 @@ class FormerTask(NamedTuple):
 
 FormerTasks = Mapping[CommandId, FormerTask]
 Former = Callable[[ListIdentity, Mapping[CommandId, Definition]], FormerTasks]
-"""Returns what became of the tasks of a list, given by their present definitions, in earlier batches of it."""
+"""Returns the outcomes of the tasks of a list, given by their present definitions, in earlier batches of it."""
 
 
 class Chosen(NamedTuple):

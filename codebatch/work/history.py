@@ -1,4 +1,4 @@
-"""What became of the tasks of a list in earlier batches of it (SPEC.md "What is left of a list")."""
+"""Outcomes of the tasks of a list in earlier batches of it (SPEC.md "What is left of a list")."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def former_tasks(
     *,
     note: Note = ignore_note,
 ) -> FormerTasks:
-    """Return what became of each task in the latest batch of the list that has it, or in the batch `of` if it has it.
+    """Return the outcome of each task in the latest batch of the list that has it, or in the batch `of` if it has it.
 
     Without a store there are none. Raises CodebatchError for the batch `of`; other batches that are damaged are noted.
     """
@@ -57,7 +57,7 @@ def add_former_tasks(
     *,
     note: Note = ignore_note,
 ) -> None:
-    """Add those tasks of which nothing is known yet, from the batches of a list, latest first."""
+    """Add outcomes of tasks that have none yet, from the batches of a list, latest first."""
     for batch in iter_batches(store, note, kind="work"):
         left = definitions.keys() - former.keys()
         if not left:
@@ -73,7 +73,7 @@ def add_former_tasks(
 
 
 def _is_same_list(one: ListIdentity, other: ListIdentity) -> bool:
-    """Batches of earlier versions do not have the paths of their files."""
+    """Compare two lists by their files, or by their names if one is of an earlier version, which has no paths."""
     if one.files and other.files:
         return [*map(os.path.realpath, one.files)] == [*map(os.path.realpath, other.files)]
     return one.source == other.source

@@ -42,12 +42,12 @@ class WorkList:
 
     @property
     def identity(self) -> ListIdentity:
-        """What other batches of this list are found by."""
+        """Key by which other batches of this list are found."""
         return identity_of(self.work)
 
 
 def identity_of(work: Work) -> ListIdentity:
-    """Return what other batches of the list of a batch are found by."""
+    """Return the key by which other batches of the list of a batch are found."""
     return ListIdentity(work.source, work.root, () if work.origin is None else work.origin.files)
 
 
@@ -63,7 +63,7 @@ def read_work_files(
 
     `here` is the current directory, which paths are relative to. Nothing is written, and nothing but files read. Raises
     InvalidConfiguration: InvalidWork has all that is wrong. NothingToDo where there is no file, or no task in any;
-    InvalidInput for a task that is chosen and not there. `former` says what became of tasks in earlier batches.
+    InvalidInput for a task that is chosen and not there. `former` returns outcomes of tasks in earlier batches.
     """
     with collector_paused():
         return _read(paths, overrides or WorkOptions(), here or Path.cwd(), environ, former)
@@ -124,7 +124,7 @@ def _read(
 
 
 def _origin(files: Sequence[WorkFile], options: WorkOptions, here: Path) -> ListOrigin:
-    """Return what the list can be read again by."""
+    """Return how the list is read, so that it can be read again."""
     named = [file for file in files if file.included_by is None]
     paths = [STDIN_NAME if file.name == STDIN_NAME else os.path.abspath(here / file.path) for file in named]
     return ListOrigin(directory=os.fsencode(here), files=tuple(map(os.fsencode, paths)), options=options.given())

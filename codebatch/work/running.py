@@ -33,6 +33,7 @@ from codebatch.system.refusals import is_refusal, remedy
 from codebatch.work.choosing import FormerTask
 from codebatch.work.history import add_former_tasks, former_tasks
 from codebatch.work.left_running import left_running
+from codebatch.work.list_changes import NO_CHANGES, ListChanges, reload_list, warn_of_changes
 from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import WorkList, read_work_files
 from codebatch.work.requesting import named, seen_failures
@@ -46,11 +47,13 @@ _OPENED = (CommandState.FAILED, CommandState.CANCELLED)
 class WorkRan(WorkBatch, frozen=True, kw_only=True):
     """A work batch after we have conducted it: for so long, and to its end unless a signal broke that off.
 
-    `signal_status` is the exit status of the signal, 0 where there was none.
+    `signal_status` is the exit status of the signal, 0 where there was none. `changes` are those that its list had when
+    it was resumed, before it was reloaded if it was.
     """
 
     seconds: float
     signal_status: int
+    changes: ListChanges = NO_CHANGES
 
 
 def run_files(
@@ -170,10 +173,14 @@ def resume_work(
     only: Sequence[str] = (),
     blocked: bool = False,
     wait_answers: bool = False,
+    reloads: bool = False,
     is_trusted: bool = False,
     listener: WorkListener,
 ) -> WorkRan:
     """Go on with a batch: do again what failed or was cancelled, where it `is_forced` what is done too.
+
+    If its list has changed the listener is warned, and the batch keeps the definitions that it has, unless it `reloads`
+    those of the list.
 
     What waits for an answer goes on waiting, unless what is `blocked` is to be done again too. `only` these are done
     again, where some are named. What somebody answered to count as failed is left at that, unless it is named or that
@@ -186,25 +193,45 @@ def resume_work(
     if not is_trusted:
         check_trusted(store, batch)
     _refuse_conducted(found)
-    states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     if found.standing.state is BatchState.COMPLETED and not is_forced:
-        return WorkRan(store=store, batch=batch, standing=found.standing, seconds=0.0, signal_status=0)
-    over = {
-        each.id: each.ended
-        for each in found.of(*states)
-        if each.ended and (each.id in chosen if chosen else is_forced or not each.is_decided)
-    }
+        changes = reload_list(found, listener) if reloads else warn_of_changes(found, listener)
+        standing = found.standing
+        return WorkRan(store=store, batch=batch, standing=standing, seconds=0.0, signal_status=0, changes=changes)
+    states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     with store.writing() as lock:
+        found, changes = _listed(found, listener, reloads=reloads, is_forced=is_forced)
+        over = {
+            each.id: each.ended
+            for each in found.of(*states)
+            if each.ended and (each.id in chosen if chosen else is_forced or not each.is_decided)
+        }
+        if reloads:
+            over = {id_: round_ for id_, round_ in over.items() if id_ not in changes.removed}
         request(batch, Open(over=over, lifts="named" if chosen else "all", seen=seen_failures(found)))
-        return _conduct(store, batch, listener, lock, lambda: None, wait_answers)
+        return replace(_conduct(store, batch, listener, lock, lambda: None, wait_answers), changes=changes)
 
 
-def go_on(store: Store, batch: Batch, *, is_trusted: bool = False, listener: WorkListener) -> WorkRan:
-    """Do what may be done in a batch, and open nothing. Raises as `resume_work` does."""
+def go_on(
+    store: Store, batch: Batch, *, reloads: bool = False, is_trusted: bool = False, listener: WorkListener
+) -> WorkRan:
+    """Do what may be done in a batch, and open nothing. Raises as `resume_work` does, and `reloads` as that does."""
     if not is_trusted:
         check_trusted(store, batch)
-    _refuse_conducted(look_at(store, batch))
-    return conduct_to_end(store, batch, listener)
+    found = look_at(store, batch)
+    _refuse_conducted(found)
+    with store.writing() as lock:
+        _, changes = _listed(found, listener, reloads=reloads)
+        return replace(_conduct(store, batch, listener, lock, lambda: None), changes=changes)
+
+
+def _listed(
+    found: WorkBatch, listener: WorkListener, *, reloads: bool, is_forced: bool = False
+) -> tuple[WorkBatch, ListChanges]:
+    """Compare a batch with its list, or reload it. Return how it stands then, and the changes of the list."""
+    if not reloads:
+        return found, warn_of_changes(found, listener)
+    changes = reload_list(found, listener, is_forced=is_forced)
+    return look_at(found.store, found.batch), changes
 
 
 def _refuse_conducted(found: WorkBatch) -> None:
