@@ -16,6 +16,7 @@ TOPICS = (
     "tasks",
     "work",
     "lists",
+    "continuing",
     "asking",
     "data",
     "languages",
