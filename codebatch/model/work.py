@@ -157,7 +157,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ListOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a work list was read, so that it can be read again.
+    """Record of how a work list was read, so that it can be read again.
 
     `directory` was the current directory. `files` are the absolute paths of the files that were named or found, `-` for
     standard input; those that they include are not among them. `options` are the options of the command line that

@@ -38,9 +38,10 @@ _Waits = frozenset[tuple[CommandId, EdgeKind]]
 class ListChanges(msgspec.Struct, frozen=True, kw_only=True):
     """Differences between a list and a batch of it.
 
-    Of tasks that are not done in the batch, `changed` ones have another definition in the list, and `removed` ones are
-    not in it any more. `done_and_changed` were done with another definition. `added` would be part of the batch if it
-    were made now. `settings` are names of settings of all tasks. `problem` is the reason why nothing can be compared.
+    Tasks that are not done in the batch and have another definition in the list are `changed`; those that are done with
+    another one are `done_and_changed`. Tasks that are not in the list any more are `removed`, and `added` ones would be
+    part of the batch if it were made now. `settings` are names of settings of all tasks. `problem` is the reason why
+    nothing can be compared.
     """
 
     changed: tuple[CommandId, ...] = ()
@@ -93,7 +94,7 @@ def warn_of_changes(found: WorkBatch, listener: WorkListener) -> ListChanges:
         )
     elif not changes.is_nothing:
         listener.warn(f"{source} has changed since batch {id_} was made: {'; '.join(changes.described())}")
-        is_reloadable = changes.changed or changes.removed
+        is_reloadable = changes.changed or _undone(found, changes.removed)
         command = f"codebatch resume --reload --batch {id_}" if is_reloadable else "codebatch work run --unfinished"
         listener.warn(f"the batch keeps the definitions it has; to use the new ones: {command}")
     return changes
@@ -121,7 +122,7 @@ def reload_list(found: WorkBatch, listener: WorkListener, *, is_forced: bool = F
     if taken:
         request(found.batch, _reload(found, listed, taken))
         listener.warn(f"reloaded from {work.source}: {names_shown([each.id for each in taken])}")
-    removed = [each for each in found.standing.commands if each.id in {*changes.removed} - running]
+    removed = _undone(found, {*changes.removed} - running)
     for each in removed:
         request(found.batch, Skip(task=each.id, over=each.round, as_done=True))
     if removed:
@@ -132,6 +133,11 @@ def reload_list(found: WorkBatch, listener: WorkListener, *, is_forced: bool = F
     if others := "; ".join(left.described(reloaded=True)):
         listener.warn(f"not reloaded: {others}; to use them: codebatch work run --unfinished")
     return changes
+
+
+def _undone(found: WorkBatch, ids: Collection[CommandId]) -> list[CommandStanding]:
+    """Return those of some commands that are not done."""
+    return [each for each in found.standing.commands if each.id in ids and each.state is not CommandState.DONE]
 
 
 def _as_new() -> str:
@@ -166,7 +172,7 @@ def _compare(found: WorkBatch, listed: WorkList) -> ListChanges:
         is_done = each.state is CommandState.DONE
         definition = listed.definitions.get(each.id)
         if definition is None:
-            removed += [] if is_done else [each.id]
+            removed.append(each.id)
         elif (
             not stored.is_same(definition.command, _round_of(each))
             or now.policy(each.id) != work.policy(each.id)

@@ -199,10 +199,11 @@ def resume_work(
         return WorkRan(store=store, batch=batch, standing=standing, seconds=0.0, signal_status=0, changes=changes)
     states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     with store.writing() as lock:
+        before = found
         found, changes = _listed(found, listener, reloads=reloads, is_forced=is_forced)
         over = {
             each.id: each.ended
-            for each in found.of(*states)
+            for each in (*before.of(*states), *found.of(*states))  # Another policy makes another state of a failure.
             if each.ended and (each.id in chosen if chosen else is_forced or not each.is_decided)
         }
         if reloads:

@@ -87,14 +87,32 @@ def test_resume_reports_what_was_added_and_removed_and_set_and_what_was_done(lin
     answer = line("resume", "-q", "--json", status=3, has_answer=True)
     assert answer.json["list_changes"] == {
         "changed": [],
-        "removed": ["gone"],
+        "removed": ["gone", "was"],
         "done_and_changed": ["b"],
         "added": ["new"],
         "settings": ["on_failure"],
         "problem": "",
     }
-    told = ": removed gone; changed since they were done: b; added new; settings on_failure\n"
+    told = ": removed gone, was; changed since they were done: b; added new; settings on_failure\n"
     assert told in line("resume", "-q", status=3).notes
+
+
+@pytest.mark.parametrize("key", ["retries = 1", "timeout_seconds = 9", 'after = ["b"]'])
+def test_whatever_differs_of_a_task_that_is_not_done_is_a_change(line: CommandLine, key: str) -> None:
+    make_list(line, {"b": 'run = "true"', "a": fails("a")})
+    line(*RUN, status=3)
+    make_list(line, {"b": 'run = "true"', "a": f"{fails('a')}\n{key}"})
+    assert " was made: changed a\n" in line("resume", "-q", status=3).notes
+    line("resume", "-q", "--reload", status=3)
+    assert ran(line) == ("aaaa" if "retries" in key else "aaa")
+    assert "has changed" not in line("resume", "-q", status=3).notes
+
+
+def test_what_earlier_batches_have_done_is_not_added(line: CommandLine) -> None:
+    make_list(line, {"a": fails("a"), "b": 'run = "true"'})
+    line(*RUN, status=3)
+    line(*RUN, "--unfinished", status=3)
+    assert "has changed" not in line("resume", "-q", status=3).notes
 
 
 def test_a_batch_that_is_done_reports_what_changed_since(line: CommandLine) -> None:
@@ -155,7 +173,7 @@ def test_reload_leaves_what_is_done_unless_it_is_forced(line: CommandLine) -> No
     assert ran(line) == "A"
     write(line.directory / "fix", "")
     line("resume", "-q", "--reload", "--force")
-    assert ran(line) == "ABgone"
+    assert ran(line) == "AB"
 
 
 @pytest.mark.parametrize(

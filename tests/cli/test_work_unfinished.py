@@ -207,6 +207,7 @@ def test_a_named_batch_chooses_of_what_it_has_and_the_rest_counts_as_it_stands(l
     make_list(line, TASKS)
     is_done(line)
     first = status(line)["batch_id"]
+    make_list(line, {**TASKS, "new": 'run = "echo new >>ran"'})
     write(line.directory / "broken", "")
     line(*RUN, "--only", "c", status=3)
     (line.directory / "broken").unlink()
@@ -228,6 +229,22 @@ def test_what_waits_for_an_answer_is_found_over_all_batches(line: CommandLine) -
     line(*RUN, "--blocked")
     assert ran(line) == "asks"
     assert "nothing of work.toml waits for an answer" in line(*RUN, "--blocked", status=5).notes
+
+
+def test_a_list_with_another_root_is_another_list(line: CommandLine) -> None:
+    (line.directory / "sub").mkdir()
+    make_list(line, {"a": TASKS["a"]})
+    line(*RUN)
+    make_list(line, {"a": TASKS["a"]}, 'root = "sub"')
+    line(*LEFT)
+    assert (line.directory / "sub" / "ran").exists()
+
+
+def test_an_answer_to_a_question_of_ours_is_not_lost(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "test -e fix"\non_exhausted = "ask"'})
+    line(*RUN, status=3)
+    line("work", "answer", "a", "again", "--batch", "latest", "-q")
+    assert "answers" not in line("work", "run", "--unfinished", status=3).notes
 
 
 def test_an_answer_that_would_be_lost_is_noted(line: CommandLine) -> None:

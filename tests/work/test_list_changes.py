@@ -54,6 +54,17 @@ def test_a_reloaded_definition_holds_in_the_rounds_behind_those_that_were_seen(p
     assert stored.is_same(command("true", B))
 
 
+def test_a_reload_behind_the_round_by_which_a_task_is_done_does_not_concern_it(tmp_path: Path) -> None:
+    listed = read(tmp_path, LIST, PATH=os.defpath)
+    store = create_store(RealFiles(), tmp_path / "store")[0]
+    batch = make_work_batch(store, listed.commands, listed.work, at_ns=time.time_ns())
+    place = Place(store, batch, batch.plan(), tmp_path)
+    with coordinating(place) as coordinator:
+        coordinator.do(0)
+    reload(place, Reload(over={A: 1}, commands=(command("false"),)))
+    assert list_changes(look_at(store, batch)).is_nothing
+
+
 def test_a_worker_runs_the_definition_of_the_round(place: Place) -> None:
     with coordinating(place) as coordinator:
         coordinator.do()
