@@ -83,8 +83,9 @@ def _of_batch(event: events.BatchEvent) -> str:
             blocked = event.counts.get(CommandState.BLOCKED.value, 0)
             left = eta_text(eta, unknown=unknown, blocked=blocked)
             return f"progress: {counts_text(event.counts)}{f', {left}' if left else ''}"
-        case events.BatchDrained(signal=signal):
-            return f"left with work open{f', for {signal}' if signal else ''}: {counts_text(event.counts)}"
+        case events.BatchDrained(signal=signal, why=why):
+            cause = f", for {signal}" if signal else f" ({why})" if why else ""
+            return f"left with work open{cause}: {counts_text(event.counts)}"
         case events.BatchEnded(seconds=seconds, all_seconds=in_all):
             state = name_of(event).removeprefix("BATCH_")
             is_more = in_all is not None and in_all >= seconds + 1

@@ -17,6 +17,7 @@ TOPICS = (
     "work",
     "lists",
     "variables",
+    "continuing",
     "asking",
     "data",
     "languages",

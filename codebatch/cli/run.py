@@ -25,7 +25,7 @@ from codebatch.cli.options import Answering, SourcePath, answering, batch_option
 from codebatch.cli.progress import Stage
 from codebatch.cli.ran import ran_lines
 from codebatch.cli.show import collected_line
-from codebatch.cli.work_options import Output, WorkWishes, output_option, trust_option
+from codebatch.cli.work_options import Output, WorkWishes, output_option, reload_option, trust_option
 from codebatch.coordinator.score import Phase, Progress
 from codebatch.errors import InvalidInput, NoBatchOfProject
 from codebatch.model.entry import display_path
@@ -234,6 +234,7 @@ def run(
 @click.option("--only", multiple=True, metavar="TASK", help="Of commands: of what failed do these again alone.")
 @click.option("--blocked", is_flag=True, help="Of commands: do again what waits for an answer, without one.")
 @click.option("--wait-answers", is_flag=True, help="Of commands: go on while a question is open.")
+@reload_option
 @output_option
 @trust_option
 @answering
@@ -246,12 +247,14 @@ def resume(
     only: tuple[str, ...],
     blocked: bool,
     wait_answers: bool,
+    reloads: bool,
     output: Output,
     is_trusted: bool,
 ) -> int:
     """Continue a batch that was interrupted, and do again what failed in it.
 
-    A batch of commands goes on as it was made: -j and limits of workers are of analyses. Without --batch it is the
+    A batch of commands goes on as it was made: -j and limits of workers are of analyses. If its list has changed it
+    says so and keeps the definitions that it has, unless --reload takes those of the list. Without --batch it is the
     latest one, and where that is one of commands the store must not be one that was named.
     """
     store, batch = answering.batch(batch_reference, "any")
@@ -263,10 +266,10 @@ def resume(
             refuse_unnamed(batch)
         if execution != Execution(configuration=execution.configuration):
             raise InvalidInput("a batch of commands goes on as it was made", hint="make another: codebatch work run")
-        wishes = WorkWishes(is_forced=is_forced, only=only, blocked=blocked, wait_answers=wait_answers)
+        wishes = WorkWishes(is_forced=is_forced, only=only, blocked=blocked, wait_answers=wait_answers, reloads=reloads)
         return resume_work(answering, store, batch, wishes, is_trusted=is_trusted, output=output)
-    if is_forced or is_trusted or only or blocked or wait_answers:
-        told = "--force, --trust, --only, --blocked and --wait-answers are of commands"
+    if is_forced or is_trusted or only or blocked or wait_answers or reloads:
+        told = "--force, --trust, --only, --blocked, --wait-answers and --reload are of commands"
         raise InvalidInput(told, hint=f"batch {batch.id} analyses files")
     teller = Teller(answering)
     ran = continuing.resume(execution, store, batch, teller)

@@ -202,6 +202,7 @@ def resume_work(
             only=wishes.only,
             blocked=wishes.blocked,
             wait_answers=wishes.wait_answers,
+            reloads=wishes.reloads,
             is_trusted=is_trusted,
             listener=teller,
         ),

@@ -19,6 +19,7 @@ from codebatch.cli.work_status import answer_work, summary
 from codebatch.errors import InvalidInput
 from codebatch.model.question import QUESTION_TEXT_BYTES_MAX
 from codebatch.work import running
+from codebatch.work.list_changes import warn_of_changes
 from codebatch.work.open_questions import OpenQuestion, answer_question, open_questions
 from codebatch.work.standing import look_at, resolve_live
 
@@ -115,8 +116,10 @@ def answer(
     batch = resolve_live(store, batch_reference, answering.note, else_latest=True)
     said = _text(text, edits=edits)
     found = answer_question(store, batch, task, said, question=question)
-    if resumes and found.standing.coordinator is None:
-        teller = WorkTeller(answering, output)
+    teller = WorkTeller(answering, output)
+    if found.standing.coordinator is not None:
+        warn_of_changes(found, teller)
+    elif resumes:
         ran = telling_foreign(answering, lambda: running.go_on(store, batch, is_trusted=is_trusted, listener=teller))
         return answer_ran(answering, ran)
     first = said.strip().splitlines()[0]

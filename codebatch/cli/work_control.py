@@ -11,7 +11,7 @@ from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.reading import explain_option
 from codebatch.cli.tables import table
 from codebatch.cli.trusting import telling_foreign
-from codebatch.cli.work_options import Output, live_batch_option, output_option, trust_option
+from codebatch.cli.work_options import Output, live_batch_option, output_option, reload_option, trust_option
 from codebatch.cli.work_progress import WorkTeller
 from codebatch.cli.work_ran import answer_ran
 from codebatch.cli.work_status import answer_work, first_line, summary, why_failed
@@ -20,6 +20,7 @@ from codebatch.model.outcome import Said
 from codebatch.model.quantities import human_bytes, human_seconds
 from codebatch.work import requesting, running
 from codebatch.work.attempts_made import AttemptMade, attempts_of
+from codebatch.work.list_changes import warn_of_changes
 from codebatch.work.standing import WorkBatch, look_at, refuse_unnamed, resolve_live
 from codebatch.work.tables import NUMBER_MAX
 
@@ -53,6 +54,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
 @batch_option
 @click.option("--dependents", is_flag=True, help="Do again what needs them, too.")
 @click.option("--no-run", is_flag=True, help="Only ask for it.")
+@reload_option
 @output_option
 @trust_option
 @answering
@@ -62,21 +64,29 @@ def retry(
     batch_reference: str | None,
     dependents: bool,
     no_run: bool,
+    reloads: bool,
     output: Output,
     is_trusted: bool,
 ) -> int:
     """Begin TASKs again, whatever they ended as; what was skipped for them is open again.
 
-    Their tries are counted anew. Where nobody conducts the batch, it is gone on with here.
+    Their tries are counted anew. Where nobody conducts the batch, it is gone on with here, with --reload as `resume`
+    has it.
     """
+    if no_run and reloads:
+        raise InvalidInput("--reload cannot be used with --no-run", hint="then: codebatch resume --reload")
     store, batch = answering.batch(batch_reference, "work")
     if batch_reference is None and answering.place.named is not None and not no_run:
         refuse_unnamed(batch)
     found = requesting.retry_tasks(store, batch, tasks, dependents=dependents)
-    if found.standing.coordinator is not None or no_run:
-        return _answer(answering, found)
     teller = WorkTeller(answering, output)
-    ran = telling_foreign(answering, lambda: running.go_on(store, batch, is_trusted=is_trusted, listener=teller))
+    if found.standing.coordinator is not None or no_run:
+        if not no_run:
+            warn_of_changes(found, teller)
+        return _answer(answering, found)
+    ran = telling_foreign(
+        answering, lambda: running.go_on(store, batch, reloads=reloads, is_trusted=is_trusted, listener=teller)
+    )
     return answer_ran(answering, ran)
 
 

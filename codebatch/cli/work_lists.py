@@ -46,9 +46,11 @@ _OPTIONS = [
     click.option("--recursive", "is_recursive", is_flag=True, help="Markdown below directories of directories, too."),
     click.option("--only", is_flag=True, help="The chosen tasks without what they need, which counts as done."),
     click.option("--tag", "tags", multiple=True, help="The tasks that have it, with what they need (may be repeated)."),
-    click.option("--unfinished", is_flag=True, help="What is not done in the latest batch of these files."),
-    click.option("--blocked", is_flag=True, help="What waits for an answer in the latest batch of these files."),
-    click.option("--of", metavar="BATCH", help="The batch that --unfinished or --blocked means."),
+    click.option(
+        "--unfinished", is_flag=True, help="The tasks that no batch of this list has done as they are defined now."
+    ),
+    click.option("--blocked", is_flag=True, help="The tasks that wait for an answer."),
+    click.option("--of", metavar="BATCH", help="With --unfinished or --blocked: only tasks of this batch."),
     click.option(
         "--no-infer",
         "infer",

@@ -26,10 +26,16 @@ live_batch_option = click.option(
 )
 
 
+reload_option = click.option(
+    "--reload", "reloads", is_flag=True, help="Of commands: use changed definitions of tasks that are not done."
+)
+
+
 class WorkWishes(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done again of a batch of commands, as `resume_work` has it."""
+    """Options of `resume` for a batch of commands, as `resume_work` has them."""
 
     is_forced: bool
     only: tuple[str, ...]
     blocked: bool
     wait_answers: bool
+    reloads: bool

@@ -41,6 +41,9 @@ class WorkTeller(WorkListener):
     def note(self, text: str) -> None:
         self._answering.note(text)
 
+    def warn(self, text: str) -> None:
+        self._answering.tell(text)
+
     def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
         return is_agreed(self._answering, work, left_out, is_sure=self._is_sure)
 

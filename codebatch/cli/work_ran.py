@@ -10,7 +10,7 @@ from codebatch.work.running import WorkRan
 
 def answer_ran(answering: Answering, ran: WorkRan, name: str | None = None) -> int:
     """Say how it went; returns the exit status."""
-    answer_work(answering, ran, [end_line(ran, ran.seconds)], name=name)
+    answer_work(answering, ran, [end_line(ran, ran.seconds)], name=name, changes=ran.changes)
     if ran.signal_status:
         if ran.standing.state is not BatchState.COMPLETED:
             answering.note(f"stopped; go on with: codebatch resume --batch {ran.batch.id}")

@@ -19,6 +19,7 @@ from codebatch.model.work import EdgeKind, Work
 from codebatch.query.work import CommandStanding
 from codebatch.store import layout
 from codebatch.store.holders import HolderFile
+from codebatch.work.list_changes import ListChanges
 from codebatch.work.open_questions import OpenQuestion, open_questions
 from codebatch.work.standing import NAMED_MAX, WorkBatch
 
@@ -76,7 +77,8 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     `eta_seconds`: within which time all is likely done, in 1, 5 and 9 of 10 cases; null where nobody knows.
 
     `stalled`: something is open, and nobody is at work. `cost` is what all attempts say that they cost, null where none
-    says it. `coordinator` is who conducts it now, `workers` run commands.
+    says it. `coordinator` is who conducts it now, `workers` run commands. `list_changes` are the differences between
+    the batch and its list when it was resumed, before it was reloaded if it was; null if there were none.
     """
 
     batch_id: str
@@ -96,12 +98,19 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     coordinator: HolderRow | None
     workers: tuple[HolderRow, ...]
     tasks: tuple[WorkTaskRow, ...]
+    list_changes: ListChanges | None
 
 
-def answer_work(answering: Answering, found: WorkBatch, lines: Iterable[str], name: str | None = None) -> None:
+def answer_work(
+    answering: Answering,
+    found: WorkBatch,
+    lines: Iterable[str],
+    name: str | None = None,
+    changes: ListChanges | None = None,
+) -> None:
     """Answer with a batch of commands: as JSON where it stands, else some lines. `name` as in `Answering.print`."""
     answering.batches.append(found.batch)
-    answering.print(_document(found) if answering.as_json else None, lines, name=name)
+    answering.print(_document(found, changes) if answering.as_json else None, lines, name=name)
 
 
 def answer_status(answering: Answering, found: WorkBatch) -> None:
@@ -170,7 +179,7 @@ def why_failed(reason: str | None, exit_status: int | None) -> str:
     return _REASONS.get(reason or "", "")
 
 
-def _document(found: WorkBatch) -> WorkStatus:
+def _document(found: WorkBatch, changes: ListChanges | None) -> WorkStatus:
     stands, work = found.standing, found.standing.work
     return WorkStatus(
         batch_id=found.batch.id,
@@ -190,6 +199,7 @@ def _document(found: WorkBatch) -> WorkStatus:
         coordinator=None if stands.coordinator is None else holder_row(stands.coordinator),
         workers=tuple(map(holder_row, stands.workers)),
         tasks=tuple(_rows(found)),
+        list_changes=None if changes is None or changes.is_nothing else changes,
     )
 
 

@@ -74,8 +74,9 @@ def _notifying(work: Work, watcher: CommandWatcher | None) -> Iterator[Notifier 
         yield notifier
     finally:
         notifier.close()
-        if watcher is not None and notifier.problem is not None:
-            watcher.noted(notifier.problem)
+        if watcher is not None:
+            for problem in notifier.problems:
+                watcher.warned(problem)
 
 
 def _conduct(

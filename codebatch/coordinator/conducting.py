@@ -89,6 +89,9 @@ class CommandWatcher(Protocol):
     def noted(self, text: str) -> None:
         """Something worth knowing."""
 
+    def warned(self, text: str) -> None:
+        """Something that must be known, also by callers that want no notes."""
+
 
 def _unended(leased: Leased, concluded: Concluded) -> dict[int, Lease]:
     """The leases of dead holders, by item, of which nothing came."""
@@ -183,22 +186,34 @@ class Conducting:
             self._watcher.conducting(self.conductor)
         self._crew.begin()
         try:
-            self._handle(Started())
-            while self._end is None or self._workers:
-                self._turn()
-        finally:
-            self._crew.end()
-        if self._refusal is None and self._inodes() != self._places:
-            self._refusal = lost_outcomes(self._batch.files, self._batch.root)
-        self._telling.end(self._end)
+            try:
+                self._handle(Started())
+                while self._end is None or self._workers:
+                    self._turn()
+            finally:
+                self._crew.end()
+        except (CodebatchError, OSError) as error:
+            why = error.strerror or str(error) if isinstance(error, OSError) else error.message
+            self._telling.end(None, why)
+            raise
+        failure = self._failure()
+        self._telling.end(self._end, "" if failure is None else failure.message)
         self._journal.write(journal.Ended(reason=type(self._end).__name__.lower()))
+        if failure is not None:
+            raise failure
+
+    def _failure(self) -> CodebatchError | None:
+        """Return what this coordinator ends with, None if all went well."""
         if self._refusal is not None:
-            raise self._refusal
+            return self._refusal
+        if self._inodes() != self._places:
+            return lost_outcomes(self._batch.files, self._batch.root)
         if isinstance(self._end, Break):
-            raise EnvironmentBroken(
+            return EnvironmentBroken(
                 f"{self._end.deaths} workers died in a row before any command came to an end",
                 hint=f"go on with: codebatch resume --batch {self._batch.id}",
             )
+        return None
 
     @property
     def is_drained(self) -> bool:

@@ -10,15 +10,17 @@ from typing import NamedTuple
 from codebatch.engine.agenda import Agenda
 from codebatch.engine.estimate import Forecast, Left, forecast
 from codebatch.errors import StoreError
-from codebatch.model.command import CommandId, decode_command
-from codebatch.model.digest import Digest
+from codebatch.model.command import CommandId, decode_command, encode_command
+from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import DocumentError
 from codebatch.model.entry import Entry
 from codebatch.model.plan import items_of
+from codebatch.model.request import reloaded_command
 from codebatch.model.work import Work
 from codebatch.store.batches import Batch, snapshot_of
 from codebatch.store.durations import Durations, Took, program_of
 from codebatch.store.store import Store
+from codebatch.store.work import iter_reloads
 
 PROGRAMS_READ_MAX = 500
 """Commands that were never seen whose definitions are read for their programs."""
@@ -84,8 +86,13 @@ class Estimator:
 def estimator_of(store: Store, batch: Batch, work: Work) -> Estimator:
     """What is known of a work batch's commands. Raises StoreCorrupt."""
     objects = store.objects()
+    reloads = list(iter_reloads(batch))
 
     def defined(entry: Entry) -> Defined:
+        command = reloaded_command(reloads, entry.text)
+        if command is not None:
+            digest = digest_bytes(encode_command(command))
+            return Defined(command.id, digest, functools.partial(program_of, command))
         read = functools.partial(objects.read, entry.object, entry.size)
         return Defined(CommandId(entry.text), entry.object, lambda: program_of(decode_command(read())))
 

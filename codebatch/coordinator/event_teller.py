@@ -94,6 +94,7 @@ class EventTeller:
         self.used: dict[tuple[int, int], Used] = {}
         self.members: dict[int, tuple[HolderId, int]] = {}
         self.flush = self._writer.flush
+        self.finish = self._writer.finish
         self.close = self._writer.close
 
     def tell(self, type_: Callable[..., events.BatchEvent], **fields: object) -> None:

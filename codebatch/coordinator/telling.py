@@ -175,14 +175,14 @@ class Telling:
         """Somebody wanted an end, for a signal of that name."""
         self._signal = reason
 
-    def end(self, how: Complete | Drained | Break | None) -> None:
-        """Nothing is done here any more: the last event."""
+    def end(self, how: Complete | Drained | Break | None, why: str = "") -> None:
+        """Emit the last event. `why` is the error for which the coordinator leaves, if it is one."""
         self._teller.tell_all(self._story.rest())
         if isinstance(how, Complete) and self._conductor.verdict().is_final:
             self._teller.end()
         else:
-            self._teller.tell(events.BatchDrained, signal=self._signal)
-        self._teller.flush(looks=True)
+            self._teller.tell(events.BatchDrained, signal=self._signal, why="" if self._signal else why)
+        self._teller.finish()
 
     def close(self) -> None:
         """Release the file."""

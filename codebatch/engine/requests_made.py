@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from codebatch.model.command import CommandId
 from codebatch.model.digest import Digest
-from codebatch.model.request import Answer, Cancel, Open, Pause, Request, Set, Skip, Unpause
+from codebatch.model.request import Answer, Cancel, Open, Pause, Reload, Request, Set, Skip, Unpause
 
 
 class Answered(NamedTuple):
@@ -58,7 +58,7 @@ class RequestsMade:
                     return []
                 self._skips[item] = skip
                 return [item]
-            case Set():
+            case Set() | Reload():
                 return []
 
     def _open(self, body: Open, n: int) -> list[int]:

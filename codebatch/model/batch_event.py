@@ -233,9 +233,10 @@ class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS")
 
 
 class BatchDrained(BatchEvent, frozen=True, kw_only=True, tag="BATCH_DRAINED"):
-    """Who conducted it left with work open, for a `signal`; empty where it was for damage."""
+    """Its coordinator left with work open, for a `signal` or, if that is empty, for the error in `why`."""
 
     signal: str = ""
+    why: str = ""
 
 
 class BatchEnded(BatchEvent, frozen=True, kw_only=True, tag="BATCH_ENDED"):

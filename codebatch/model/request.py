@@ -5,13 +5,15 @@ They are in a total order, by `n` from 1 without a gap, and no clock decides any
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
-from codebatch.model.command import CommandId
+from codebatch.model.command import Command, CommandId
 from codebatch.model.digest import Digest
 from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_members
+from codebatch.model.work import InferredEdge, Policy, WorkEdge
 
 REQUEST_FORMAT = 1
 
@@ -83,7 +85,21 @@ class Set(_Body, frozen=True, kw_only=True):
     pools: dict[str, int] = msgspec.field(default_factory=dict)
 
 
-RequestBody = Cancel | Open | Answer | Skip | Pause | Unpause | Set
+class Reload(_Body, frozen=True, kw_only=True):
+    """Change definitions. In rounds behind the one in `over`, each of `commands` replaces the command of its id.
+
+    `policies` are those of them that differ from the default, `edges` all that they wait for, `inferred` those of the
+    edges that nobody wrote. Needs on commands that the batch does not have count as done.
+    """
+
+    over: dict[CommandId, int]
+    commands: tuple[Command, ...]
+    policies: dict[CommandId, Policy] = msgspec.field(default_factory=dict)
+    edges: tuple[WorkEdge, ...] = ()
+    inferred: tuple[InferredEdge, ...] = ()
+
+
+RequestBody = Cancel | Open | Answer | Skip | Pause | Unpause | Set | Reload
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -112,3 +128,12 @@ def decode_request(data: bytes, n: int) -> Request:
     if head.n != n:
         raise DocumentError(f"it is request {head.n}")
     return Request(head, decode_json(data, _body_decoder.decode))
+
+
+def reloaded_command(reloads: Sequence[Reload], command: str, round_: int | None = None) -> Command | None:
+    """Return the definition that a command has in a round, by default in the next one; None if it was not reloaded."""
+    for reload in reversed(reloads):
+        over = reload.over.get(CommandId(command))
+        if over is not None and (round_ is None or over < round_):
+            return next((each for each in reload.commands if each.id == command), None)
+    return None

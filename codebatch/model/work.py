@@ -123,7 +123,7 @@ EventName = Literal[
 """What events are called (model/batch_event.py)."""
 
 NOTIFIED: tuple[EventName, ...] = (
-    "BATCH_TASK_BLOCKED", "BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED",
+    "BATCH_TASK_BLOCKED", "BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED", "BATCH_DRAINED",
 )  # fmt: skip
 NOTIFY_SECONDS = 10.0
 
@@ -156,12 +156,29 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     per_task_max: int = 1
 
 
+class ListOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Record of how a work list was read, so that it can be read again.
+
+    `directory` was the current directory. `files` are the absolute paths of the files that were named or found, `-` for
+    standard input; those that they include are not among them. `options` are the options of the command line that
+    differ from their defaults, by the names that `WorkOptions` has.
+    """
+
+    directory: bytes
+    files: tuple[bytes, ...]
+    options: dict[str, object] = msgspec.field(default_factory=dict)
+
+
 class Work(Document, frozen=True, kw_only=True):
     """work.json. `order` is that of the file; `titles`, `policies` have those that differ from the default.
 
     `inferred` tells of those edges that nobody wrote. `source` is what it was made of, for people. `root`, an absolute
     path, is where commands start. With `stop`, nothing new starts after `failures_max` failures. With `wait`, who
     conducts stays while somebody could answer a question. Between two starts are `start_every_seconds` at least.
+
+    `origin` is None in batches of earlier versions. `met` are needs of its commands on tasks of the list that are not
+    part of the batch, and count as done. `done_before` are tasks of the list that are not part of the batch and were
+    done in an earlier one, each with the digest of the definition that it had then (work/definitions.py).
     """
 
     format: int = WORK_FORMAT
@@ -181,6 +198,9 @@ class Work(Document, frozen=True, kw_only=True):
     on_blocked: OnBlocked = "end"
     answering: Answering | None = None
     start_every_seconds: float = 0.0
+    origin: ListOrigin | None = None
+    met: tuple[WorkEdge, ...] = ()
+    done_before: dict[CommandId, str] = msgspec.field(default_factory=dict)
 
     def policy(self, command: CommandId) -> Policy:
         """How a command is scheduled."""
@@ -193,8 +213,14 @@ def encode_work(work: Work) -> bytes:
 
 
 def decode_work(data: bytes) -> Work:
-    """Read work.json. Raises DocumentError, also where it speaks of commands that it has not."""
+    """Read work.json. Raises DocumentError."""
     work = decode_document(data, Work, WORK_FORMAT)
+    check_work(work)
+    return work
+
+
+def check_work(work: Work) -> None:
+    """Raise DocumentError if a work batch names commands that it does not have, or a pool is too small for one."""
     known = set(work.order)
     if len(known) != len(work.order):
         raise DocumentError("a command stands twice in its order")
@@ -208,4 +234,3 @@ def decode_work(data: bytes) -> Work:
     for policy in work.policies.values():
         if any(not 1 <= amount <= work.pools.get(pool, 0) for pool, amount in policy.pools.items()):
             raise DocumentError("a command takes more of a pool than there is")
-    return work

@@ -7,6 +7,7 @@ whatever becomes of the files only costs what could be seen.
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from pathlib import Path
 
 import msgspec
@@ -27,21 +28,25 @@ _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
 class EventWriter:
-    """The stream of one coordinator. What the disk refuses is kept, up to PENDING_BYTES_MAX, and tried again."""
+    """The stream of one coordinator. What the disk refuses is kept and tried again.
+
+    Of more than PENDING_BYTES_MAX the oldest events are dropped: the last one says how the batch ended.
+    """
 
     def __init__(self, files: Files, batch_root: Path, epoch: int) -> None:
         self._files = files
         self._path = batch_root / layout.EVENTS / layout.events_name(epoch)
         self._appender: Appender | None = None
-        self._pending: list[bytes] = []
+        self._pending: deque[bytes] = deque()
         self._pending_bytes = 0
 
     def add(self, event: BatchEvent) -> None:
         """Have an event written with the next `flush`."""
         data = encode_document(event)
-        if self._pending_bytes < PENDING_BYTES_MAX:
-            self._pending.append(data)
-            self._pending_bytes += len(data)
+        self._pending.append(data)
+        self._pending_bytes += len(data)
+        while self._pending_bytes > PENDING_BYTES_MAX and len(self._pending) > 1:
+            self._pending_bytes -= len(self._pending.popleft())
 
     def flush(self, *, looks: bool = False) -> None:
         """Hand what was added to the kernel, never synced. Who `looks` begins a file again that somebody removed."""
@@ -56,6 +61,13 @@ class EventWriter:
             self._appender.append(b"".join(self._pending))
             self._pending.clear()
             self._pending_bytes = 0
+
+    def finish(self) -> None:
+        """Flush. If the disk has no room for all that is pending, write the last event alone."""
+        self.flush(looks=True)
+        if self._pending:
+            self._pending = deque([self._pending[-1]])
+            self.flush(looks=True)
 
     def close(self) -> None:
         """Release the file."""

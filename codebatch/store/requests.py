@@ -65,7 +65,7 @@ class Requests:
                 "nothing more is started, for nobody can tell what was asked; what runs goes on. What it and those "
                 "behind it asked is forgotten once they are removed"
             )
-            raise CorruptFile(str(path), str(error), hint=hint) from error
+            raise CorruptFile(str(path), f"is damaged: {error}", hint=hint) from error
 
 
 def is_cancelled(files: Files, batch_root: Path) -> bool:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timezone
+from typing import TypeVar
+
+from msgspec.structs import replace
 
 from codebatch.errors import CorruptFile, StoreCorrupt
 from codebatch.model.command import Command, CommandId, decode_command, encode_command
@@ -13,18 +17,30 @@ from codebatch.model.digest import digest_bytes
 from codebatch.model.document import DocumentError
 from codebatch.model.entry import Entry, encode_entry
 from codebatch.model.plan import Plan, PlannedTask, items_of, plan_digest, task_key
+from codebatch.model.request import Reload, reloaded_command
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import WORK_PIPELINE
-from codebatch.model.work import WORK_LISTING, WORK_TASK, Work, decode_work, encode_work
+from codebatch.model.work import (
+    WORK_LISTING,
+    WORK_TASK,
+    InferredEdge,
+    Work,
+    WorkEdge,
+    check_work,
+    decode_work,
+    encode_work,
+)
 from codebatch.store import layout
 from codebatch.store.batches import Batch, check_kind, create_batch, snapshot_of
 from codebatch.store.documents import read_document
 from codebatch.store.index_frames import make_index
 from codebatch.store.pack_writer import PackWriter
+from codebatch.store.requests import Requests
 from codebatch.store.snapshots import Snapshot, SnapshotSource, load_snapshot, publish_snapshot
 from codebatch.store.store import Store
 
 _HINT = "this batch is lost: make a new one with: codebatch work run"
+_Edge = TypeVar("_Edge", WorkEdge, InferredEdge)
 # A constant: an upgrade of codebatch does not strand an overnight batch.
 _IMPLEMENTATION = digest_bytes(b"work 1")
 
@@ -90,8 +106,20 @@ def _plan(snapshot: Snapshot, written: bytes) -> Plan:
 
 
 def read_work(batch: Batch) -> Work:
-    """What a work batch is besides its commands. Raises WrongKind where it is none, StoreCorrupt."""
+    """What a work batch is besides its commands, as it was reloaded last. Raises WrongKind, StoreCorrupt."""
     check_kind(batch, "work")
+    work = _read_document(batch)
+    for reload in iter_reloads(batch):
+        work = _reloaded(work, reload)
+        try:
+            check_work(work)
+        except DocumentError as error:
+            message = f"has a request that reloads what cannot be: {error}"
+            raise CorruptFile(str(batch.root / layout.REQUESTS), message, hint=_HINT) from error
+    return work
+
+
+def _read_document(batch: Batch) -> Work:
     path = batch.root / layout.WORK_FILE
     planned = batch.plan().tasks[0].config
 
@@ -104,6 +132,61 @@ def read_work(batch: Batch) -> Work:
         return read_document(batch.files, path, decode, hint=_HINT)
     except FileNotFoundError as error:
         raise CorruptFile(str(path), "is missing", hint=_HINT) from error
+
+
+def iter_reloads(batch: Batch) -> Iterator[Reload]:
+    """The changes of definitions that were asked of a work batch, in their order. Raises StoreCorrupt."""
+    for request in Requests(batch.files, batch.root).read():
+        if isinstance(request.body, Reload):
+            yield request.body
+
+
+def _reloaded(work: Work, reload: Reload) -> Work:
+    """Return a work batch with other policies and edges. What is said of commands that it does not have is ignored."""
+    known = {*work.order}
+    changed = known.intersection(reload.over)
+    titles = {command.id: command.title for command in reload.commands if command.id in changed and command.title}
+    policies = {id_: policy for id_, policy in reload.policies.items() if id_ in changed}
+    edges = [edge for edge in reload.edges if edge.task in changed]
+    inferred = [each for each in reload.inferred if each.task in changed and each.on in known]
+    return replace(
+        work,
+        titles={**{id_: title for id_, title in work.titles.items() if id_ not in changed}, **titles},
+        policies={**{id_: policy for id_, policy in work.policies.items() if id_ not in changed}, **policies},
+        edges=_merged(work.edges, [edge for edge in edges if edge.on in known], changed),
+        inferred=_merged(work.inferred, inferred, changed),
+        met=_merged(work.met, [edge for edge in edges if edge.on not in known], changed),
+    )
+
+
+def _merged(then: Sequence[_Edge], now: Sequence[_Edge], changed: Collection[CommandId]) -> tuple[_Edge, ...]:
+    """Return the edges of commands that are not changed, and those that others have now."""
+    return tuple(itertools.chain((edge for edge in then if edge.task not in changed), now))
+
+
+class Definitions:
+    """The definitions of the commands of one work batch, in each of their rounds."""
+
+    def __init__(self, store: Store, batch: Batch) -> None:
+        """Raises StoreCorrupt."""
+        self._batch = batch
+        self._list = _list_of(store, batch)
+        self._reloads = list(iter_reloads(batch))
+
+    def read(self, command: str, round_: int | None = None) -> Command:
+        """Return the definition that a command has in a round, by default in the next one.
+
+        Raises StoreCorrupt; KeyError for no such command.
+        """
+        return reloaded_command(self._reloads, command, round_) or _read_listed(self._list, self._batch, command)
+
+    def is_same(self, command: Command, round_: int | None = None) -> bool:
+        """Whether the command of this id has this very definition in a round, as in `read`. Raises as that does."""
+        reloaded = reloaded_command(self._reloads, command.id, round_)
+        entry = self._list.entry(command.id.encode())
+        if reloaded is None and entry is not None and entry.object == digest_bytes(encode_command(command)):
+            return True
+        return self.read(command.id, round_) == command
 
 
 def _list_of(store: Store, batch: Batch) -> Snapshot:
@@ -123,8 +206,12 @@ def commands_of(store: Store, batch: Batch, work: Work) -> list[CommandId]:
 
 
 def read_command(store: Store, batch: Batch, command: str) -> Command:
-    """A command of a work batch by its id. Raises StoreCorrupt; KeyError where there is none."""
-    data = _list_of(store, batch).read(command.encode())
+    """A command of a work batch by its id, as the next attempt has it. Raises as `Definitions.read` does."""
+    return Definitions(store, batch).read(command)
+
+
+def _read_listed(listed: Snapshot, batch: Batch, command: str) -> Command:
+    data = listed.read(command.encode())
     if data is None:
         raise KeyError(command)
     try:

@@ -38,16 +38,18 @@ def start(
     tags: Sequence[str] = (),
     command: str | None = None,
     infer: bool = True,
+    unfinished: bool = False,
     parallel_batches: bool = False,
     trust: bool = False,
     listener: WorkListener | None = None,
 ) -> WorkRan:
     """Run the commands that files define, by default those of the project around the current directory; to their end.
 
-    Of them `tasks`, with all that these need, or these `only`. What is given goes before what a file says; `env` are
-    NAME=VALUE, which is stored, or NAME for whoever conducts. `command` is run by tasks that say nothing else; without
-    `infer`, `auto` adds no edges. Where this process dies, what runs ends by itself, and `resume` goes on. Raises
-    CodebatchError or OSError; what could not be done is told by `WorkRan.shortfall`.
+    Of them `tasks`, with all that these need, or these `only`; if `unfinished`, of all those that are not done yet, and
+    NothingToDo is raised if there are none. What is given goes before what a file says; `env` are NAME=VALUE, which is
+    stored, or NAME for whoever conducts. `command` is run by tasks that say nothing else; without `infer`, `auto` adds
+    no edges. Where this process dies, what runs ends by itself, and `resume` goes on. Raises CodebatchError or OSError;
+    what could not be done is told by `WorkRan.shortfall`.
     """
     options = WorkOptions(
         tasks=tuple(tasks),
@@ -62,6 +64,7 @@ def start(
         tags=tuple(tags),
         command=command,
         infer=infer,
+        unfinished=unfinished,
     )
     return run_files(
         tuple(map(path_of, files)),
@@ -112,14 +115,16 @@ def resume(
     only: Sequence[str] = (),
     blocked: bool = False,
     wait_answers: bool = False,
+    reload: bool = False,
     trust: bool = False,
     listener: WorkListener | None = None,
 ) -> WorkRan:
     """Go on with a batch, and do again what failed or was cancelled; with `force` what is done, too.
 
     Of that `only` these tasks, where some are named. With `blocked` what waits for an answer is done again without one;
-    with `wait_answers` we go on while a question is open. Without a name it is the latest, of a store that was not
-    named. Raises as `get` and `start` do.
+    with `wait_answers` we go on while a question is open. If the files of its list have changed, `WorkRan.changes` says
+    how, and the batch keeps the definitions that it has; with `reload` tasks that are not done have those of the files.
+    Without a name it is the latest, of a store that was not named. Raises as `get` and `start` do.
     """
     opened = open_store(store)
     found = resolve_batch(opened, batch, kind="work")
@@ -132,6 +137,7 @@ def resume(
         only=only,
         blocked=blocked,
         wait_answers=wait_answers,
+        reloads=reload,
         is_trusted=trust,
         listener=listener or WorkListener(),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,14 +11,41 @@ from codebatch.errors import InvalidInput, NothingToDo
 from codebatch.model.command import CommandId
 from codebatch.model.work import WorkEdge
 from codebatch.work.defining import Task
+from codebatch.work.definitions import Definition
 from codebatch.work.files import file_hint
 from codebatch.work.settings import WorkOptions
 from codebatch.work.validating import like_id
 
 _NAMES_SHOWN_MAX = 10
 
-Former = Callable[[str, bytes], Mapping[CommandId, CommandState]]
-"""Where the tasks of a former batch stand, by its source and its root; empty where there is none."""
+
+class ListIdentity(NamedTuple):
+    """Key of a list: its root, and the files that were named. If those are not known, `source` names them."""
+
+    source: str
+    root: bytes
+    files: tuple[bytes, ...]
+
+
+class FormerTask(NamedTuple):
+    """Outcome of a task in the latest batch of its list that has it.
+
+    `definition` is the digest of the definition with which it was done, empty unless it was; `is_current`: the task has
+    that definition now. `has_answer`: it was answered and has not run since. `batch` is the id of that batch; `is_of`:
+    it was named with `--of`.
+    """
+
+    state: CommandState
+    definition: str
+    is_current: bool
+    has_answer: bool
+    batch: str
+    is_of: bool
+
+
+FormerTasks = Mapping[CommandId, FormerTask]
+Former = Callable[[ListIdentity, Mapping[CommandId, Definition]], FormerTasks]
+"""Returns the outcomes of the tasks of a list, given by their present definitions, in earlier batches of it."""
 
 
 class Chosen(NamedTuple):
@@ -45,26 +72,31 @@ class Choice:
         self._source = source
         self._here = here
 
-    def choose(self, options: WorkOptions, former: Mapping[CommandId, CommandState]) -> Chosen:
+    def choose(self, options: WorkOptions, former: FormerTasks) -> Chosen:
         """Those that options ask for. Raises InvalidInput for one that is not there, NothingToDo where none is left."""
         ids = self._named(options.tasks) if options.tasks else {task.id for task in self._tasks}
         if options.tags:
             ids &= self._tagged(options.tags)
-        met: set[CommandId] = set()
+        done: set[CommandId] = set()
         if options.is_of_former:
-            met = {task for task, state in former.items() if state is CommandState.DONE}
-            wanted = {task for task, state in former.items() if state is CommandState.BLOCKED}
-            ids = ids & wanted if options.blocked else ids - met
+            done = {id_ for id_, task in former.items() if task.state is CommandState.DONE and task.is_current}
+            ids -= done
+            if options.of is not None:
+                ids &= {id_ for id_, task in former.items() if task.is_of}
+            if options.blocked:
+                ids &= {id_ for id_, task in former.items() if task.state is CommandState.BLOCKED}
             if not ids:
                 what = "waits for an answer" if options.blocked else "is left"
                 raise NothingToDo(f"nothing of {self._source} {what}")
         if not ids:
             raise NothingToDo(f"no task of {self._source} was asked for")
-        whole = ids if options.only else self._with_needs(ids, met)
+        whole = ids if options.only else self._with_needs(ids, done)
         lacks = {edge.on for edge in self._edges if edge.kind == "needs" and edge.task in whole} - whole
         why = "only what is named runs" if options.only else "they are done"
         notes = [f"taken as met, for {why}: {names_shown(sorted(lacks))}"] if lacks else []
-        return Chosen(whole, notes)
+        if options.unfinished and not former:
+            notes.append(f"there is no batch of {self._source} yet: no task is done")
+        return Chosen(whole, [*notes, *_former_notes({id_: former[id_] for id_ in sorted(whole & former.keys())})])
 
     def _named(self, words: Sequence[str]) -> set[CommandId]:
         ids = {task.id for task in self._tasks}
@@ -99,6 +131,17 @@ class Choice:
             found |= new
             pending += new
         return found
+
+
+def _former_notes(chosen: FormerTasks) -> Iterator[str]:
+    """Say which tasks run again though they were done, and which answers are left behind."""
+    changed = [id_ for id_, task in chosen.items() if task.state is CommandState.DONE and not task.is_current]
+    if changed:
+        yield f"run again, because their definitions changed since they were done: {names_shown(changed)}"
+    for batch in dict.fromkeys(task.batch for task in chosen.values() if task.has_answer):
+        answered = [id_ for id_, task in chosen.items() if task.has_answer and task.batch == batch]
+        names = names_shown(answered)
+        yield f"answers in batch {batch} are not used here: {names}; to use them: codebatch resume --batch {batch}"
 
 
 def names_shown(ids: Sequence[str]) -> str:

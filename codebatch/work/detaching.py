@@ -58,11 +58,14 @@ def _have_conducted(store: Store, batch: Batch, *, is_trusted: bool) -> None:
         while reader.leader()[0] == 0:
             if process.poll() is not None or time.monotonic() > deadline:
                 told.seek(0)
-                said = told.read().decode("utf-8", "replace").strip().splitlines()
-                why = next((line for line in said if line.startswith("error: ")), "error: it says nothing")
-                raise BatchIncomplete(
-                    f"nobody conducts batch {batch.id}: {why.removeprefix('error: ')}",
-                    hint=f"go on with: codebatch resume --batch {batch.id}",
-                )
+                printed = told.read().decode("utf-8", "replace").splitlines()
+                why = _first(printed, "error: ") or "it printed no error"
+                hint = _first(printed, "hint: ") or f"continue with: codebatch resume --batch {batch.id}"
+                raise BatchIncomplete(f"batch {batch.id} was made and did not begin: {why}", hint=hint)
             time.sleep(_LOOK_SECONDS)
         process.returncode = 0  # It outlives us, and nobody here waits for it.
+
+
+def _first(lines: list[str], mark: str) -> str:
+    """Return the first line with a mark, without it; empty if there is none."""
+    return next((line.removeprefix(mark) for line in lines if line.startswith(mark)), "")

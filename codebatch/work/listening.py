@@ -83,6 +83,10 @@ class WorkListener:
     def note(self, text: str) -> None:
         """Something worth knowing."""
 
+    def warn(self, text: str) -> None:
+        """Something that must be known, also by a caller that wants no notes. By default it is a note."""
+        self.note(text)
+
     def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
         """Whether a list is to be run with the edges that were inferred; asked before anything is written."""
         return True
@@ -184,6 +188,10 @@ class Watch:
     def noted(self, text: str) -> None:
         """Something worth knowing."""
         self._listener.note(text)
+
+    def warned(self, text: str) -> None:
+        """Something that must be known."""
+        self._listener.warn(text)
 
     def _see_running(self) -> None:
         running = self._conductor.running

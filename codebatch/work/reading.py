@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from codebatch.errors import NothingToDo
-from codebatch.model.command import Command
-from codebatch.model.work import NO_POLICY, InferredEdge, LeftOut, Work, WorkEdge
+from codebatch.model.command import Command, CommandId
+from codebatch.model.work import NO_POLICY, InferredEdge, LeftOut, ListOrigin, Work, WorkEdge
 from codebatch.system.collector import collector_paused
 from codebatch.work.checking import TableChecker
-from codebatch.work.choosing import Choice, Former, names_shown
+from codebatch.work.choosing import Choice, Former, ListIdentity, names_shown
 from codebatch.work.defining import Definer, Task, programs_not_found
+from codebatch.work.definitions import Definition, written_needs
 from codebatch.work.environment import variables_of_files
 from codebatch.work.expanding import Expander
 from codebatch.work.files import STDIN_NAME, WorkFile, no_task_hint
@@ -29,13 +30,26 @@ from codebatch.work.validating import check_circles, check_done, check_ids, chec
 class WorkList:
     """Commands in the order of the files, what else a batch of them is, and what people are to be told of them.
 
-    `left_out` was inferred under `auto`, and is no edge.
+    `left_out` was inferred under `auto`, and is no edge. `definitions` are those of all tasks of the files, be they
+    chosen or not, and `choice` is what was chosen from.
     """
 
     commands: tuple[Command, ...]
     work: Work
     notes: tuple[str, ...]
+    definitions: Mapping[CommandId, Definition]
+    choice: Choice = field(compare=False)
     left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def identity(self) -> ListIdentity:
+        """Key by which other batches of this list are found."""
+        return identity_of(self.work)
+
+
+def identity_of(work: Work) -> ListIdentity:
+    """Return the key by which other batches of the list of a batch are found."""
+    return ListIdentity(work.source, work.root, () if work.origin is None else work.origin.files)
 
 
 def read_work_files(
@@ -44,13 +58,13 @@ def read_work_files(
     overrides: WorkOptions | None = None,
     here: Path | None = None,
     environ: Mapping[str, str] = os.environ,
-    former: Former = lambda _source, _root: {},
+    former: Former = lambda _identity, _definitions: {},
 ) -> WorkList:
     """What some files list; where none is named, `[work]` of the project that `here` is in, or its work.toml.
 
     `here` is the current directory, which paths are relative to. Nothing is written, and nothing but files read. Raises
     InvalidConfiguration: InvalidWork has all that is wrong. NothingToDo where there is no file, or no task in any;
-    InvalidInput for a task that is chosen and not there. `former` says where tasks stood before.
+    InvalidInput for a task that is chosen and not there. `former` returns outcomes of tasks in earlier batches.
     """
     with collector_paused():
         return _read(paths, overrides or WorkOptions(), here or Path.cwd(), environ, former)
@@ -85,6 +99,11 @@ def _read(
     problems.raise_any()
     if done:
         settings.notes.append(f"done by hand, and not run: {names_shown(sorted(done))}")
+    needs = written_needs(edges)
+    written = [edge for edge in edges if edge.kind == "needs"]
+    definitions = {
+        task.id: Definition(task.command, needs.get(task.id, frozenset())) for task in tasks if task.command is not None
+    }
     inferred: list[InferredEdge] = []
     left_out: list[LeftOut] = []
     if settings.strategy == "auto" and options.infer:
@@ -92,15 +111,28 @@ def _read(
 
         edges, inferred, left_out = with_inferred(tasks, edges, definer.groups, settings, options)
     settings.notes.extend(notes_of_members(tasks, edges))
-    before = former(source, os.fsencode(settings.root)) if options.is_of_former else {}
-    chosen = Choice(tasks, edges, definer.groups, source, here).choose(options, before)
+    origin = _origin(files, options, here)
+    identity = ListIdentity(source, os.fsencode(settings.root), origin.files)
+    choice = Choice(tasks, edges, definer.groups, source, here)
+    chosen = choice.choose(options, former(identity, definitions) if options.is_of_former else {})
     settings.notes.extend(chosen.notes)
     tasks = [task for task in tasks if task.id in chosen.ids]
     edges = [edge for edge in edges if edge.task in chosen.ids and edge.on in chosen.ids]
-    listed = _listed(tasks, edges, settings, source, environ.get("PATH"))
-    taken = tuple(each for each in inferred if each.task in chosen.ids and each.on in chosen.ids)
-    work = msgspec.structs.replace(listed.work, inferred=taken)
-    return replace(listed, work=work, left_out=tuple(left_out))
+    commands, work, notes = _listed(tasks, edges, settings, source, environ.get("PATH"))
+    work = msgspec.structs.replace(
+        work,
+        inferred=tuple(each for each in inferred if each.task in chosen.ids and each.on in chosen.ids),
+        met=tuple(edge for edge in written if edge.task in chosen.ids and edge.on not in chosen.ids),
+        origin=origin,
+    )
+    return WorkList(commands, work, notes, definitions, choice, tuple(left_out))
+
+
+def _origin(files: Sequence[WorkFile], options: WorkOptions, here: Path) -> ListOrigin:
+    """Return how the list is read, so that it can be read again."""
+    named = [file for file in files if file.included_by is None]
+    paths = [STDIN_NAME if file.name == STDIN_NAME else os.path.abspath(here / file.path) for file in named]
+    return ListOrigin(directory=os.fsencode(here), files=tuple(map(os.fsencode, paths)), options=options.given())
 
 
 def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], definer: Definer) -> NothingToDo:
@@ -113,7 +145,7 @@ def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], defi
 
 def _listed(
     tasks: Sequence[Task], edges: Sequence[WorkEdge], settings: Settings, source: str, path: str | None
-) -> WorkList:
+) -> tuple[tuple[Command, ...], Work, tuple[str, ...]]:
     notes = list(settings.notes)
     if settings.on_failure == "continue" and any(edge.kind == "needs" for edge in edges):
         notes.append("on_failure is 'continue': tasks run even if what they need has failed")
@@ -135,7 +167,7 @@ def _listed(
         answering=settings.answering,
         start_every_seconds=settings.start_every_seconds,
     )
-    return WorkList(commands, work, (*notes, *programs_not_found(commands, path)))
+    return commands, work, (*notes, *programs_not_found(commands, path))
 
 
 def _name_below(root: Path, file: WorkFile) -> str:

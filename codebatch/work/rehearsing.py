@@ -15,8 +15,8 @@ from codebatch.engine.makespan import schedule
 from codebatch.model.command import encode_command
 from codebatch.model.digest import digest_bytes
 from codebatch.store.durations import Durations, program_of
-from codebatch.work.reading import WorkList, read_work_files
-from codebatch.work.running import former_states
+from codebatch.work.reading import WorkList
+from codebatch.work.running import list_files
 from codebatch.work.settings import WorkOptions
 
 
@@ -58,8 +58,7 @@ def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -
 
     Raises CodebatchError.
     """
-    former = functools.partial(former_states, place, options.of)
-    listed = read_work_files(paths, overrides=options, former=former)
+    listed = list_files(paths, options, place)
     work = listed.work
     estimator = _estimator(listed, place)
     items = sorted(work.order)

@@ -7,10 +7,13 @@ import functools
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from codebatch.application import Note, ignore_note
 from codebatch.application.collecting import tidy
 from codebatch.application.requesting import request
 from codebatch.application.stores import StorePlace
@@ -19,9 +22,8 @@ from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import BatchConducted, NothingToDo, StoreError, StoreUnwritable
 from codebatch.model.command import CommandId
 from codebatch.model.request import Open
-from codebatch.model.work import CONFIDENCE_MIN
+from codebatch.model.work import CONFIDENCE_MIN, Work
 from codebatch.query.work import work_standing
-from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.batches import Batch, iter_batches
 from codebatch.store.holders import is_held
 from codebatch.store.store import Store
@@ -30,12 +32,15 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.collector import collector_paused
 from codebatch.system.files import Lock
 from codebatch.system.refusals import is_refusal, remedy
+from codebatch.work.choosing import FormerTask
+from codebatch.work.history import add_former_tasks, former_tasks
 from codebatch.work.left_running import left_running
+from codebatch.work.list_changes import NO_CHANGES, ListChanges, reload_list, warn_of_changes
 from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import WorkList, read_work_files
 from codebatch.work.requesting import named, seen_failures
 from codebatch.work.settings import WorkOptions
-from codebatch.work.standing import WorkBatch, iter_work, look_at
+from codebatch.work.standing import WorkBatch, look_at
 from codebatch.work.trusting import check_file_system, check_place, check_trusted
 
 _OPENED = (CommandState.FAILED, CommandState.CANCELLED)
@@ -44,11 +49,13 @@ _OPENED = (CommandState.FAILED, CommandState.CANCELLED)
 class WorkRan(WorkBatch, frozen=True, kw_only=True):
     """A work batch after we have conducted it: for so long, and to its end unless a signal broke that off.
 
-    `signal_status` is the exit status of the signal, 0 where there was none.
+    `signal_status` is the exit status of the signal, 0 where there was none. `changes` are those that its list had when
+    it was resumed, before it was reloaded if it was.
     """
 
     seconds: float
     signal_status: int
+    changes: ListChanges = NO_CHANGES
 
 
 def run_files(
@@ -95,7 +102,7 @@ def make_batch(
     listener: WorkListener,
 ) -> Iterator[MadeBatch]:
     """Make a batch of the commands that files define. Raises as `run_files` does."""
-    listed = list_files(paths, options, place)
+    listed = list_files(paths, options, place, note=listener.note)
     for text in listed.notes:
         listener.note(text)
     if not listener.agrees(listed.work, listed.left_out):
@@ -114,7 +121,7 @@ def make_batch(
         for text in left_running(store, listed.work.root):
             listener.note(text)
         with collector_paused():
-            batch = make_work_batch(store, listed.commands, listed.work, at_ns=wall_ns())
+            batch = make_work_batch(store, listed.commands, _remembering(store, listed), at_ns=wall_ns())
         yield MadeBatch(store, batch, lock, making.close)
 
 
@@ -141,9 +148,25 @@ def _analyze_command(paths: tuple[Path, ...], options: WorkOptions, *, is_asked:
     return shlex.join(["codebatch", "work", "analyze", *words, *options.tasks])
 
 
-def list_files(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -> WorkList:
-    """What files list, as far as it is chosen. A store is looked at only where a former batch chooses."""
-    return read_work_files(paths, overrides=options, former=functools.partial(former_states, place, options.of))
+def _remembering(store: Store, listed: WorkList) -> Work:
+    """Return a batch that remembers which tasks of its list that it does not have are done.
+
+    So this is known as long as the latest batch of the list is, however many earlier ones were collected.
+    """
+    left_out = {id_: listed.definitions[id_] for id_ in listed.definitions.keys() - {*listed.work.order}}
+    former: dict[CommandId, FormerTask] = {}
+    if left_out:
+        add_former_tasks(former, store, listed.identity, left_out)
+    done = {id_: task.definition for id_, task in former.items() if task.state is CommandState.DONE}
+    return replace(listed.work, done_before=dict(sorted(done.items())))
+
+
+def list_files(
+    paths: tuple[Path, ...], options: WorkOptions, place: StorePlace, *, note: Note = ignore_note
+) -> WorkList:
+    """What files list, as far as it is chosen. A store is looked at only where former batches choose."""
+    former = functools.partial(former_tasks, place, options.of, note=note)
+    return read_work_files(paths, overrides=options, former=former)
 
 
 def resume_work(
@@ -154,10 +177,14 @@ def resume_work(
     only: Sequence[str] = (),
     blocked: bool = False,
     wait_answers: bool = False,
+    reloads: bool = False,
     is_trusted: bool = False,
     listener: WorkListener,
 ) -> WorkRan:
     """Go on with a batch: do again what failed or was cancelled, where it `is_forced` what is done too.
+
+    If its list has changed the listener is warned, and the batch keeps the definitions that it has, unless it `reloads`
+    those of the list.
 
     What waits for an answer goes on waiting, unless what is `blocked` is to be done again too. `only` these are done
     again, where some are named. What somebody answered to count as failed is left at that, unless it is named or that
@@ -170,25 +197,46 @@ def resume_work(
     if not is_trusted:
         check_trusted(store, batch)
     _refuse_conducted(found)
-    states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     if found.standing.state is BatchState.COMPLETED and not is_forced:
-        return WorkRan(store=store, batch=batch, standing=found.standing, seconds=0.0, signal_status=0)
-    over = {
-        each.id: each.ended
-        for each in found.of(*states)
-        if each.ended and (each.id in chosen if chosen else is_forced or not each.is_decided)
-    }
+        changes = reload_list(found, listener) if reloads else warn_of_changes(found, listener)
+        standing = found.standing
+        return WorkRan(store=store, batch=batch, standing=standing, seconds=0.0, signal_status=0, changes=changes)
+    states = [*_OPENED, *([CommandState.DONE] if is_forced else []), *([CommandState.BLOCKED] if blocked else [])]
     with store.writing() as lock:
+        before = found
+        found, changes = _listed(found, listener, reloads=reloads, is_forced=is_forced)
+        over = {
+            each.id: each.ended
+            for each in (*before.of(*states), *found.of(*states))  # Another policy makes another state of a failure.
+            if each.ended and (each.id in chosen if chosen else is_forced or not each.is_decided)
+        }
+        if reloads:
+            over = {id_: round_ for id_, round_ in over.items() if id_ not in changes.removed}
         request(batch, Open(over=over, lifts="named" if chosen else "all", seen=seen_failures(found)))
-        return _conduct(store, batch, listener, lock, lambda: None, wait_answers)
+        return replace(_conduct(store, batch, listener, lock, lambda: None, wait_answers), changes=changes)
 
 
-def go_on(store: Store, batch: Batch, *, is_trusted: bool = False, listener: WorkListener) -> WorkRan:
-    """Do what may be done in a batch, and open nothing. Raises as `resume_work` does."""
+def go_on(
+    store: Store, batch: Batch, *, reloads: bool = False, is_trusted: bool = False, listener: WorkListener
+) -> WorkRan:
+    """Do what may be done in a batch, and open nothing. Raises as `resume_work` does, and `reloads` as that does."""
     if not is_trusted:
         check_trusted(store, batch)
-    _refuse_conducted(look_at(store, batch))
-    return conduct_to_end(store, batch, listener)
+    found = look_at(store, batch)
+    _refuse_conducted(found)
+    with store.writing() as lock:
+        _, changes = _listed(found, listener, reloads=reloads)
+        return replace(_conduct(store, batch, listener, lock, lambda: None), changes=changes)
+
+
+def _listed(
+    found: WorkBatch, listener: WorkListener, *, reloads: bool, is_forced: bool = False
+) -> tuple[WorkBatch, ListChanges]:
+    """Compare a batch with its list, or reload it. Return how it stands then, and the changes of the list."""
+    if not reloads:
+        return found, warn_of_changes(found, listener)
+    changes = reload_list(found, listener, is_forced=is_forced)
+    return look_at(found.store, found.batch), changes
 
 
 def _refuse_conducted(found: WorkBatch) -> None:
@@ -203,20 +251,6 @@ def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRa
     """Do what may be done in a batch. Raises BatchConducted where another process is at it."""
     with store.writing() as lock:
         return _conduct(store, batch, listener, lock, lambda: None)
-
-
-def former_states(place: StorePlace, of: str | None, source: str, root: bytes) -> Mapping[CommandId, CommandState]:
-    """Where the tasks of the batch stand that is named, else of the latest of a source."""
-    store = place.of_directory(Path(os.fsdecode(root))).open()
-    if of is not None:
-        found = look_at(store, resolve_batch(store, of, kind="work"))
-    else:
-        every = (each for each in iter_work(store) if each.standing.work.source == source)
-        latest = next((each for each in every if each.standing.work.root == root), None)
-        if latest is None:
-            raise NothingToDo(f"there is no batch of {source} yet", hint="run it with: codebatch work run")
-        found = latest
-    return {each.id: each.state for each in found.standing.commands}
 
 
 def _conduct(

@@ -31,9 +31,9 @@ class WorkOptions:
     """What the command line, or a program, says over the files. None: what the files say.
 
     `env`: `NAME=VALUE`, which the batch keeps, or `NAME`, whose value is that of whoever conducts. `tasks` and `tags`
-    choose those, with all that they need; `only`, without. `unfinished` chooses what is not DONE in the batch `of`, by
-    default the latest of the same files, `blocked` what is BLOCKED there; what is DONE there counts as done. `command`
-    is run by tasks that say nothing else; `each_line`: the files have one on each line. `is_strict`: a group
+    choose those, with all that they need; `only`, without. `unfinished` chooses tasks that no batch of the list has
+    done as they are defined now, `blocked` those that are BLOCKED; both only from the batch `of` if it is given.
+    `command` is run by tasks that say nothing else; `each_line`: the files have one on each line. `is_strict`: a group
     without members is an error. Under `auto` nothing is inferred without `infer`, nor asked without `infer_command`.
     Every task is tried again `retry` times.
     """
@@ -78,6 +78,11 @@ class WorkOptions:
     def is_of_former(self) -> bool:
         """Whether a former batch says which tasks are chosen."""
         return self.unfinished or self.blocked
+
+    def given(self) -> dict[str, object]:
+        """Return what differs from the defaults, as JSON has it; `msgspec.convert` makes options of it again."""
+        defaults = msgspec.to_builtins(WorkOptions())
+        return {name: value for name, value in msgspec.to_builtins(self).items() if value != defaults[name]}
 
     def environment(self) -> dict[str, str]:
         """What `env` sets, as it stands in a file."""

@@ -340,3 +340,31 @@ def test_a_work_list_is_found_upwards_and_runs_once_at_a_time(codebatch: Command
     assert (codebatch.directory / "ran").read_text() == "begun\n"
     assert not (below / ".codebatch").exists()
     assert codebatch("work", "run", "--unfinished", "--json", status=5, cwd=below).error["code"] == "nothing_to_do"
+
+
+def test_five_checkouts_share_a_store_and_each_gets_its_own_answers(codebatch: CommandLine) -> None:
+    """Whatever the others ran last, and also where a run found nothing to do."""
+    codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
+    names = ("one", "two", "three", "four", "five")
+    for name in names:
+        write(codebatch.directory / name / "m.py", f"import os\n\n\ndef {name}(x):\n    return {name}(x)\n")
+        codebatch.shell(
+            f"git init -q {name} && cd {name} && git add . && git -c user.name=x -c user.email=x@y commit -qm 1"
+        )
+        codebatch("run", "-q", cwd=codebatch.directory / name)
+    for name in reversed(names):
+        here = codebatch.directory / name
+        assert codebatch("run", "--json", cwd=here).json["action"] == "up to date"
+        questions = (
+            ("findings",), ("outline", "m.py"), ("def", name), ("callers", name), ("references", name),
+            ("inspect", "m.py"), ("files",), ("query", "symbols"), ("summary",), ("check",),
+        )  # fmt: skip
+        for question in questions:
+            ended = codebatch(*question, "--json", "-q", cwd=here)
+            assert (ended.json["project"], ended.json["stale"]) == (str(here), False), question
+        assert codebatch("sql", "select name from functions", "-o", "csv", cwd=here).lines == ["name", name]
+    write(codebatch.directory / "two" / "m.py", "def f(:\n")
+    codebatch("run", "-q", cwd=codebatch.directory / "two")
+    codebatch("run", "-q", cwd=codebatch.directory / "one")
+    assert codebatch("check", "--json", cwd=codebatch.directory / "two", status=1).json["passed"] is False
+    assert codebatch("check", "--json", cwd=codebatch.directory / "one").json["passed"] is True

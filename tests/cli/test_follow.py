@@ -196,7 +196,7 @@ def test_who_leaves_who_takes_over_and_what_is_cancelled_is_told(line: CommandLi
     make_list(line, {"one": ""})
     process = start(line, began=("one",))
     process.send_signal(signal.SIGINT)
-    wait_until(lambda: b'"drained"' in b"".join(map(Path.read_bytes, _journals(line))), "the signal is heard")
+    wait_until(lambda: b'"drained"' in b"".join(map(Path.read_bytes, journals(line))), "the signal is heard")
     process.send_signal(signal.SIGINT)
     line.finish(process, status=130)
     drained = told(line)[-1]
@@ -216,7 +216,7 @@ def test_who_leaves_who_takes_over_and_what_is_cancelled_is_told(line: CommandLi
     assert [event["adopted"] for event in resumed] == [[], adopted]
 
 
-def _journals(line: CommandLine) -> list[Path]:
+def journals(line: CommandLine) -> list[Path]:
     return list((line.directory / ".codebatch" / "batches").glob("batch-*/journal/*"))
 
 

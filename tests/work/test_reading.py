@@ -17,7 +17,7 @@ from codebatch.errors import CodebatchError, InvalidConfiguration, NothingToDo
 from codebatch.model.batch_event import AnyEvent, name_of
 from codebatch.model.command import encode_command
 from codebatch.model.toml import parse_toml
-from codebatch.model.work import EventName, Policy, WorkEdge, decode_work, encode_work
+from codebatch.model.work import EventName, ListOrigin, Policy, WorkEdge, decode_work, encode_work
 from codebatch.system.host import usable_cores
 from codebatch.work.files import EXAMPLE
 from codebatch.work.reading import read_work_files
@@ -116,12 +116,19 @@ each = { values = ["a b", "c"] }
 def test_golden_bytes_of_a_whole_file(tmp_path: Path) -> None:
     """After a deliberate change of format: write what is compared here into tests/golden."""
     found = read(tmp_path, WHOLE, TOKEN="secret", PATH=os.defpath)
-    work = msgspec.structs.replace(found.work, root=b"/project")
+    origin = ListOrigin(directory=b"/project", files=(b"/project/work.toml",))
+    work = msgspec.structs.replace(found.work, root=b"/project", origin=origin)
     assert found.work.root == os.fsencode(tmp_path.resolve())
     assert decode_work(encode_work(found.work)) == found.work
     assert encode_work(work) == (GOLDEN / "work.json").read_bytes()
     assert b"".join(map(encode_command, found.commands)) == (GOLDEN / "commands.jsonl").read_bytes()
     assert found.notes == ("'no-such-program', which 'e2e' runs, is not on the PATH",)
+
+
+def test_a_work_batch_of_version_2_0_can_be_read() -> None:
+    now = decode_work((GOLDEN / "work.json").read_bytes())
+    then = decode_work((GOLDEN / "work-of-2.0.json").read_bytes())
+    assert msgspec.structs.replace(now, origin=None) == then
 
 
 def test_every_key_of_a_task_is_in_the_golden_file() -> None:

@@ -20,6 +20,7 @@ from codebatch.model.command import Command, decode_command
 from codebatch.model.document import DocumentError
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
+from codebatch.model.request import Reload, reloaded_command
 from codebatch.model.sgr import with_colors_wanted
 from codebatch.model.shard import Shard
 from codebatch.protocol.launch import HOLDER_VARIABLE, Launch, attempt_mark
@@ -165,18 +166,19 @@ class Supervisor:
         unit, epoch = assign.unit, assign.epoch
         self._attempts += 1
         self._step(unit, PHASE_LEASE)
-        command = self._command(unit).at_try(assign.brief.tried)
+        listed = self._command(unit)
         directory = self._scratch.directory(self._attempts)
         is_left_alone = False
         try:
             if not self._holder.try_lease(unit.shard, unit.start, epoch, may_be_forgotten=assign.is_repeatable):
                 return "refused"
             try:
-                wish = self._ears.look(assign.requests, command.id, unit.round)
+                wish = self._ears.look(assign.requests, listed.id, unit.round)
                 if self._ears.is_alone or (wish is not None and wish.why == "interrupted"):
                     self._leave_unbegun(unit, epoch)
                     return "ends"
                 self._run.note(_began(unit, epoch))
+                command = self._reloaded(listed, unit.round).at_try(assign.brief.tried)
                 questions = self._questions_of(command, unit, epoch, directory)
                 log = None if wish is not None else self._log(command, unit, epoch, directory)
             except StoreError:
@@ -263,7 +265,7 @@ class Supervisor:
         return "goes on" if result.type == "result" else "is over"
 
     def _command(self, unit: Unit) -> Command:
-        """The definition of a unit's command. Raises StoreCorrupt."""
+        """The definition of a unit's command in the work list. Raises StoreCorrupt."""
         entry = self._entry(self._shards[unit.shard], unit.start)
         try:
             return decode_command(self._objects.read(entry.object, entry.size))
@@ -272,6 +274,11 @@ class Supervisor:
             raise CorruptFile(
                 str(self._batch.root), f"has a damaged command {entry.text}: {error}", hint=hint
             ) from error
+
+    def _reloaded(self, command: Command, round_: int) -> Command:
+        """Return the definition that a command has in a round. Raises StoreCorrupt."""
+        reloads = [each.body for each in self._requests.read() if isinstance(each.body, Reload)]
+        return reloaded_command(reloads, command.id, round_) or command
 
     def _entry(self, shard: Shard, item: int) -> Entry:
         """The entry of an item. Those beside it are kept: to read one takes as long as to read some."""

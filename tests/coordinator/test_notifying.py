@@ -1,0 +1,133 @@
+"""Notifications: the last event of a batch is delivered whatever waits, and what is given up is counted."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codebatch.coordinator import notifying
+from codebatch.coordinator.notifying import Notifier
+from codebatch.model.batch_event import BatchCompleted, BatchDrained, BatchEvent, TaskCompleted, name_of
+from codebatch.model.work import NOTIFIED, Notify
+
+EVENTS = ("BATCH_TASK_COMPLETED", "BATCH_COMPLETED", "BATCH_DRAINED")
+HELD = "cat >>seen; test -e open || read word <gate"
+"""A command that records an event, and is held by the pipe `gate` until there is a file `open`."""
+
+
+def task_event(number: int) -> TaskCompleted:
+    """An event that is not the last one of a batch."""
+    return TaskCompleted(
+        cursor=f"1.{number}", seq=number, at="", batch_id="b", counts={}, task=f"t{number}", title="", round=1,
+        try_=1, tries_max=1,
+    )  # fmt: skip
+
+
+def last_event(seq: int = 99) -> BatchCompleted:
+    """The last event of a batch."""
+    return BatchCompleted(cursor=f"1.{seq}", seq=seq, at="", batch_id="b", counts={}, seconds=0.0, total=1)
+
+
+class Hook:
+    """A notifier with a command that is held by its first event until it is released."""
+
+    def __init__(self, directory: Path) -> None:
+        self.seen = directory / "seen"
+        self.gate = directory / "gate"
+        os.mkfifo(self.gate)
+        self._directory = directory
+
+    def notifier(self, command: str = HELD, *, timeout_seconds: float = 60.0) -> Notifier:
+        """A notifier that has begun."""
+        notify = Notify(command=command, events=EVENTS, timeout_seconds=timeout_seconds)  # type: ignore[arg-type]
+        made = Notifier(notify, directory=self._directory, environment={"PATH": os.environ["PATH"]})
+        made.begin()
+        return made
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Wait until the command is held by the first event. Then it is held until the end of the block, at least."""
+        with self.gate.open("w"):  # Opening the pipe waits for its reader.
+            yield
+
+    def release(self) -> None:
+        """Let the command end, now and for all events to come."""
+        (self._directory / "open").touch()
+
+    @property
+    def delivered(self) -> list[str]:
+        """Task or name of each event that the command received, in order."""
+        events = map(json.loads, self.seen.read_text().splitlines())
+        return [event.get("task", event["event"]) for event in events]
+
+
+@pytest.fixture
+def hook(tmp_path: Path) -> Hook:
+    return Hook(tmp_path)
+
+
+def test_the_last_event_is_delivered_before_those_that_wait(hook: Hook) -> None:
+    notifier = hook.notifier()
+    notifier.tell(task_event(1))
+    with hook.held():
+        for event in (task_event(2), task_event(3), last_event()):
+            notifier.tell(event)
+        hook.release()
+    notifier.close()
+    assert hook.delivered == ["t1", "BATCH_COMPLETED", "t2", "t3"]
+    assert notifier.problems == ["notify ended with status 1; it is not tried again"]
+
+
+@pytest.mark.parametrize(
+    "last", [last_event(), BatchDrained(cursor="1.99", seq=99, at="", batch_id="b", counts={}, signal="SIGTERM")]
+)
+def test_the_last_event_is_tried_though_time_is_over_and_the_rest_is_counted(
+    hook: Hook, monkeypatch: pytest.MonkeyPatch, last: BatchEvent
+) -> None:
+    monkeypatch.setattr(notifying, "_GRACE_SECONDS", 0.0)
+    notifier = hook.notifier(timeout_seconds=0.1)
+    notifier.tell(task_event(1))
+    with hook.held():
+        for event in (task_event(2), task_event(3), last):
+            notifier.tell(event)
+        notifier.close()
+    assert hook.delivered == ["t1", name_of(last)]
+    assert notifier.problems == [
+        "notify took longer than 0.1 s, and was killed",
+        "notify: 2 of 4 events were not delivered, because the command is slower than they come",
+    ]
+
+
+def test_of_too_many_events_the_oldest_are_dropped_and_never_the_last(
+    hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifying, "WAITING_MAX", 2)
+    notifier = hook.notifier()
+    notifier.tell(task_event(1))
+    with hook.held():
+        for event in (last_event(), *map(task_event, range(2, 7))):
+            notifier.tell(event)
+        hook.release()
+    notifier.close()
+    assert hook.delivered == ["t1", "BATCH_COMPLETED", "t5", "t6"]
+    assert notifier.problems[1:] == [
+        "notify: 3 of 7 events were not delivered, because the command is slower than they come"
+    ]
+
+
+def test_a_command_that_cannot_be_made_is_reported_and_ends_no_delivery(hook: Hook) -> None:
+    notifier = hook.notifier("\0")
+    for event in (task_event(1), last_event()):
+        notifier.tell(event)
+    notifier.close()
+    assert notifier.problems == ["nobody is notified: embedded null byte"]
+
+
+def test_whoever_asks_for_nothing_else_is_told_of_every_end() -> None:
+    ends = {"BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED", "BATCH_DRAINED"}
+    assert {*NOTIFIED} == {*ends, "BATCH_TASK_BLOCKED"}

@@ -1,0 +1,127 @@
+"""Definitions that were reloaded, round by round, and batches that do not know how their lists were read."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from codebatch.application.stores import StorePlace
+from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.model.command import Command, CommandId
+from codebatch.model.request import Reload
+from codebatch.model.work import Policy, WorkEdge
+from codebatch.store.store import Store, create_store
+from codebatch.store.work import Definitions, make_work_batch, read_command, read_work
+from codebatch.system.files import RealFiles
+from codebatch.work.history import former_tasks
+from codebatch.work.list_changes import list_changes, reload_list
+from codebatch.work.listening import WorkListener
+from codebatch.work.standing import WorkBatch, look_at
+from tests.commands.batches import Place, coordinating, make_place
+from tests.work.reading import read
+
+A, B = CommandId("a"), CommandId("b")
+LIST = '[tasks.a]\nrun = "true"\n[tasks.b]\nrun = "true"\nneeds = ["a"]\n'
+
+
+def command(run: str, id_: CommandId = A, title: str = "") -> Command:
+    return Command(id=id_, run=run, title=title)
+
+
+def reload(place: Place, request: Reload) -> None:
+    """Ask it of the batch."""
+    place.requests.append(request, by="a test", at_ns=time.time_ns())
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """A batch of two commands."""
+    return make_place(tmp_path, command("echo old"), command("true", B))
+
+
+def test_a_reloaded_definition_holds_in_the_rounds_behind_those_that_were_seen(place: Place) -> None:
+    reload(place, Reload(over={A: 1}, commands=(command("echo new"),)))
+    reload(place, Reload(over={A: 3}, commands=(command("echo newer"),)))
+    stored = Definitions(place.store, place.batch)
+    runs = [stored.read("a", round_).run for round_ in (1, 2, 3, 4)]
+    assert runs == ["echo old", "echo new", "echo new", "echo newer"]
+    assert read_command(place.store, place.batch, "a").run == "echo newer"
+    assert [stored.is_same(command("echo new"), round_) for round_ in (1, 2, 4)] == [False, True, False]
+    assert stored.is_same(command("true", B))
+
+
+def test_a_reload_behind_the_round_by_which_a_task_is_done_does_not_concern_it(tmp_path: Path) -> None:
+    listed = read(tmp_path, LIST, PATH=os.defpath)
+    store = create_store(RealFiles(), tmp_path / "store")[0]
+    batch = make_work_batch(store, listed.commands, listed.work, at_ns=time.time_ns())
+    place = Place(store, batch, batch.plan(), tmp_path)
+    with coordinating(place) as coordinator:
+        coordinator.do(0)
+    reload(place, Reload(over={A: 1}, commands=(command("false"),)))
+    assert list_changes(look_at(store, batch)).is_nothing
+
+
+def test_a_worker_runs_the_definition_of_the_round(place: Place) -> None:
+    with coordinating(place) as coordinator:
+        coordinator.do()
+        reload(place, Reload(over={A: 1}, commands=(command("echo new"),)))
+        coordinator.do(round_=2, epoch=2)
+    assert (place.log(), place.log(round_=2, epoch=2)) == (b"old\n", b"new\n")
+
+
+def test_a_reload_replaces_all_that_a_batch_says_of_the_command(place: Place) -> None:
+    first = Reload(
+        over={A: 0},
+        commands=(command("true", title="A"),),
+        policies={A: Policy(priority=3)},
+        edges=(WorkEdge(A, B), WorkEdge(A, CommandId("elsewhere"))),
+    )
+    reload(place, first)
+    work = read_work(place.batch)
+    assert (work.titles, work.policy(A).priority, work.edges) == ({A: "A"}, 3, (WorkEdge(A, B),))
+    assert work.met == (WorkEdge(A, CommandId("elsewhere")),)
+    reload(place, Reload(over={A: 0, CommandId("unknown"): 0}, commands=(command("true"),)))
+    work = read_work(place.batch)
+    assert (work.titles, work.policies, work.edges, work.met) == ({}, {}, (), ())
+
+
+def test_a_reload_of_what_cannot_be_is_damage(place: Place) -> None:
+    reload(place, Reload(over={A: 0}, commands=(command("true"),), policies={A: Policy(pools={"p": 1})}))
+    with pytest.raises(StoreCorrupt, match="reloads what cannot be: a command takes more of a pool than there is"):
+        read_work(place.batch)
+
+
+def old_batch(directory: Path, text: str, *ids: str) -> tuple[Store, WorkBatch]:
+    """A batch of some tasks of a list as version 2.0 made it, whose tasks are done."""
+    listed = read(directory, text, PATH=os.defpath)
+    store = create_store(RealFiles(), directory / "store")[0]
+    edges = tuple(edge for edge in listed.work.edges if {edge.task, edge.on} <= {*ids})
+    work = replace(listed.work, origin=None, order=tuple(map(CommandId, ids)), edges=edges)
+    commands = [each for each in listed.commands if each.id in ids]
+    batch = make_work_batch(store, commands, work, at_ns=time.time_ns())
+    place = Place(store, batch, batch.plan(), directory)
+    with coordinating(place) as coordinator:
+        for item in range(len(ids)):
+            coordinator.do(item)
+    return store, look_at(store, batch)
+
+
+def test_of_a_batch_of_version_2_0_it_is_said_that_it_cannot_be_compared(tmp_path: Path) -> None:
+    _, found = old_batch(tmp_path, LIST, "a", "b")
+    assert "of an earlier version" in list_changes(found).problem
+    with pytest.raises(InvalidInput, match="was read by an earlier version"):
+        reload_list(found, WorkListener())
+
+
+def test_what_a_batch_of_version_2_0_has_done_is_done(tmp_path: Path) -> None:
+    old_batch(tmp_path, LIST, "b")
+    listed = read(tmp_path, LIST, PATH=os.defpath)
+    former = former_tasks(StorePlace(tmp_path / "store"), None, listed.identity, listed.definitions)
+    assert {id_: task.is_current for id_, task in former.items()} == {"b": True}
+    changed = read(tmp_path, LIST.replace("true", "false"), PATH=os.defpath)
+    former = former_tasks(StorePlace(tmp_path / "store"), None, changed.identity, changed.definitions)
+    assert {id_: task.is_current for id_, task in former.items()} == {"b": False}
