@@ -13,8 +13,8 @@ from pathlib import Path
 from codebatch.application.checkouts import repository_of
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.freezing import rules_for, take
-from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_tools, make_plan
+from codebatch.coordinator.score import Scope
 from codebatch.errors import Stopped, ToolMismatch
 from codebatch.model.imported import are_alike, for_tree_of
 from codebatch.model.plan import plan_digest

@@ -16,8 +16,8 @@ from codebatch.application.evidence import taken_apart
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.freezing import Frozen
 from codebatch.application.planning import Planner
-from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_tools, resolve_tasks
+from codebatch.coordinator.score import Scope
 from codebatch.engine.lifecycle import BatchState
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
 from codebatch.model.imported import FORMATS, IMPORT_BYTES_MAX, ImportConfig, ImportFormat, LeftOut
