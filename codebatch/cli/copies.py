@@ -55,7 +55,7 @@ def duplicates(
     """Copied code: blocks of ten code lines and more that stand at several places, the largest first.
 
     With the source of the first side by side, or with --show of another; where the terminal is narrow, and in a pipe,
-    one below the other.
+    one below the other. A block that is a part of a longer one is listed with that, as places with fewer lines.
     """
     if answering.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} means nothing beside --json")
@@ -93,7 +93,7 @@ _COLUMNS = ("number", "lines", "copies", "path", "line", "end_line")
 def _rows(block: CopiedBlock) -> Iterator[JsonRecord]:
     about: JsonRecord = {"number": block.number, "lines": block.lines, "copies": block.copies, "group": block.group}
     for place in block.places:
-        yield {**about, **msgspec.to_builtins(place)}
+        yield about | msgspec.to_builtins(place)
 
 
 def _value(row: JsonRecord, field: str) -> object:
@@ -111,13 +111,14 @@ def _lines(batch: OpenedBatch, found: Copies, *, is_alone: bool) -> Iterator[str
 
 def _line(block: CopiedBlock, listed: int) -> str:
     places = " = ".join(map(_shown, block.places[:listed]))
-    left = block.copies - min(listed, len(block.places))
+    left = len(block.places) - listed
     more = f" (and {left:,} more)" if left > 0 else ""
     return f"{block.number:>4}  {count_of(block.lines, 'line')}  {places}{more}"
 
 
 def _shown(place: CopiedPlace) -> str:
-    return f"{display_path(place.path_bytes)}:{place.line}"
+    part = f" ({count_of(place.lines, 'line')})" if isinstance(place.lines, int) else ""
+    return f"{display_path(place.path_bytes)}:{place.line}{part}"
 
 
 def _source(batch: OpenedBatch, block: CopiedBlock, lines_max: int | None) -> Iterator[str]:
