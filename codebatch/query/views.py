@@ -196,7 +196,8 @@ _PIVOTED = {
         ),
     ),
     "findings": View(
-        row="a diagnostic, with the language and the class of its file, and the innermost function or property that encloses it",
+        row="a diagnostic, with the language and the class of its file, and the innermost function or property that "
+        "encloses it",
         columns=(
             *_COLUMNS["diagnostic"],
             Column("lang", "VARCHAR"),

@@ -168,7 +168,8 @@ def test_of_a_batch_that_lacks_something_sarif_says_so(ran: Ran, tmp_path: Path)
 
 
 def test_what_means_nothing_is_refused(ran: Ran, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    os.symlink("/dev/null", tmp_path / "null")
+    os.mkfifo(tmp_path / "pipe")
+    os.symlink("pipe", tmp_path / "link")
     refused = {
         ("sarif", "latest"): "name two batches to compare, or none",
         ("sarif", "latest", "latest", "--batch", "latest"): "--batch means nothing",
@@ -178,7 +179,7 @@ def test_what_means_nothing_is_refused(ran: Ran, tmp_path: Path, capsys: pytest.
         ("github", "-o", "x", "--summary", "x"): "name the same file",
         ("sarif", "--json"): "standard output is taken",
         ("sarif", "-o", str(ran.store / "x.sarif")): "is in the store",
-        ("sarif", "-o", str(tmp_path / "null")): "is no plain file",
+        ("sarif", "-o", str(tmp_path / "link")): "is no plain file",
         ("ctags", "latest", "latest"): "tags are of one batch",
         ("ctags", "--all"): "--all means nothing for ctags",
         ("ctags", "--tool", "ruff"): "`tool` is of findings",
