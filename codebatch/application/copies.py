@@ -16,7 +16,7 @@ from codebatch.query.arguments import refuse_below_one
 from codebatch.query.completeness import completeness
 from codebatch.query.decoding import decode_lines
 from codebatch.query.filters import RecordFilter
-from codebatch.query.paths import PathFilter
+from codebatch.query.paths import PathFilter, Paths
 from codebatch.query.records import BatchRecords
 
 PLACES_WITH_SOURCE_MAX = 2
@@ -112,7 +112,7 @@ def find_copies(
     least: int = 1,
     first: int = 1,
     limit: int | None = None,
-    path: str = "",
+    path: Paths = "",
     everything: bool = False,
 ) -> Answer[Copies]:
     """Return the copied blocks of `least` code lines or more of which a place is asked for, from the `first` on.
@@ -141,7 +141,7 @@ def find_copies(
 
 
 def _longest_blocks(
-    question: Question, *, least: int = 1, number: int | None, path: str = "", everything: bool = False
+    question: Question, *, least: int = 1, number: int | None, path: Paths = "", everything: bool = False
 ) -> MostLines:
     """Return the longest blocks by their records alone. Raises InvalidInput or StoreCorrupt."""
     records = question.records

@@ -12,6 +12,7 @@ import msgspec
 
 from codebatch.cli.asking import answer_document, answer_written, ask
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option
+from codebatch.cli.paths import chosen_paths, paths_argument
 from codebatch.cli.terminal import printable
 from codebatch.cli.widths import terminal_width
 from codebatch.errors import InvalidInput
@@ -34,6 +35,7 @@ _TAB_COLUMNS = 4
 
 
 @click.command()
+@paths_argument
 @asked_batch_option
 @click.option("--show", type=click.IntRange(min=1), metavar="N", help="The source of the Nth alone, side by side.")
 @click.option("--min", "least", type=click.IntRange(min=1), default=1, help="Only blocks of so many code lines.")
@@ -44,6 +46,7 @@ _TAB_COLUMNS = 4
 @answering
 def duplicates(
     answering: Answering,
+    paths: tuple[str, ...],
     batch_reference: str | None,
     show: int | None,
     least: int,
@@ -56,6 +59,8 @@ def duplicates(
 
     With the source of the first side by side, or with --show of another; where the terminal is narrow, and in a pipe,
     one below the other. A block that is a part of a longer one is listed with that, as places with fewer lines.
+
+    PATH: only blocks with a place in one of these files, or below one of these directories.
     """
     if answering.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} means nothing beside --json")
@@ -64,7 +69,8 @@ def duplicates(
     batch = ask(answering, batch_reference)
     form = "json" if answering.as_json else form
     shown = 1 if show is not None else limit or (_BLOCKS_SHOWN if form is None else None)
-    answer = batch.copies(least=least, first=show or 1, limit=shown, path=path, everything=everything)
+    asked = chosen_paths(batch, paths, path)
+    answer = batch.copies(least=least, first=show or 1, limit=shown, path=asked, everything=everything)
     found = answer.found
     if show is not None and not found.blocks and answer.whole.is_complete:
         raise InvalidInput(f"there is no copied block {show:,}", hint=f"there are {found.count:,}")

@@ -12,7 +12,8 @@ from codebatch.application.asking import Answer
 from codebatch.application.impact import Impact
 from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.completing import complete_file
-from codebatch.cli.options import Answering, answering, asked_batch_option, table
+from codebatch.cli.options import Answering, answering, asked_batch_option, path_option, table
+from codebatch.cli.paths import chosen_paths, paths_argument
 from codebatch.model.entry import display_path
 from codebatch.model.late_patterns import LatePattern
 from codebatch.model.quantities import count_of
@@ -85,18 +86,31 @@ def _as_seen_from_here(path: str, sources: Sequence[bytes]) -> str:
 
 
 @click.command()
+@paths_argument
 @asked_batch_option
+@path_option
 @click.option("--cycles", "only_cycles", is_flag=True, help="Files that import one another, most files first.")
 @click.option("--dot", is_flag=True, help="Print the graph for Graphviz.")
 @answering
-def graph(answering: Answering, batch_reference: str | None, only_cycles: bool, dot: bool) -> int:
-    """The import graph: which file imports which, where, and how sure that is."""
+def graph(
+    answering: Answering,
+    paths: tuple[str, ...],
+    batch_reference: str | None,
+    path: str,
+    only_cycles: bool,
+    dot: bool,
+) -> int:
+    """The import graph: which file imports which, where, and how sure that is.
+
+    PATH: only imports by or of these files, or of files below these directories; only cycles with one of them.
+    """
     batch = ask(answering, batch_reference)
+    asked = chosen_paths(batch, paths, path)
     if only_cycles:
-        cycles = batch.import_cycles()
+        cycles = batch.import_cycles(asked)
         lines = (f"{count_of(len(each.files), 'file')}: {' -> '.join(each.shortest)}" for each in cycles.found)
         return answer_rows(answering, cycles, cycles.found, lines, if_none="no import cycle")
-    answer = batch.imports()
+    answer = batch.imports(asked)
     if dot:
         pairs = dict.fromkeys((each.source, each.target) for each in answer.found)
         arrows = (f"  {_quoted(source)} -> {_quoted(target)};" for source, target in pairs)

@@ -243,7 +243,8 @@ path_option = click.option(
     "path",
     metavar="TEXT",
     default="",
-    help="Only paths that contain this, case ignored; with * ? or [, a pattern as in .gitignore.",
+    help="Only paths that contain this, case ignored; with * ? or [, a pattern as in .gitignore; with a / before it, a "
+    "file or directory of the project.",
 )
 
 
