@@ -10,6 +10,7 @@ import msgspec
 
 from codebatch.cli.colors import Painter, painted_name
 from codebatch.cli.options import Form
+from codebatch.cli.streams import write_own
 from codebatch.cli.tables import table
 from codebatch.cli.terminal import printable
 from codebatch.cli.widths import terminal_width
@@ -91,7 +92,7 @@ def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
 
     for record in records:
         before, named, after = map(printable, record_parts(record))
-        sys.stdout.write(f"{paint(before)}{painted_name(named)}{paint(after) if not named else after}\n")
+        write_own(sys.stdout, f"{paint(before)}{painted_name(named)}{paint(after) if not named else after}\n")
 
 
 def _texts(row: JsonRecord, columns: Sequence[str], value: Callable[[JsonRecord, str], Json]) -> list[str]:

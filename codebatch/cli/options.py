@@ -19,6 +19,7 @@ from codebatch.cli.completing import complete_batch
 from codebatch.cli.groups import FLAGS, STORE_VARIABLE, Given, answer_options, given_of, schema_of, words_of
 from codebatch.cli.progress import Display, Stage, display_of
 from codebatch.cli.reading import EXPLAIN, explain_option, explained
+from codebatch.cli.streams import write_own
 from codebatch.cli.tables import table as table  # its home; commands have it with what else they share
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
@@ -155,7 +156,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
             for line in lines:
                 if is_none:
                     self.display.make_way()
-                sys.stdout.write(f"{paint(printable(line))}\n")
+                write_own(sys.stdout, f"{paint(printable(line))}\n")
                 is_none = False
             if is_none and if_none:
                 self.note(if_none)

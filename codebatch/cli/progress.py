@@ -19,6 +19,8 @@ from typing import TextIO
 import msgspec
 
 from codebatch.cli.eta import Pace, eta_text
+from codebatch.cli.streams import write_own
+from codebatch.cli.terminal import printable
 from codebatch.system.clock import running_ns
 
 PATIENCE_SECONDS = 0.5
@@ -129,10 +131,10 @@ class Display:
             if self._is_live:
                 seconds = (now - self._began) / 1e9
                 line = live_line(self._stage, seconds, self._left(now / 1e9), _columns(self._stream), self._marks)
-                self._write(_ERASED + line)
+                self._write(_ERASED + printable(line))
                 self._is_drawn = True
             elif self._stage.planned:
-                self._write(plain_line(self._stage, self._left(now / 1e9)) + "\n")
+                self._write(printable(plain_line(self._stage, self._left(now / 1e9))) + "\n")
 
     def _draw_until_over(self) -> None:
         wait = PATIENCE_SECONDS if self._is_live else PLAIN_SECONDS
@@ -158,7 +160,7 @@ class Display:
             self._write(_ERASED)
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
+        write_own(self._stream, text)
         self._stream.flush()
 
 
