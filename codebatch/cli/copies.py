@@ -13,8 +13,9 @@ import msgspec
 from codebatch.cli.asking import answer_document, answer_written, ask
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option
 from codebatch.cli.paths import chosen_paths, paths_argument
+from codebatch.cli.tables import wrapped
 from codebatch.cli.terminal import printable
-from codebatch.cli.widths import terminal_width
+from codebatch.cli.widths import fitted_path, terminal_width
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
@@ -31,6 +32,8 @@ _FIRST_LINES = 12
 _SIDE_COLUMNS = 40
 """A side that is narrower is not read: then one is below the other."""
 _BETWEEN = " | "
+_PLACE_COLUMNS_MIN = 24
+"""Columns in which a place is shown at least, before those behind it go into the next line."""
 _TAB_COLUMNS = 4
 
 
@@ -108,18 +111,29 @@ def _value(row: JsonRecord, field: str) -> object:
 
 def _lines(batch: OpenedBatch, found: Copies, *, is_alone: bool) -> Iterator[str]:
     for block in found.blocks:
-        yield _line(block, len(block.places) if is_alone else _PLACES_LISTED)
+        yield from _block_lines(block, len(block.places) if is_alone else _PLACES_LISTED)
     if found.blocks:
         first, *_ = found.blocks
         yield ""
         yield from _source(batch, first, None if is_alone else _FIRST_LINES)
 
 
-def _line(block: CopiedBlock, listed: int) -> str:
-    places = " = ".join(map(_shown, block.places[:listed]))
+def _block_lines(block: CopiedBlock, listed: int) -> list[str]:
+    """A block in one line; on a terminal in as many as it takes, and no path of it is broken."""
+    told = f"{block.number:>4}  {count_of(block.lines, 'line')}  "
     left = len(block.places) - listed
     more = f" (and {left:,} more)" if left > 0 else ""
-    return f"{block.number:>4}  {count_of(block.lines, 'line')}  {places}{more}"
+    places = [_shown(place) for place in block.places[:listed]]
+    line = f"{told}{' = '.join(places)}{more}"
+    width = terminal_width()
+    if width is None or len(line) <= width:
+        return [line]
+    room = (width - len(told) - len(more) - len(" = ") * (len(places) - 1)) // len(places)
+    fitted = [fitted_path(place, max(room, _PLACE_COLUMNS_MIN), 0) for place in places]
+    if len({*fitted}) < len(fitted):  # Of places that look alike the directories tell.
+        fitted = [fitted_path(place, width - len(told), 0) for place in places]
+    first, *others = wrapped(f"{' = '.join(fitted)}{more}", width - len(told))
+    return [f"{told}{first}", *(" " * len(told) + line for line in others)]
 
 
 def _shown(place: CopiedPlace) -> str:
@@ -138,7 +152,7 @@ def _source(batch: OpenedBatch, block: CopiedBlock, lines_max: int | None) -> It
             yield f"{_cut(one, width):<{width}}{_BETWEEN}{_cut(other, width)}".rstrip()
     else:
         for title, lines in sides:
-            yield from (title, *lines)
+            yield from (fitted_path(title, columns, 0), *lines)
     longest = max((len(lines) for _, lines in sides), default=0)
     if lines_max is not None and longest == lines_max:
         yield f"   …  all of it: codebatch duplicates --show {block.number}"

@@ -27,6 +27,9 @@ STREAMED = ("jsonl", "csv", "md")
 _ANY_WIDTH = 1 << 30
 """Whoever asks for a table is given one in a pipe too."""
 
+_OF_PATHS = ("path", "other_path", "dir")
+"""Columns of which a terminal that is too narrow is shown the last parts."""
+
 _COLUMNS = {
     "file": ("path", "lang", "lines", "class", "parse"),
     "diagnostic": ("path", "line", "column", "severity", "code", "message"),
@@ -79,7 +82,8 @@ def write_rows(
             sys.stdout.write(f"{_md(columns)}\n{_md(['---'] * len(columns))}\n")
             sys.stdout.writelines(f"{_md(row)}\n" for row in cells)
         case "table":
-            sys.stdout.writelines(f"{line}\n" for line in table(cells, columns, columns=terminal_width() or _ANY_WIDTH))
+            width = terminal_width() or _ANY_WIDTH
+            sys.stdout.writelines(f"{line}\n" for line in table(cells, columns, paths=_OF_PATHS, columns=width))
         case _:
             sys.stdout.writelines("\t".join(row) + "\n" for row in cells)
 

@@ -122,7 +122,7 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
         where = [str(each.symbol), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
         return [*("-" if value is None else value for value in told), *where]
 
-    yield from table(map(cells, rows), header)
+    yield from table(map(cells, rows), header, paths=("place", "file"))
 
 
 def _tell(answering: Answering, found: Hotspots) -> None:

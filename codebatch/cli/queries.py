@@ -82,7 +82,7 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
     if by == "code" and not answering.as_json:
         return answer_rows(answering, answer, (), _code_lines(batch, answer.found, task))
     header = ("value", by.removeprefix(METRIC)) if by.startswith(METRIC) else ("count", by)
-    lines = table(((count, name) for name, count in answer.found), header)
+    lines = table(((count, name) for name, count in answer.found), header, paths=("path", "dir"))
     return answer_rows(answering, answer, dict(answer.found), lines)
 
 
@@ -191,7 +191,7 @@ def _answer_counts(answering: Answering, batch: OpenedBatch, asked: Asked, form:
     if form == "json":
         return answer_rows(answering, answer, document, (), if_none=if_none)
     if asked.form is None and not asked.is_count:
-        lines = table(((row["count"], row[field]) for row in rows), columns) if rows else []
+        lines = table(((row["count"], row[field]) for row in rows), columns, paths=("path", "dir")) if rows else []
         return answer_rows(answering, answer, (), lines, if_none=if_none)
     write = partial(write_rows, form, rows, columns, JsonRecord.get)
     return answer_written(answering, answer, write, if_none=if_none)

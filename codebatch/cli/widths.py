@@ -50,6 +50,11 @@ def fitted_path(path: str, width: int | None, before: int) -> str:
     return shown
 
 
+def shortest_path(path: str) -> str:
+    """A path without its directories, as `fitted_path` shows it where there is no room."""
+    return fitted_path(path, 0, 0)
+
+
 def without_same_directory(paths: list[str]) -> list[str]:
     """Paths, of which those in the directory of the one before have their names alone."""
     named = [path.rpartition("/") for path in paths]
