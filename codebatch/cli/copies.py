@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.form_option import form_option
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option
 from codebatch.cli.paths import chosen_paths, paths_argument
 from codebatch.cli.tables import wrapped
@@ -45,7 +46,7 @@ _TAB_COLUMNS = 4
 @click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {_BLOCKS_SHOWN}, with -o all.")
 @path_option
 @click.option("--all", "everything", is_flag=True, help="Also what tests, vendored and generated files have alone.")
-@click.option("-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form; --json is json.")
+@form_option
 @answering
 def duplicates(
     answering: Answering,

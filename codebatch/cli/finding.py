@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast, get_args
+from typing import cast
 
 import click
 import msgspec
 
 from codebatch.cli.asking import answer_rows, answer_written, ask
+from codebatch.cli.form_option import form_option
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option
 from codebatch.cli.paths import chosen_paths, path_clause, paths_argument
 from codebatch.errors import InvalidInput, InvalidQuery
@@ -32,7 +33,7 @@ _SHOWN_MAX = 300
 @click.option("--limit", "limit", type=click.IntRange(min=1), help="At most so many.")
 @click.option("--count", "is_count", is_flag=True, help="Only how many there are.")
 @click.option("--files", "is_files", is_flag=True, help="Only the files that have any.")
-@click.option("-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form of the answer.")
+@form_option
 @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes. Default: the usable cores.")
 @answering
 def find(

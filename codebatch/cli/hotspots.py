@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from codebatch.application.hotspots import HOTSPOTS_MAX, HOTSPOTS_SHOWN, Hotspot, HotspotBy, Hotspots
 from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.form_option import form_option
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option, table
 from codebatch.cli.paths import chosen_paths, paths_argument
 from codebatch.errors import InvalidInput
@@ -53,7 +54,7 @@ _TITLES = {
 @path_option
 @click.option("--lang", "lang", multiple=True, metavar="NAME", help="Only in files of this language.")
 @click.option("--all", "everything", is_flag=True, help="Tests, vendored and generated files, and doubtful ones too.")
-@click.option("-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form; --json is json.")
+@form_option
 @answering
 def hotspots(
     answering: Answering,
