@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from codebatch.cli import progress
 from codebatch.cli.eta import SAMPLES_MAX, Pace
+from codebatch.cli.options import Answering
 from codebatch.cli.progress import Display, Stage, advance, live_line
+from codebatch.cli.run import Teller
+from codebatch.coordinator.score import Progress
 
 from .on_a_terminal import on_a_terminal
 from .process import CommandLine, make_many
@@ -207,3 +210,54 @@ def test_on_a_narrow_terminal_what_is_known_of_the_rest_is_told_before_the_time_
     stage = Stage("following", 2, 4, "tasks", "1 running", is_even=False, left="12-19 m left")
     assert live_line(stage, 83, stage.left, 40, "#-") == "following  2 of 4 tasks  12-19 m left"
     assert "83 s" in live_line(stage, 83, stage.left, 80, "#-")
+
+
+class KeepingDisplay(Display):
+    """One that keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(io.StringIO(), is_live=False)
+        self.told: list[Stage] = []
+
+    def tell(self, stage: Stage) -> None:
+        self.told.append(stage)
+
+
+@pytest.mark.parametrize(
+    ("done", "records", "failures", "stage"),
+    [
+        ({"parse": 0, "lint": 0, "graph": 0}, 0, 0, Stage("running", 0, 21, "results", share=0.0)),
+        (
+            {"parse": 10, "lint": 4, "graph": 0},
+            1234,
+            2,
+            Stage("running", 14, 21, "results", "1,234 records, 2 failed", share=14 / 21),
+        ),
+        (
+            {"parse": 10, "lint": 10, "graph": 0},
+            5,
+            0,
+            Stage("running", 20, 21, "results", "5 records, graph", is_even=False, share=20 / 21),
+        ),
+    ],
+)
+def test_a_run_is_one_count_and_names_the_tasks_that_are_left_at_last(
+    done: dict[str, int], records: int, failures: int, stage: Stage
+) -> None:
+    """No records are told before there are any; what a last task takes is not known by how fast files went."""
+    display = KeepingDisplay()
+    answering = Answering(store_path=None, as_json=False, quiet=False, command="run", display=display)
+    count = sum(done.values())
+    progress = Progress(
+        planned={"parse": 10, "lint": 10, "graph": 1},
+        done=done,
+        results_planned=21,
+        results_done=count,
+        work_done=count / 21,
+        served=0,
+        records=records,
+        failures=failures,
+        workers=2,
+    )
+    Teller(answering).update(progress)
+    assert display.told == [stage]
