@@ -26,7 +26,7 @@ _SPARE = 10
 
 
 class CopiedPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a block stands. `end_line` is behind its last line.
+    """A place where a block stands. `end_line` is behind its last line.
 
     `lines`: so many of the code lines of the block stand there, if not all do. `end_line` is unset if the place is a
     part of a longer block and its file cannot be read.

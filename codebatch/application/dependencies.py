@@ -33,7 +33,7 @@ def impact(question: Question, path: str, depth: int | None = None) -> Answer[Im
 
 
 def imports(question: Question, path: Paths = "") -> Answer[list[Import]]:
-    """Which file imports which, by path; only imports by or of a file that is asked for.
+    """Return which file imports which, by path; only imports by or of a file that is asked for.
 
     Raises InvalidInput or StoreCorrupt.
     """
@@ -48,7 +48,7 @@ def imports(question: Question, path: Paths = "") -> Answer[list[Import]]:
 
 
 def import_cycles(question: Question, path: Paths = "") -> Answer[list[Cycle]]:
-    """Files that import one another, most files first; only with a file that is asked for.
+    """Return files that import one another, most files first; only with a file that is asked for.
 
     Raises InvalidInput or StoreCorrupt.
     """

@@ -72,13 +72,13 @@ def import_files(
     allow_failed: bool,
     listener: Listener,
 ) -> Imported:
-    """As `import_into`, of files that errors name; `-` is standard input.
+    """Import files by their names, as `import_into` does; `-` is standard input. Errors name the files.
 
     Where no batch is named and another import is through before this one, it starts from that: so none is lost.
     """
     if not names or names.count(STANDARD_INPUT) > 1:
-        told = "standard input is named twice" if names else "no file is named"
-        raise InvalidInput(told, hint=f"such as: codebatch import {form} FILE FILE --as {task}")
+        problem = "standard input is named twice" if names else "no file is named"
+        raise InvalidInput(problem, hint=f"such as: codebatch import {form} FILE FILE --as {task}")
     files = _read_all(names)
     named = ", ".join(names)
     first = start = resolve_batch(store, reference, listener.note, whole=True)
@@ -112,10 +112,7 @@ def import_files(
 
 
 def _read_all(names: Sequence[str]) -> list[bytes]:
-    """The bytes of files, or of standard input: of the first that are too many, one more than are imported at most.
-
-    Raises InvalidInput.
-    """
+    """Return the bytes of files, or of standard input, until they are more than are imported. Raises InvalidInput."""
     files: list[bytes] = []
     for name in names:
         files.append(_read(name))

@@ -165,7 +165,7 @@ class OpenedBatch(Nouns):
         return self.check(questions.list_files(self.question, limit, parse=states, classes=classes))
 
     def find_paths(self, given: Sequence[str]) -> tuple[str, ...]:
-        """What asks for files and directories, or for what patterns match, as `path` of other questions takes it.
+        """Return texts that ask for files, directories or what patterns match: values for `path` of other questions.
 
         A file or directory is seen from the current directory, or as the project has it.
         """
@@ -360,13 +360,13 @@ class OpenedBatch(Nouns):
         return self.check(impact(self.question, path, depth))
 
     def imports(self, path: Paths = "") -> Answer[list[Import]]:
-        """Which file imports which, by path. `path`: only imports by or of a file that it asks for."""
+        """Return which file imports which, by path. `path`: only imports by or of a file that it asks for."""
         from codebatch.application.dependencies import imports
 
         return self.check(imports(self.question, path))
 
     def import_cycles(self, path: Paths = "") -> Answer[list[Cycle]]:
-        """Files that import one another, most files first. `path`: only with a file that it asks for."""
+        """Return files that import one another, most files first. `path`: only with a file that it asks for."""
         from codebatch.application.dependencies import import_cycles
 
         return self.check(import_cycles(self.question, path))

@@ -121,20 +121,20 @@ def _lines(batch: OpenedBatch, found: Copies, *, is_alone: bool) -> Iterator[str
 
 def _block_lines(block: CopiedBlock, listed: int) -> list[str]:
     """A block in one line; on a terminal in as many as it takes, and no path of it is broken."""
-    told = f"{block.number:>4}  {count_of(block.lines, 'line')}  "
+    head = f"{block.number:>4}  {count_of(block.lines, 'line')}  "
     left = len(block.places) - listed
     more = f" (and {left:,} more)" if left > 0 else ""
     places = [_shown(place) for place in block.places[:listed]]
-    line = f"{told}{' = '.join(places)}{more}"
+    line = f"{head}{' = '.join(places)}{more}"
     width = terminal_width()
     if width is None or len(line) <= width:
         return [line]
-    room = (width - len(told) - len(more) - len(" = ") * (len(places) - 1)) // len(places)
+    room = (width - len(head) - len(more) - len(" = ") * (len(places) - 1)) // len(places)
     fitted = [fitted_path(place, max(room, _PLACE_COLUMNS_MIN), 0) for place in places]
-    if len({*fitted}) < len(fitted):  # Of places that look alike the directories tell.
-        fitted = [fitted_path(place, width - len(told), 0) for place in places]
-    first, *others = wrapped(f"{' = '.join(fitted)}{more}", width - len(told))
-    return [f"{told}{first}", *(" " * len(told) + line for line in others)]
+    if len({*fitted}) < len(fitted):  # If short forms are equal, the directories tell them apart.
+        fitted = [fitted_path(place, width - len(head), 0) for place in places]
+    first, *others = wrapped(f"{' = '.join(fitted)}{more}", width - len(head))
+    return [f"{head}{first}", *(" " * len(head) + line for line in others)]
 
 
 def _shown(place: CopiedPlace) -> str:

@@ -34,9 +34,9 @@ def _rounded(seconds: float) -> str:
 
 
 class Pace:
-    """How fast a phase gets on: the share of its work that was done at each of some instants since it began.
+    """The pace of a phase: samples of the share of its work that was done, since the phase began.
 
-    One thread notes, another may ask: a sample is one object, and what was thinned out is a new list.
+    One thread adds samples while another reads them. A sample is one object, and a thinned list is a new list.
     """
 
     def __init__(self) -> None:

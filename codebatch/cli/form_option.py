@@ -1,4 +1,4 @@
-"""`-o`: the form in which rows are written, and how cells of CSV are."""
+"""`-o` and `--escape-formulas`: the form in which rows are written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ESCAPE_FORMULAS = "escape_formulas"
 
 
 def form_option(function: Callable[..., object]) -> Callable[..., object]:
-    """Give a command `-o`, as its `form` argument, and `--escape-formulas`, which `escapes_formulas` tells."""
+    """Give a command `-o`, as its `form` argument, and `--escape-formulas`, which `escapes_formulas` reads."""
 
     @click.option(
         "-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form of the answer; --json is json."

@@ -29,7 +29,7 @@ _ANY_WIDTH = 1 << 30
 """Whoever asks for a table is given one in a pipe too."""
 
 _OF_FORMULAS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
-"""What begins a formula in a spreadsheet (OWASP, "CSV Injection")."""
+"""First characters of a formula in a spreadsheet (OWASP, "CSV Injection")."""
 _OF_PATHS = ("path", "other_path", "dir")
 """Columns of which a terminal that is too narrow is shown the last parts."""
 

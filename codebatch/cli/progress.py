@@ -58,18 +58,18 @@ class Stage(msgspec.Struct, frozen=True):
         return self.done / self.planned if self.planned else 0.0
 
 
-def advance(shown: Stage, told: Stage) -> Stage:
+def advance(shown: Stage, reported: Stage) -> Stage:
     """Return the stage to show after `shown`. Within a phase neither its counts nor its share go back.
 
     A command that is tried again, or a worker that dies, makes counts smaller: the bar waits for them.
     """
-    if told.phase != shown.phase:
-        return told
+    if reported.phase != shown.phase:
+        return reported
     return msgspec.structs.replace(
-        told,
-        done=max(shown.done, told.done),
-        planned=max(shown.planned, told.planned),
-        share=None if told.share is None else max(shown.share or 0.0, told.share),
+        reported,
+        done=max(shown.done, reported.done),
+        planned=max(shown.planned, reported.planned),
+        share=None if reported.share is None else max(shown.share or 0.0, reported.share),
     )
 
 
@@ -148,7 +148,7 @@ class Display:
         return "━─" if (self._stream.encoding or "").lower().replace("-", "") == "utf8" else "#-"
 
     def _left(self, now: float) -> str:
-        """How long the phase takes yet, by its pace; empty as long as that is not known."""
+        """Return the time that the phase still takes, by its pace; empty if that is not known."""
         if self._stage.left or not self._stage.is_even:
             return self._stage.left
         seconds = self._pace.seconds_left(now)

@@ -127,8 +127,8 @@ def _noun_command(noun: str) -> click.Command:
             asked.filters["path"] = chosen_paths(batch, paths, str(asked.filters.get("path", "")))
         return _answer_records(answering, batch, asked)
 
-    told = f"{NOUNS_TOLD[noun]}\n\nPATH: only of these files, and of files below these directories."
-    return click.command(noun, cls=NounCommand, help=told)(records)
+    text = f"{NOUNS_TOLD[noun]}\n\nPATH: only of these files, and of files below these directories."
+    return click.command(noun, cls=NounCommand, help=text)(records)
 
 
 def _answer_records(answering: Answering, batch: OpenedBatch, asked: Asked) -> int:

@@ -21,7 +21,7 @@ from codebatch.store.layout import REPORT_FILE
 
 _MARK = b'<meta name="generator" content="codebatch report">'
 _HEAD_BYTES = 4096
-"""Of a page: its mark is within."""
+"""The part of a page that has its mark."""
 _EXAMPLE = "such as: codebatch report -o report.html latest~1 latest"
 
 

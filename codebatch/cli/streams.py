@@ -72,13 +72,13 @@ class _Terminal(io.TextIOWrapper):
 
 
 class SupportsBytes(Protocol):
-    """What bytes are written to."""
+    """A stream of bytes."""
 
     def write(self, data: bytes, /) -> object:
-        """Write them all."""
+        """Write all bytes."""
 
     def flush(self) -> object:
-        """Have them written."""
+        """Write what is buffered."""
 
 
 class _HarmlessBytes(io.BufferedIOBase):

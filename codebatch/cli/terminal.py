@@ -1,4 +1,4 @@
-"""Text of unknown origin on a terminal: names and messages come from trees that nobody vouches for.
+"""Text of unknown origin on a terminal: names and messages come from trees that are not trusted.
 
 Lines for people are made `printable` where they are made, whatever they go to. Whatever goes to a terminal is made
 `harmless` besides, by the streams themselves (streams.py): no path from data to a terminal leads around that.

@@ -19,7 +19,7 @@ what nobody needs any more."""
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """What part of a batch to work on, whether what failed is done again, and a seed for a random order of units.
+    """The part of a batch to work on, whether failed work is done again, and a seed for a random order of units.
 
     `take_over`: what processes on other hosts hold is done here too.
     """

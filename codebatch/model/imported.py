@@ -21,14 +21,14 @@ IMPORT_TASK = "import"
 """The name under which it is declared; no task of a plan has it."""
 
 IMPORT_BYTES_MAX = 256 << 20
-"""Of the files that are imported at once."""
+"""Bytes of all files of one import."""
 
 _SEVERAL = b"\0codebatch: several files\n"
-"""What an object of several files begins with; no text of FORMATS begins with NUL."""
+"""The beginning of an object of several files; no text of FORMATS begins with NUL."""
 
 
 class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is imported: the format of the files, and the object that they are (`join_files`).
+    """The files of an import: their format, and the object that has them (`join_files`).
 
     `root` is where the tree lay for whoever made it: absolute paths in it are made relative to that.
     """

@@ -1,4 +1,4 @@
-"""Which paths are asked for: a gitignore pattern where there is one of `* ? [`, a file or directory where a `/` begins
+"""Filters of paths: a gitignore pattern where there is one of `* ? [`, a file or directory where a `/` begins
 the text, else a part of the path.
 """
 

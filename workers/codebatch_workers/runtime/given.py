@@ -1,4 +1,4 @@
-"""What tasks of others give, before it is believed: a task, and records, sound ones, of the file that was asked about.
+"""Checks of tasks that are not built in: of what a factory makes, and of the records of a file.
 
 Our own tasks are not asked: their records are held against the schemas by tests, and there are millions of them.
 """

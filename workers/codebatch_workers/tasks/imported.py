@@ -1,4 +1,4 @@
-"""What another program found, out of the files that it wrote: `diagnostic` records, by place.
+"""Findings of another program, out of the files that it wrote: `diagnostic` records, by place.
 
 What is of no file of the batch, or of a line that its file does not have, is no record. It is counted (`LeftOut`), and
 `told` says how much that was.
