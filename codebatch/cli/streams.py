@@ -14,7 +14,7 @@ import os
 import sys
 from codecs import getincrementaldecoder
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 from codebatch.cli.terminal import harmless
 
@@ -66,25 +66,20 @@ class _Terminal(io.TextIOWrapper):
     def buffer(self) -> io.BufferedIOBase:  # type: ignore[override]
         return self._harmless_bytes
 
+    @property
+    def unfiltered(self) -> BinaryIO:
+        """The stream of bytes below, which may steer the terminal."""
+        return cast("BinaryIO", super().buffer)
+
     @cached_property
     def _harmless_bytes(self) -> _HarmlessBytes:
-        return _HarmlessBytes(super().buffer)
-
-
-class SupportsBytes(Protocol):
-    """A stream of bytes."""
-
-    def write(self, data: bytes, /) -> object:
-        """Write all bytes."""
-
-    def flush(self) -> object:
-        """Write what is buffered."""
+        return _HarmlessBytes(self.unfiltered)
 
 
 class _HarmlessBytes(io.BufferedIOBase):
     """Bytes on a terminal: UTF-8, of which nothing steers it. What is no UTF-8 is shown as escapes."""
 
-    def __init__(self, below: SupportsBytes) -> None:
+    def __init__(self, below: BinaryIO) -> None:
         self._below = below
         self._decoder = getincrementaldecoder("utf-8")("backslashreplace")
 
