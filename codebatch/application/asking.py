@@ -206,8 +206,13 @@ def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]
     Raises InvalidInput where it is neither, with the files whose paths end so, or the one whose name is most like it.
     """
     found = try_find_item(records, path, note)
-    if found is not None:
-        return found
+    if found is None:
+        raise unknown_path(records, path, "no file")
+    return found
+
+
+def unknown_path(records: BatchRecords, path: str, what: str) -> InvalidInput:
+    """Return the error that there is `what` of a path, with the files that may be meant."""
     hint = f"see: codebatch files --batch {records.batch.id}"
     meant = _near([entry.path for entry in records.items], os.path.normpath(os.fsencode(path)))
     if len(meant) == 1:
@@ -217,7 +222,7 @@ def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]
         more = f" and {len(meant) - NEAR_SHOWN_MAX:,} more" if len(meant) > NEAR_SHOWN_MAX else ""
         hint = f"which of {len(meant):,}? {shown}{more}; {hint}"
     of = f", which is of {', '.join(shown_paths(records.batch))} alone" if records.batch.about.paths else ""
-    raise InvalidInput(f"the batch{of and of + ','} has no file {path!r}", hint=hint)
+    return InvalidInput(f"the batch{of and of + ','} has {what} {path!r}", hint=hint)
 
 
 def _near(paths: list[bytes], wanted: bytes) -> list[bytes]:
@@ -246,7 +251,7 @@ def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, 
     """
     path_of(path)
     for given in (path, *paths_shown_as(path)):
-        items = records.find_items(dict.fromkeys(_candidates(records, given)))
+        items = records.find_items(dict.fromkeys(candidates_of(records, given)))
         if items:
             chosen, *others = items
             if others:
@@ -255,7 +260,7 @@ def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, 
     return None
 
 
-def _candidates(records: BatchRecords, path: str) -> list[bytes]:
+def candidates_of(records: BatchRecords, path: str) -> list[bytes]:
     """What a path may be called in the snapshot, what is meant first."""
     given = os.fsencode(path)
     candidates: list[bytes] = []
@@ -267,6 +272,8 @@ def _candidates(records: BatchRecords, path: str) -> list[bytes]:
             candidates.append(os.fsencode(absolute.name))
         elif absolute.is_relative_to(root):
             candidates.append(os.fsencode(absolute.relative_to(root)))
+    if given in (b".", b".."):
+        return candidates
     in_snapshot = [given, os.path.normpath(given)]
     return candidates + in_snapshot if given.startswith((b"./", b"../")) else in_snapshot + candidates
 

@@ -14,8 +14,8 @@ from codebatch.application.checkouts import repository_of
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.freezing import rules_for, take
 from codebatch.application.sides import Commit, find_batch_of
-from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_tools, make_plan
+from codebatch.coordinator.score import Scope
 from codebatch.errors import BatchIncomplete, CodebatchError, Stopped, StoreCorrupt, ToolMismatch, UnknownId
 from codebatch.model.entry import display_path
 from codebatch.model.imported import are_alike, for_tree_of

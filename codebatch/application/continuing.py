@@ -19,9 +19,9 @@ from codebatch.application.kept_headline import find_headline
 from codebatch.application.ran import Ran, ShardsRan
 from codebatch.application.repair import Mending
 from codebatch.application.requesting import lift_cancel
-from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import missing_tools
 from codebatch.coordinator.run import NOTHING_EXECUTED, Executed
+from codebatch.coordinator.score import Scope
 from codebatch.engine.lifecycle import BatchState
 from codebatch.errors import InvalidInput, NothingToDo, StoreError
 from codebatch.model.shard import ShardId

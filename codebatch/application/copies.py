@@ -16,29 +16,43 @@ from codebatch.query.arguments import refuse_below_one
 from codebatch.query.completeness import completeness
 from codebatch.query.decoding import decode_lines
 from codebatch.query.filters import RecordFilter
-from codebatch.query.paths import PathFilter
+from codebatch.query.paths import PathFilter, Paths
 from codebatch.query.records import BatchRecords
 
 PLACES_WITH_SOURCE_MAX = 2
 SOURCE_LINES_SHOWN_MAX = 200
+_SPARE = 10
+"""So many more blocks are looked at, for some may be parts of others."""
 
 
 class CopiedPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a block stands. `end_line` is behind its last, and not known of a place that another one covers."""
+    """A place where a block stands. `end_line` is behind its last line.
+
+    `lines`: so many of the code lines of the block stand there, if not all do. `end_line` is unset if the place is a
+    part of a longer block and its file cannot be read.
+    """
 
     path: str | UnsetType = UNSET
     path_b64: str | UnsetType = UNSET
     line: int
     end_line: int | UnsetType = UNSET
+    lines: int | UnsetType = UNSET
 
     @property
     def path_bytes(self) -> bytes:
+        """The path of the file."""
         return path_from_fields(self.path, self.path_b64)
+
+    @property
+    def end(self) -> int:
+        """The line behind the last, or behind the first if no other is known."""
+        return self.end_line if isinstance(self.end_line, int) else self.line + 1
 
 
 class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """So many code lines that stand at `copies` places; `places` are those of them that are told, by path and line.
+    """So many code lines that stand at `copies` places, in whole or in part.
 
+    `places` are all of them: those of the whole block by path and line, then those of parts, the longest first.
     `number` is which one it is, from 1, among those that were asked for.
     """
 
@@ -48,11 +62,17 @@ class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
     copies: int
     places: tuple[CopiedPlace, ...]
 
+    @property
+    def whole_places(self) -> list[CopiedPlace]:
+        """The places where the whole block stands and whose end is known."""
+        return [place for place in self.places if place.end_line is not UNSET and place.lines is UNSET]
+
 
 class Copies(msgspec.Struct, frozen=True, kw_only=True):
-    """Copied blocks, those of most code lines first, and how many there are in all.
+    """Copied blocks, those of most code lines first.
 
-    `left_out`: so many stand in tests alone, or in what is vendored, generated or minified.
+    `count` is how many there are in all; of those behind the last that is listed, some may be parts of longer ones.
+    `left_out` is how many stand only in tests, or in vendored, generated or minified files.
     """
 
     blocks: tuple[CopiedBlock, ...]
@@ -92,33 +112,50 @@ def find_copies(
     least: int = 1,
     first: int = 1,
     limit: int | None = None,
-    path: str = "",
+    path: Paths = "",
     everything: bool = False,
 ) -> Answer[Copies]:
-    """The copied blocks of `least` code lines or more of which a place is asked for, from the `first` on.
+    """Return the copied blocks of `least` code lines or more of which a place is asked for, from the `first` on.
 
-    Without `everything` those are left out that stand in tests and foreign code alone. Raises InvalidInput or
-    StoreCorrupt.
+    A block of which a place lies within a longer block is joined with that, and not counted in `limit`. Without
+    `everything` those are left out that stand in tests and foreign code alone. Raises InvalidInput or StoreCorrupt.
     """
+    from codebatch.application.copied_places import complete_places, join_blocks
+
     refuse_below_one(limit=limit, least=least, first=first)
+    wanted = None if limit is None else first - 1 + limit
+    number = None if wanted is None else wanted + _SPARE
+    while True:
+        best = _longest_blocks(question, least=least, number=number, path=path, everything=everything)
+        blocks = best.blocks()
+        joined = join_blocks(complete_places(question, blocks))
+        if wanted is None or number is None or len(joined) >= wanted or len(blocks) < number:
+            break
+        number *= 4
+    records = question.records
+    needed = {"parse", "analyze", "duplicates"} & {*records.task_names}
+    whole = completeness(records, needed, lacks_files=bool(question.batch.about.paths))
+    count = len(best.found) - (len(blocks) - len(joined))
+    copies = Copies(blocks=tuple(joined[first - 1 : wanted]), count=count, left_out=best.left_out)
+    return Answer(question=question, found=copies, whole=whole)
+
+
+def _longest_blocks(
+    question: Question, *, least: int = 1, number: int | None, path: Paths = "", everything: bool = False
+) -> MostLines:
+    """Return the longest blocks by their records alone. Raises InvalidInput or StoreCorrupt."""
     records = question.records
     if "duplicates" not in records.task_names:
         raise InvalidInput("the batch does not know what is copied", hint="run the pipeline `full`")
     apart = None if everything else question.apart
     best = MostLines(
-        None if limit is None else first - 1 + limit,
+        number,
         PathFilter(path).matches if path else lambda _: True,
         lambda each: apart is not None and apart.of(each) is not None,
     )
-    for found in _duplicates(records):
+    for found in iter_duplicates(records):
         best.add(found if least == 1 else [each for each in found if each.lines >= least])
-    chosen = [
-        msgspec.structs.replace(block, number=number) for number, block in enumerate(best.blocks()[first - 1 :], first)
-    ]
-    needed = {"parse", "analyze", "duplicates"} & {*records.task_names}
-    whole = completeness(records, needed, lacks_files=bool(question.batch.about.paths))
-    copies = Copies(blocks=tuple(chosen), count=len(best.found), left_out=best.left_out)
-    return Answer(question=question, found=copies, whole=whole)
+    return best
 
 
 def read_copies(question: Question, block: CopiedBlock) -> list[tuple[CopiedPlace, tuple[SourceLine, ...]]]:
@@ -128,14 +165,12 @@ def read_copies(question: Question, block: CopiedBlock) -> list[tuple[CopiedPlac
     and a note.
     """
     found: list[tuple[CopiedPlace, tuple[SourceLine, ...]]] = []
-    whole = [place for place in block.places if isinstance(place.end_line, int)]
-    for place in whole[:PLACES_WITH_SOURCE_MAX]:
-        assert isinstance(place.end_line, int)
+    for place in block.whole_places[:PLACES_WITH_SOURCE_MAX]:
         name = place.path_bytes
         item = question.records.find_items([name]).get(name)
         if item is None:
             raise InvalidInput(f"the batch has no file {display_path(name)!r}")
-        last = min(place.end_line - 1, place.line + SOURCE_LINES_SHOWN_MAX - 1)
+        last = min(place.end - 1, place.line + SOURCE_LINES_SHOWN_MAX - 1)
         try:
             found.append((place, read_lines(question, name, item, place.line, last)[1]))
         except ObjectMissing as error:
@@ -219,7 +254,7 @@ def _block(group: str, told: Sequence[Duplicate]) -> CopiedBlock:
         group=group,
         lines=told[0].lines,
         copies=max(each.copies for each in told),
-        places=tuple(_place(path, line, ends[path, line]) for path, line in sorted(ends)),
+        places=tuple(make_place(path, line, ends[path, line]) for path, line in sorted(ends)),
     )
 
 
@@ -227,8 +262,8 @@ def _first_place(block: CopiedBlock) -> tuple[bytes, int]:
     return block.places[0].path_bytes, block.places[0].line
 
 
-def _duplicates(records: BatchRecords) -> Iterator[list[Duplicate]]:
-    """What is told of copies, some at a time."""
+def iter_duplicates(records: BatchRecords) -> Iterator[list[Duplicate]]:
+    """Yield the `duplicate` records of a batch by path and line, some at a time."""
     for piece in records.pieces("duplicates", RecordFilter(kinds=("duplicate",)), ()):
         for block in records.read(piece):
             found = [each for each in decode_lines(_decoder, block) if each.group]
@@ -236,6 +271,7 @@ def _duplicates(records: BatchRecords) -> Iterator[list[Duplicate]]:
             yield found
 
 
-def _place(path: bytes, line: int, end_line: int | None) -> CopiedPlace:
+def make_place(path: bytes, line: int, end_line: int | None) -> CopiedPlace:
+    """Return a place; None if its end is not known."""
     text, encoded = path_fields(path)
     return CopiedPlace(path=text, path_b64=encoded, line=line, end_line=UNSET if end_line is None else end_line)

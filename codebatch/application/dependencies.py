@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from codebatch.application.asking import Answer, Question, find_item
 from codebatch.application.impact import Impact
 from codebatch.errors import InvalidInput
@@ -10,6 +12,7 @@ from codebatch.query.arguments import refuse_below_one
 from codebatch.query.completeness import completeness
 from codebatch.query.dependencies import Cycle, Import, Imports, find_cycles, needed_tasks
 from codebatch.query.dependencies import impact as dependents_of
+from codebatch.query.paths import PathFilter, Paths
 
 
 def impact(question: Question, path: str, depth: int | None = None) -> Answer[Impact]:
@@ -29,15 +32,31 @@ def impact(question: Question, path: str, depth: int | None = None) -> Answer[Im
     return Answer(question=question, found=Impact(path=name, dependents=found), whole=whole)
 
 
-def imports(question: Question) -> Answer[list[Import]]:
-    """Which file imports which, by path. Raises InvalidInput or StoreCorrupt."""
-    found = list(Imports(question.records))
+def imports(question: Question, path: Paths = "") -> Answer[list[Import]]:
+    """Return which file imports which, by path; only imports by or of a file that is asked for.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    is_asked = PathFilter(path).matches
+    found = [
+        each
+        for each in Imports(question.records)
+        if not path or is_asked(os.fsencode(each.source)) or is_asked(os.fsencode(each.target))
+    ]
     whole = completeness(question.records, needed_tasks(question.records))
     return Answer(question=question, found=found, whole=whole)
 
 
-def import_cycles(question: Question) -> Answer[list[Cycle]]:
-    """Files that import one another, most files first. Raises InvalidInput or StoreCorrupt."""
-    found = find_cycles(question.records, question.find_numbers())
+def import_cycles(question: Question, path: Paths = "") -> Answer[list[Cycle]]:
+    """Return files that import one another, most files first; only with a file that is asked for.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    is_asked = PathFilter(path).matches
+    found = [
+        each
+        for each in find_cycles(question.records, question.find_numbers())
+        if not path or any(is_asked(os.fsencode(file)) for file in each.files)
+    ]
     whole = completeness(question.records, needed_tasks(question.records), lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, found=found, whole=whole)

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from codebatch.application.collecting import Collected
 from codebatch.application.configuration import Configuration
 from codebatch.coordinator.limits import Limits, default_memory_bytes
-from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.run import Executed, execute
-from codebatch.coordinator.score import Phase, Progress
+from codebatch.coordinator.score import Phase, Progress, Scope
 from codebatch.errors import InvalidInput
 from codebatch.query.arguments import refuse_below_one
 from codebatch.store.batches import Batch

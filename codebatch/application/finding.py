@@ -17,7 +17,7 @@ from codebatch.model.searched import Searched
 from codebatch.query.arguments import refuse_below_one
 from codebatch.query.completeness import Completeness
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, path_key
-from codebatch.query.paths import PathFilter
+from codebatch.query.paths import PathFilter, Paths
 from codebatch.query.records import BatchRecords
 from codebatch.system.forked import map_forked
 from codebatch.system.worker_questions import load_question
@@ -39,7 +39,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     language: str
     query: str | None = None
     pattern: str | None = None
-    path: str = ""
+    path: Paths = ""
     limit: int | None = None
     by_file: bool = False
     jobs: int = 1
@@ -118,7 +118,7 @@ def find(question: Question, wanted: Wanted, progress: Progress) -> Answer[list[
     return Answer(question=question, found=found[:enough], whole=whole)
 
 
-def _items(records: BatchRecords, language: str, path: str) -> Iterator[int]:
+def _items(records: BatchRecords, language: str, path: Paths) -> Iterator[int]:
     """The files that are of a language, or may be, as far as that is known."""
     paths = PathFilter(path)
     languages = records.languages if "parse" in records.task_names else NO_LANGUAGES

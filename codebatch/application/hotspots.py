@@ -30,6 +30,7 @@ from codebatch.query.hotspot_ranking import Candidate, FilesKnown, HotspotBy, Ra
 if TYPE_CHECKING:  # Who asks is told of a stale tree by another process, which is begun before these are imported.
     from codebatch.query.doubt import Doubt
     from codebatch.query.file_numbers import FileNumbers
+    from codebatch.query.paths import Paths
     from codebatch.query.records import BatchRecords
 
 __all__ = ["HOTSPOTS_MAX", "HOTSPOTS_SHOWN", "OF_FUNCTIONS", "Hotspot", "HotspotBy", "Hotspots", "hotspots"]
@@ -87,7 +88,7 @@ def hotspots(
     files: bool = False,
     least: int = 1,
     limit: int = HOTSPOTS_SHOWN,
-    path: str = "",
+    path: Paths = "",
     languages: Collection[str] = (),
     everything: bool = False,
 ) -> Answer[Hotspots]:
@@ -211,7 +212,7 @@ def _hotspot(
     )
 
 
-def _wanted(records: BatchRecords, path: str, languages: Collection[str]) -> Callable[[bytes], bool]:
+def _wanted(records: BatchRecords, path: Paths, languages: Collection[str]) -> Callable[[bytes], bool]:
     """Which files are asked for. Raises InvalidInput."""
     from codebatch.query.paths import PathFilter
 

@@ -1,9 +1,10 @@
-"""Importing a file that another program wrote, or what it writes, by its name."""
+"""Importing files that another program wrote, or what it writes, by their names."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from codebatch.application.configuration import load_configuration
@@ -23,7 +24,7 @@ _ATTEMPTS_MAX = 100
 
 
 def import_findings(
-    file: str | Path,
+    file: str | Path | Sequence[str | Path],
     form: ImportFormat,
     task: str,
     *,
@@ -36,16 +37,18 @@ def import_findings(
 ) -> Imported:
     """Take in what another program found, as records of a task: the latest batch has them on return, on disk.
 
+    `file` is one file or several of one format.
+
     It has all that the batch has, by default the latest of the whole project, and is over the same snapshot. `root` is
     where the tree lay for that program, by default where it does here. Raises InvalidInput, Unimportable for a file
     that cannot be read as what it is said to be, or says that the program did not do all (unless `allow_failed`),
     and ToolMismatch, BatchIncomplete or StoreError; what else lacks of the batch is told by `Imported.shortfall`.
     """
-    return import_file(
+    return import_files(
         Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),
         open_store(store),
         batch,
-        str(path_of(file)),
+        [str(path_of(each)) for each in ([file] if isinstance(file, str | Path) else file)],
         form=form,
         task=task,
         root=None if root is None else path_of(root),
@@ -58,11 +61,11 @@ class _Overtaken(Exception):
     """Another batch is the latest by now."""
 
 
-def import_file(
+def import_files(
     execution: Execution,
     store: Store,
     reference: str | None,
-    file: str,
+    names: Sequence[str],
     *,
     form: ImportFormat,
     task: str,
@@ -70,11 +73,15 @@ def import_file(
     allow_failed: bool,
     listener: Listener,
 ) -> Imported:
-    """As `import_into`, of a file that errors name; `-` is standard input.
+    """Import files by their names, as `import_into` does; `-` is standard input. Errors name the files.
 
     Where no batch is named and another import is through before this one, it starts from that: so none is lost.
     """
-    data = _read(file)
+    if not names or names.count(STANDARD_INPUT) > 1:
+        problem = "standard input is named twice" if names else "no file is named"
+        raise InvalidInput(problem, hint=f"such as: codebatch import {form} FILE FILE --as {task}")
+    files = _read_all(names)
+    named = ", ".join(names)
     first = start = resolve_batch(store, reference, listener.note, whole=True)
     for _ in range(_ATTEMPTS_MAX):
 
@@ -87,7 +94,7 @@ def import_file(
                 execution,
                 store,
                 start,
-                data,
+                files,
                 form=form,
                 task=task,
                 root=None if root is None else os.fsencode(os.path.abspath(root)),
@@ -96,17 +103,26 @@ def import_file(
                 listener=listener,
             )
         except (BatchIncomplete, Unimportable) as error:
-            raise type(error)(f"{file}: {error.message}", hint=error.hint) from error
+            raise type(error)(f"{named}: {error.message}", hint=error.hint) from error
         except _Overtaken:
             start = resolve_batch(store, reference, listener.note, whole=True)
             if start.about.snapshot_id != first.about.snapshot_id:
                 break
     hint = f"say of which batch it is: codebatch import {form} FILE --as {task} --batch {first.id}"
-    raise BatchIncomplete(f"{file}: another batch came in between, and nothing was imported", hint=hint)
+    raise BatchIncomplete(f"{named}: another batch came in between, and nothing was imported", hint=hint)
+
+
+def _read_all(names: Sequence[str]) -> list[bytes]:
+    """Return the bytes of files, or of standard input, until they are more than are imported. Raises InvalidInput."""
+    files: list[bytes] = []
+    for name in names:
+        files.append(_read(name))
+        if sum(map(len, files)) > IMPORT_BYTES_MAX:
+            break
+    return files
 
 
 def _read(file: str) -> bytes:
-    """The bytes of a file, or of standard input: one more than are imported, at most. Raises InvalidInput."""
     try:
         if file == STANDARD_INPUT:
             return sys.stdin.buffer.read(IMPORT_BYTES_MAX + 1)

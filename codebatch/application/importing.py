@@ -7,7 +7,7 @@ failed, and a file that cannot be read leaves the latest batch the latest.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -16,11 +16,11 @@ from codebatch.application.evidence import taken_apart
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.freezing import Frozen
 from codebatch.application.planning import Planner
-from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_tools, resolve_tasks
+from codebatch.coordinator.score import Scope
 from codebatch.engine.lifecycle import BatchState
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
-from codebatch.model.imported import FORMATS, IMPORT_BYTES_MAX, ImportConfig, ImportFormat, LeftOut
+from codebatch.model.imported import FORMATS, IMPORT_BYTES_MAX, ImportConfig, ImportFormat, LeftOut, join_files
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.query.standing import Standing, standing
 from codebatch.store.bases import BASES_MAX, find_bases
@@ -68,7 +68,7 @@ def import_into(
     execution: Execution,
     store: Store,
     start: Batch,
-    data: bytes,
+    files: Sequence[bytes],
     *,
     form: ImportFormat,
     task: str,
@@ -77,16 +77,17 @@ def import_into(
     check: Callable[[], None] = lambda: None,
     listener: Listener,
 ) -> Imported:
-    """Make the latest batch one with all tasks of `start` and what a file says that another program wrote, as `task`.
+    """Make the latest batch one with all tasks of `start` and what files say that another program wrote, as `task`.
 
-    `root` is where the tree lay for that program, by default where it does here. `allow_failed`: a file is taken that
-    says itself that the program did not do all. `check` is called before the batch gets its name, when nobody else can
-    make one; what it raises is raised. On return the batch is on disk. Raises InvalidInput for what cannot be imported,
-    of it Unimportable for such a file, and ToolMismatch, BatchIncomplete or StoreError.
+    `root` is where the tree lay for that program, by default where it does here. `allow_failed`: files are taken of
+    which one says itself that the program did not do all. `check` is called before the batch gets its name, when nobody
+    else can make one; what it raises is raised. On return the batch is on disk. Raises InvalidInput for what cannot be
+    imported, of it Unimportable for such a file, and ToolMismatch, BatchIncomplete or StoreError.
     """
-    _check(execution, data, form, task)
+    _check(execution, files, form, task)
     with store.writing() as lock:
-        planner = _planner(execution, store, start, _config(store, start, data, form, root), task, listener)
+        config = _config(store, start, join_files(files), form, root)
+        planner = _planner(execution, store, start, config, task, listener)
         found = planner.find(listener.note)
         if found is not None and (stands := standing(found)).is_over and not stands.holders:
             return _imported(store, _answering(planner, found, start, check), "up to date", task)
@@ -129,7 +130,7 @@ def _checkout_of(batch: Batch) -> Checkout:
     return Checkout(batch.about.commit, batch.about.is_clean)
 
 
-def _check(execution: Execution, data: bytes, form: str, task: str) -> None:
+def _check(execution: Execution, files: Sequence[bytes], form: str, task: str) -> None:
     """Refuse what cannot be imported before anything is written. Raises InvalidInput."""
     catalogue = execution.configuration.catalogue
     if form not in FORMATS:
@@ -141,8 +142,9 @@ def _check(execution: Execution, data: bytes, form: str, task: str) -> None:
         )
     if task in catalogue.installed or task in catalogue.own_places:
         raise InvalidInput(f"{task} is a task that is run here", hint="import it --as another name")
-    if len(data) > IMPORT_BYTES_MAX:
-        raise Unimportable(f"it has more than {IMPORT_BYTES_MAX:,} bytes, which is the most that is imported")
+    if sum(map(len, files)) > IMPORT_BYTES_MAX:
+        has = "it has" if len(files) == 1 else "together they have"
+        raise Unimportable(f"{has} more than {IMPORT_BYTES_MAX:,} bytes, which is the most that is imported")
 
 
 def _config(store: Store, start: Batch, data: bytes, form: ImportFormat, root: bytes | None) -> ImportConfig:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from codebatch.query.completeness import Completeness
     from codebatch.query.dependencies import Cycle, Import
     from codebatch.query.fields import JsonRecord
+    from codebatch.query.paths import Paths
     from codebatch.query.summary import Summary
     from codebatch.query.wanted import Filters, OutputFilters, Several
 
@@ -163,6 +164,15 @@ class OpenedBatch(Nouns):
         classes = () if file_class is None else several("file_class", file_class)
         return self.check(questions.list_files(self.question, limit, parse=states, classes=classes))
 
+    def find_paths(self, given: Sequence[str]) -> tuple[str, ...]:
+        """Return texts that ask for files, directories or what patterns match: values for `path` of other questions.
+
+        A file or directory is seen from the current directory, or as the project has it.
+        """
+        from codebatch.application.asked_paths import find_paths
+
+        return find_paths(self.question.records, given, self.question.note)
+
     def inspect(self, path: str, *, kind: Several = None, for_machines: bool = True) -> Answer[Inspected]:
         """What is said of one file: of some kinds, all where none is named, but for those that are `for_machines`."""
         from codebatch.application import questions
@@ -218,7 +228,7 @@ class OpenedBatch(Nouns):
         return self.check(callers(self.question, name))
 
     def references(
-        self, name: str, *, role: Several = None, path: str = "", progress: Progress | None = None
+        self, name: str, *, role: Several = None, path: Paths = "", progress: Progress | None = None
     ) -> Answer[list[JsonRecord]]:
         """Every place where a name stands, in some roles (definition, import, call, reference), and paths as filters
         have them; each with `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `progress` is told how
@@ -237,7 +247,7 @@ class OpenedBatch(Nouns):
         language: str,
         query: str | None = None,
         pattern: str | None = None,
-        path: str = "",
+        path: Paths = "",
         limit: int | None = None,
         by_file: bool = False,
         jobs: int = 1,
@@ -272,7 +282,7 @@ class OpenedBatch(Nouns):
         files: bool = False,
         least: int = 1,
         limit: int = 10,
-        path: str = "",
+        path: Paths = "",
         lang: Several = None,
         everything: bool = False,
     ) -> Answer[Hotspots]:
@@ -299,7 +309,7 @@ class OpenedBatch(Nouns):
         )
 
     def copies(
-        self, *, least: int = 1, first: int = 1, limit: int | None = None, path: str = "", everything: bool = False
+        self, *, least: int = 1, first: int = 1, limit: int | None = None, path: Paths = "", everything: bool = False
     ) -> Answer[Copies]:
         """The copied blocks of `least` code lines or more, the largest first, from the `first` on, at most `limit`.
 
@@ -349,14 +359,14 @@ class OpenedBatch(Nouns):
 
         return self.check(impact(self.question, path, depth))
 
-    def imports(self) -> Answer[list[Import]]:
-        """Which file imports which, by path."""
+    def imports(self, path: Paths = "") -> Answer[list[Import]]:
+        """Return which file imports which, by path. `path`: only imports by or of a file that it asks for."""
         from codebatch.application.dependencies import imports
 
-        return self.check(imports(self.question))
+        return self.check(imports(self.question, path))
 
-    def import_cycles(self) -> Answer[list[Cycle]]:
-        """Files that import one another, most files first."""
+    def import_cycles(self, path: Paths = "") -> Answer[list[Cycle]]:
+        """Return files that import one another, most files first. `path`: only with a file that it asks for."""
         from codebatch.application.dependencies import import_cycles
 
-        return self.check(import_cycles(self.question))
+        return self.check(import_cycles(self.question, path))

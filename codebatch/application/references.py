@@ -15,7 +15,7 @@ from codebatch.query.completeness import Completeness
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters import RecordFilter, path_bytes
 from codebatch.query.narrowing import lookups_of
-from codebatch.query.paths import PathFilter
+from codebatch.query.paths import PathFilter, Paths
 from codebatch.query.records import BatchRecords
 from codebatch.system.worker_questions import load_question
 
@@ -35,7 +35,7 @@ def references(
     name: str,
     *,
     roles: Collection[str] = (),
-    path: str = "",
+    path: Paths = "",
     progress: Progress = ignore_progress,
 ) -> Answer[list[JsonRecord]]:
     """Every place where a name stands, in some roles, all where none is named, in paths as a PathFilter has it.
@@ -52,7 +52,7 @@ def references(
     return Answer(question=question, found=found, whole=Completeness(planned=files, done=files, lost=len(lost)))
 
 
-def _found(question: Question, name: str, path: str, lost: list[bytes], progress: Progress) -> Iterator[JsonRecord]:
+def _found(question: Question, name: str, path: Paths, lost: list[bytes], progress: Progress) -> Iterator[JsonRecord]:
     """The rows, file by file; of which files the content is not there is noted in `lost`."""
     find = load_question("references_in")
     records = question.records

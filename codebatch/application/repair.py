@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.merge import make_shard_file
+from codebatch.coordinator.score import Scope
 from codebatch.engine.chains import Link
 from codebatch.errors import CodebatchError, Stopped, StoreCorrupt, StoreError, StoreUnwritable
 from codebatch.model.digest import Digest

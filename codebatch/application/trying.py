@@ -14,7 +14,7 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.application.freezing import freeze, rules_for
 from codebatch.application.planning import Planner, planner_of
 from codebatch.application.stores import StorePlace
-from codebatch.coordinator.loop import Scope
+from codebatch.coordinator.score import Scope
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import Entry
 from codebatch.model.shard import ShardRule

@@ -12,8 +12,8 @@ import msgspec
 
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.trying import Difference, first_difference
-from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import make_plan
+from codebatch.coordinator.score import Scope
 from codebatch.errors import BatchIncomplete
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry

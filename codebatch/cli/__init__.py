@@ -108,19 +108,29 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 
+_LINES_OF_CODE = 'sql "select lang, sum(code) from files group by lang"'
+
 MEANT = {
     "analyze": "run",
     "analyse": "run",
+    "churn": "hotspots --files --by churn",
     "clean": "gc",
+    "cloc": _LINES_OF_CODE,
     "complexity": "hotspots",
     "ctags": "export ctags",
     "clones": "duplicates",
     "copies": "duplicates",
     "cycles": "graph --cycles",
+    "dependencies": "graph",
     "dependents": "impact",
+    "dups": "duplicates",
     "grep": "references",
     "info": "summary",
+    "kill": "cancel",
     "lint": "findings",
+    "loc": _LINES_OF_CODE,
+    "log": "work log",
+    "logs": "work log",
     "ls": "files",
     "metrics": "query metrics",
     "prune": "gc",
@@ -128,8 +138,14 @@ MEANT = {
     "scan": "run",
     "search": "references",
     "show": "inspect",
+    "sloc": _LINES_OF_CODE,
+    "stats": "summary",
+    "stop": "cancel",
     "symbols": "query symbols",
+    "tail": "follow",
+    "tree": "files",
     "usages": "references",
+    "watch": "follow",
 }
 """Words of other programs, and what we have for them."""
 

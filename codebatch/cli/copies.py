@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.form_option import form_option
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option
+from codebatch.cli.paths import chosen_paths, paths_argument
+from codebatch.cli.tables import wrapped
 from codebatch.cli.terminal import printable
-from codebatch.cli.widths import terminal_width
+from codebatch.cli.widths import fitted_path, terminal_width
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
@@ -30,20 +33,24 @@ _FIRST_LINES = 12
 _SIDE_COLUMNS = 40
 """A side that is narrower is not read: then one is below the other."""
 _BETWEEN = " | "
+_PLACE_COLUMNS_MIN = 24
+"""Columns in which a place is shown at least, before those behind it go into the next line."""
 _TAB_COLUMNS = 4
 
 
 @click.command()
+@paths_argument
 @asked_batch_option
 @click.option("--show", type=click.IntRange(min=1), metavar="N", help="The source of the Nth alone, side by side.")
 @click.option("--min", "least", type=click.IntRange(min=1), default=1, help="Only blocks of so many code lines.")
 @click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {_BLOCKS_SHOWN}, with -o all.")
 @path_option
 @click.option("--all", "everything", is_flag=True, help="Also what tests, vendored and generated files have alone.")
-@click.option("-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form; --json is json.")
+@form_option
 @answering
 def duplicates(
     answering: Answering,
+    paths: tuple[str, ...],
     batch_reference: str | None,
     show: int | None,
     least: int,
@@ -55,7 +62,9 @@ def duplicates(
     """Copied code: blocks of ten code lines and more that stand at several places, the largest first.
 
     With the source of the first side by side, or with --show of another; where the terminal is narrow, and in a pipe,
-    one below the other.
+    one below the other. A block that is a part of a longer one is listed with that, as places with fewer lines.
+
+    PATH: only blocks with a place in one of these files, or below one of these directories.
     """
     if answering.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} means nothing beside --json")
@@ -64,7 +73,8 @@ def duplicates(
     batch = ask(answering, batch_reference)
     form = "json" if answering.as_json else form
     shown = 1 if show is not None else limit or (_BLOCKS_SHOWN if form is None else None)
-    answer = batch.copies(least=least, first=show or 1, limit=shown, path=path, everything=everything)
+    asked = chosen_paths(batch, paths, path)
+    answer = batch.copies(least=least, first=show or 1, limit=shown, path=asked, everything=everything)
     found = answer.found
     if show is not None and not found.blocks and answer.whole.is_complete:
         raise InvalidInput(f"there is no copied block {show:,}", hint=f"there are {found.count:,}")
@@ -93,7 +103,7 @@ _COLUMNS = ("number", "lines", "copies", "path", "line", "end_line")
 def _rows(block: CopiedBlock) -> Iterator[JsonRecord]:
     about: JsonRecord = {"number": block.number, "lines": block.lines, "copies": block.copies, "group": block.group}
     for place in block.places:
-        yield {**about, **msgspec.to_builtins(place)}
+        yield about | msgspec.to_builtins(place)
 
 
 def _value(row: JsonRecord, field: str) -> object:
@@ -102,22 +112,34 @@ def _value(row: JsonRecord, field: str) -> object:
 
 def _lines(batch: OpenedBatch, found: Copies, *, is_alone: bool) -> Iterator[str]:
     for block in found.blocks:
-        yield _line(block, len(block.places) if is_alone else _PLACES_LISTED)
+        yield from _block_lines(block, len(block.places) if is_alone else _PLACES_LISTED)
     if found.blocks:
         first, *_ = found.blocks
         yield ""
         yield from _source(batch, first, None if is_alone else _FIRST_LINES)
 
 
-def _line(block: CopiedBlock, listed: int) -> str:
-    places = " = ".join(map(_shown, block.places[:listed]))
-    left = block.copies - min(listed, len(block.places))
+def _block_lines(block: CopiedBlock, listed: int) -> list[str]:
+    """A block in one line; on a terminal in as many as it takes, and no path of it is broken."""
+    head = f"{block.number:>4}  {count_of(block.lines, 'line')}  "
+    left = len(block.places) - listed
     more = f" (and {left:,} more)" if left > 0 else ""
-    return f"{block.number:>4}  {count_of(block.lines, 'line')}  {places}{more}"
+    places = [_shown(place) for place in block.places[:listed]]
+    line = f"{head}{' = '.join(places)}{more}"
+    width = terminal_width()
+    if width is None or len(line) <= width:
+        return [line]
+    room = (width - len(head) - len(more) - len(" = ") * (len(places) - 1)) // len(places)
+    fitted = [fitted_path(place, max(room, _PLACE_COLUMNS_MIN), 0) for place in places]
+    if len({*fitted}) < len(fitted):  # If short forms are equal, the directories tell them apart.
+        fitted = [fitted_path(place, width - len(head), 0) for place in places]
+    first, *others = wrapped(f"{' = '.join(fitted)}{more}", width - len(head))
+    return [f"{head}{first}", *(" " * len(head) + line for line in others)]
 
 
 def _shown(place: CopiedPlace) -> str:
-    return f"{display_path(place.path_bytes)}:{place.line}"
+    part = f" ({count_of(place.lines, 'line')})" if isinstance(place.lines, int) else ""
+    return f"{display_path(place.path_bytes)}:{place.line}{part}"
 
 
 def _source(batch: OpenedBatch, block: CopiedBlock, lines_max: int | None) -> Iterator[str]:
@@ -131,7 +153,7 @@ def _source(batch: OpenedBatch, block: CopiedBlock, lines_max: int | None) -> It
             yield f"{_cut(one, width):<{width}}{_BETWEEN}{_cut(other, width)}".rstrip()
     else:
         for title, lines in sides:
-            yield from (title, *lines)
+            yield from (fitted_path(title, columns, 0), *lines)
     longest = max((len(lines) for _, lines in sides), default=0)
     if lines_max is not None and longest == lines_max:
         yield f"   …  all of it: codebatch duplicates --show {block.number}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -12,10 +13,16 @@ from codebatch.application.asking import Answer
 from codebatch.application.impact import Impact
 from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.completing import complete_file
-from codebatch.cli.options import Answering, answering, asked_batch_option, table
+from codebatch.cli.options import Answering, answering, asked_batch_option, path_option, table
+from codebatch.cli.paths import chosen_paths, paths_argument
+from codebatch.cli.tables import wrapped
+from codebatch.cli.widths import fitted_path, terminal_width, without_same_directory
 from codebatch.model.entry import display_path
 from codebatch.model.late_patterns import LatePattern
 from codebatch.model.quantities import count_of
+
+if TYPE_CHECKING:
+    from codebatch import Cycle
 
 
 @click.command()
@@ -36,7 +43,7 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
     if only_tests:
         return _answer_tests(answering, answer)
     rows = ((each.distance, each.path, f"{each.imports}:{each.line}", each.resolution) for each in found)
-    lines = table(rows, ("distance", "path", "imports", "resolution")) if found else ()
+    lines = table(rows, ("distance", "path", "imports", "resolution"), paths=("path", "imports")) if found else ()
     if_none = f"nothing in the batch imports {display_path(answer.found.path)}"
     status = answer_rows(answering, answer, found, lines, if_none=if_none)
     if found:
@@ -85,25 +92,47 @@ def _as_seen_from_here(path: str, sources: Sequence[bytes]) -> str:
 
 
 @click.command()
+@paths_argument
 @asked_batch_option
+@path_option
 @click.option("--cycles", "only_cycles", is_flag=True, help="Files that import one another, most files first.")
 @click.option("--dot", is_flag=True, help="Print the graph for Graphviz.")
 @answering
-def graph(answering: Answering, batch_reference: str | None, only_cycles: bool, dot: bool) -> int:
-    """The import graph: which file imports which, where, and how sure that is."""
+def graph(
+    answering: Answering,
+    paths: tuple[str, ...],
+    batch_reference: str | None,
+    path: str,
+    only_cycles: bool,
+    dot: bool,
+) -> int:
+    """The import graph: which file imports which, where, and how sure that is.
+
+    PATH: only imports by or of these files, or of files below these directories; only cycles with one of them.
+    """
     batch = ask(answering, batch_reference)
+    asked = chosen_paths(batch, paths, path)
     if only_cycles:
-        cycles = batch.import_cycles()
-        lines = (f"{count_of(len(each.files), 'file')}: {' -> '.join(each.shortest)}" for each in cycles.found)
+        cycles = batch.import_cycles(asked)
+        lines = (line for each in cycles.found for line in _cycle_lines(each, terminal_width()))
         return answer_rows(answering, cycles, cycles.found, lines, if_none="no import cycle", name="graph-cycles")
-    answer = batch.imports()
+    answer = batch.imports(asked)
     if dot:
         pairs = dict.fromkeys((each.source, each.target) for each in answer.found)
         arrows = (f"  {_quoted(source)} -> {_quoted(target)};" for source, target in pairs)
         return answer_rows(answering, answer, list(pairs), ["digraph imports {", *arrows, "}"], name="graph-dot")
     rows = [msgspec.structs.asdict(each) for each in answer.found]
-    cells = table((row.values() for row in rows), rows[0]) if rows else []
+    cells = table((row.values() for row in rows), rows[0], paths=("source", "target")) if rows else []
     return answer_rows(answering, answer, rows, cells, if_none="no imports")
+
+
+def _cycle_lines(cycle: Cycle, width: int | None) -> list[str]:
+    """A cycle in one line; on a terminal in as many as it takes, each directory once where it stays the same."""
+    count = f"{count_of(len(cycle.files), 'file')}: "
+    if width is None:
+        return [f"{count}{' -> '.join(cycle.shortest)}"]
+    files = [fitted_path(path, width, len("  -> ")) for path in without_same_directory(list(cycle.shortest))]
+    return wrapped(f"{count}{' -> '.join(files)}", width, "  ")
 
 
 def _quoted(name: str) -> str:

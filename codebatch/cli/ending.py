@@ -40,6 +40,21 @@ _NO_LONGER = {
     "--metadata": "a snapshot is its tree and nothing else; name the batch of it: codebatch run PATH --name NAME",
 }
 """Options of CodeBatch 1 that there are not any more, and what to do instead."""
+_OTHER_OPTIONS = {
+    "--format": ("--output",),
+    "--language": ("--lang", "--language"),
+    "--max": ("--limit",),
+    "--order": ("--sort", "--by"),
+    "--order-by": ("--sort", "--by"),
+    "--output-format": ("--output",),
+    "--parallel": ("--jobs",),
+    "--rule": ("--code",),
+    "--select": ("--code",),
+    "--sort": ("--by",),
+    "--top": ("--limit",),
+    "--workers": ("--jobs",),
+}
+"""Options of other programs, and what commands have for them. A command that has none of these has nothing like it."""
 
 
 def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
@@ -120,11 +135,23 @@ def _told(error: click.ClickException) -> tuple[str, str | None]:
     if isinstance(error, click.NoSuchOption) and error.option_name in _NO_LONGER:
         return f"{error.option_name} is an option of CodeBatch 1", _NO_LONGER[error.option_name]
     context = error.ctx if isinstance(error, click.UsageError) else None
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        meant = _meant_option(error.option_name, context.command)
+        hint = f"did you mean {meant!r}?" if meant else f"see: {context.command_path} --help"
+        return f"no such option {error.option_name!r}", hint
     if isinstance(error, click.BadParameter) and (chosen := _NO_CHOICE.match(error.message)):
         meant = closest(chosen[1], re.findall(r"[\w:.-]+", chosen[2]))
         if meant is not None:
             return _plain(error.format_message()), f"did you mean {meant!r}?"
     return _plain(error.format_message()), f"see: {context.command_path} --help" if context else None
+
+
+def _meant_option(name: str, command: click.Command) -> str | None:
+    """Return the option of a command that is meant by one that it has not, or None."""
+    options = [each for option in command.params if isinstance(option, click.Option) for each in option.opts]
+    if name in _OTHER_OPTIONS:
+        return next((each for each in _OTHER_OPTIONS[name] if each in options), None)
+    return closest(name, [each for each in options if each.startswith("--")]) if name.startswith("--") else None
 
 
 def _of_the_world(error: OSError) -> CodebatchError | None:
@@ -173,8 +200,17 @@ def _report(code: str, message: str, hint: str | None, status: int, *, as_json: 
         first, *others = lines or [message]
         print("\n".join(map(printable, [f"error: {first}", *(f"  {line}" for line in others)])), file=sys.stderr)
         if hint:
-            print(printable(f"hint: {hint}"), file=sys.stderr)
+            print("\n".join(_fitted_hint(printable(f"hint: {hint}"))), file=sys.stderr)
     return status
+
+
+def _fitted_hint(hint: str) -> Sequence[str]:
+    """A hint in lines as wide as the terminal, where there is one; a command to copy is not broken."""
+    from codebatch.cli.tables import wrapped
+    from codebatch.cli.widths import terminal_width
+
+    columns = terminal_width(sys.stderr)
+    return [hint] if columns is None or "codebatch " in hint else wrapped(hint, columns, " " * len("hint: "))
 
 
 def _report_bug(error: BaseException, *, as_json: bool) -> int:

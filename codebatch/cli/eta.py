@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from math import inf
+
+PACE_SECONDS_MIN = 2.0
+PACE_RATIO_MAX = 2.0
+SAMPLES_MAX = 512
+
 _UNITS = (("h", 3600), ("m", 60), ("s", 1))
 
 
@@ -24,3 +31,42 @@ def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, blocke
 def _rounded(seconds: float) -> str:
     unit, size = next(each for each in _UNITS if seconds >= each[1] * 2 or each[1] == 1)
     return f"{round(seconds / size)} {unit}"
+
+
+class Pace:
+    """The pace of a phase: samples of the share of its work that was done, since the phase began.
+
+    One thread adds samples while another reads them. A sample is one object, and a thinned list is a new list.
+    """
+
+    def __init__(self) -> None:
+        self._samples: list[tuple[float, float]] = []
+        self._gap = 0.0
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def note(self, now: float, share: float) -> None:
+        """Note how much is done. Samples are kept so far apart that there are at most `SAMPLES_MAX`."""
+        if self._samples and now - self._samples[-1][0] < self._gap:
+            return
+        self._samples.append((now, share))
+        if len(self._samples) == SAMPLES_MAX:
+            self._samples = [*self._samples[:-1:2], self._samples[-1]]
+            self._gap = (now - self._samples[0][0]) / len(self._samples)
+
+    def seconds_left(self, now: float) -> float | None:
+        """Return how long the rest takes, or None if that is not known within a factor of two.
+
+        It is known if both halves of the time so far went at about the same pace: neither was more than
+        PACE_RATIO_MAX times as fast as the other.
+        """
+        samples = self._samples
+        if not samples or now - samples[0][0] < PACE_SECONDS_MIN:
+            return None
+        (began, at_first), (_, at_last) = samples[0], samples[-1]
+        _, in_middle = samples[bisect_right(samples, (began + (now - began) / 2, inf)) - 1]
+        slow, fast = sorted((in_middle - at_first, at_last - in_middle))
+        if slow <= 0 or fast > slow * PACE_RATIO_MAX:
+            return None
+        return (1 - at_last) * (now - began) / (at_last - at_first)

@@ -14,7 +14,7 @@ from codebatch.cli.asking import Answered, answer_document, answer_written, ask
 from codebatch.cli.comparing import ask_sides
 from codebatch.cli.filter_options import filter_options
 from codebatch.cli.options import Answering, answering, asked_batch_option
-from codebatch.cli.targets import STANDARD_OUTPUT, refuse_in_store, target_of
+from codebatch.cli.targets import STANDARD_OUTPUT, is_null_device, refuse_in_store, target_of, write_target
 from codebatch.errors import InvalidInput
 from codebatch.exchange.export import Export, Form
 from codebatch.exchange.making import make_export
@@ -22,7 +22,6 @@ from codebatch.exchange.summary import SUMMARY_BYTES_MAX
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.record import SEVERITIES, Severity
 from codebatch.query.wanted import Filters
-from codebatch.system.files import RealFiles
 
 
 class ExportWritten(Answered, frozen=True, kw_only=True):
@@ -131,7 +130,7 @@ def _answer(
             sys.stdout.buffer.write(found.data)
 
         return answer_written(answering, answer, write, if_none="" if found.count else f"no {noun}s")
-    RealFiles().write_atomic(places.export, found.data)
+    write_target(places.export, found.data)
     size = len(found.data)
     document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
     lines = [f"{output}: {count_of(found.count, noun)}, {human_bytes(size)}"]
@@ -161,6 +160,8 @@ def _refuse(
 
 def _add_summary(answering: Answering, target: Path, export: Export) -> None:
     """Add a summary to what other commands of the step have written."""
+    if is_null_device(target):
+        return
     with target.open("ab") as file:
         if file.tell() + len(export.summary) > SUMMARY_BYTES_MAX:
             answering.tell(f"left out: the summary, for GitHub shows no more than {human_bytes(SUMMARY_BYTES_MAX)}")

@@ -8,7 +8,8 @@ from typing import TypeVar, get_args
 import click
 from click.core import ParameterSource
 
-from codebatch.cli.options import Form, path_option
+from codebatch.cli.form_option import form_option
+from codebatch.cli.options import path_option
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -54,7 +55,7 @@ OPTIONS: dict[str, Option[Callable[..., object]]] = {
     ),
     "--task": click.option("--task", "task", metavar="NAME", help="Only what this task said."),
 }
-OF_SHAPE = {
+OF_SHAPE: dict[str, Option[Callable[..., object]]] = {
     "--sort": click.option(
         "--sort", "sort", metavar="FIELD", default="", callback=_refuse_empty, help="By this field; -FIELD: downwards."
     ),
@@ -69,9 +70,7 @@ OF_SHAPE = {
     "--group-by": click.option(
         "--group-by", "group_by", metavar="FIELD", default="", callback=_refuse_empty, help="How many have which value."
     ),
-    "--output": click.option(
-        "-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form of the answer; --json is json."
-    ),
+    "--output": form_option,
 }
 OPTIONS.update(OF_SHAPE)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast, get_args
+from typing import cast
 
 import click
 import msgspec
 
 from codebatch.cli.asking import answer_rows, answer_written, ask
+from codebatch.cli.form_option import form_option
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option
+from codebatch.cli.paths import chosen_paths, path_clause, paths_argument
 from codebatch.errors import InvalidInput, InvalidQuery
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
@@ -22,6 +24,7 @@ _SHOWN_MAX = 300
 
 
 @click.command()
+@paths_argument
 @click.option("--query", "query", metavar="QUERY", help="A tree-sitter query; what it captures as @match, or last.")
 @click.option("--pattern", "pattern", metavar="CODE", help="Code in which $X is any node, and $$$ any number of them.")
 @click.option("-l", "--language", "language", metavar="NAME", required=True, help="In files of this language.")
@@ -30,11 +33,12 @@ _SHOWN_MAX = 300
 @click.option("--limit", "limit", type=click.IntRange(min=1), help="At most so many.")
 @click.option("--count", "is_count", is_flag=True, help="Only how many there are.")
 @click.option("--files", "is_files", is_flag=True, help="Only the files that have any.")
-@click.option("-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form of the answer.")
+@form_option
 @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes. Default: the usable cores.")
 @answering
 def find(
     answering: Answering,
+    paths: tuple[str, ...],
     query: str | None,
     pattern: str | None,
     language: str,
@@ -47,6 +51,8 @@ def find(
     jobs: int | None,
 ) -> int:
     """Where something is written in files of a language, as the batch has them.
+
+    PATH: only in these files, and in files below these directories.
 
     \b
     codebatch find -l python --pattern 'print($X)'
@@ -63,12 +69,13 @@ def find(
     form = "json" if answering.as_json else form or "plain"
     answering = msgspec.structs.replace(answering, as_json=form == "json")
     batch = ask(answering, batch_reference)
+    asked = chosen_paths(batch, paths, path)
     try:
         answer = batch.find(
             language=language,
             query=query,
             pattern=pattern,
-            path=path,
+            path=asked,
             limit=limit,
             by_file=is_files or is_count,
             jobs=jobs or usable_cores(),
@@ -80,7 +87,7 @@ def find(
         raise
     rows = answer.found
     columns: tuple[str, ...] = _COLUMNS
-    if_none = "" if rows else _none_found(answer.whole.planned, language, path)
+    if_none = "" if rows else _none_found(answer.whole.planned, language, asked)
     document: object = rows
     if is_files:
         columns = ("path", "places")
@@ -95,8 +102,8 @@ def find(
     return answer_written(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
 
 
-def _none_found(files: int, language: str, path: str) -> str:
-    where = f" whose path contains {path!r}" if path else ""
+def _none_found(files: int, language: str, path: str | tuple[str, ...]) -> str:
+    where = path_clause(path)
     if not files:
         return f"no file of the batch{where} is {language}"
     return f"nothing like it in {count_of(files, 'file')} of {language}{where}"

@@ -12,6 +12,7 @@ import msgspec
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
 from codebatch.cli.filter_options import filter_options
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option
+from codebatch.cli.paths import chosen_paths, paths_argument
 from codebatch.cli.terminal import printable
 from codebatch.cli.widths import fitted, terminal_width
 from codebatch.errors import InvalidInput
@@ -36,6 +37,7 @@ _WIDTH_OF_SOURCE = 160
 
 
 @click.command()
+@paths_argument
 @asked_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task", "--output")
 @click.option("--all", "with_hints", is_flag=True, help="Hints too.")
@@ -43,6 +45,7 @@ _WIDTH_OF_SOURCE = 160
 @answering
 def findings(
     answering: Answering,
+    paths: tuple[str, ...],
     batch_reference: str | None,
     with_hints: bool,
     limit: int | None,
@@ -57,6 +60,8 @@ def findings(
 ) -> int:
     """What was found wrong, by rule, the most certain first; what only tests or examples have comes last.
 
+    PATH: only in these files, and in files below these directories.
+
     Hints are left out, unless --all or --severity asks for them. Of a rule that says the same more than 20 times three
     findings are shown, unless --limit asks for more.
     """
@@ -70,7 +75,7 @@ def findings(
         code=code or None,
         tool=tool or None,
         lang=lang or None,
-        path=path,
+        path=chosen_paths(batch, paths, path),
         where=where,
         task=task,
     )

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from codebatch.cli.colors import Painter, painted_name
+from codebatch.cli.form_option import escapes_formulas
 from codebatch.cli.options import Form
+from codebatch.cli.streams import write_own
 from codebatch.cli.tables import table
 from codebatch.cli.terminal import printable
 from codebatch.cli.widths import terminal_width
@@ -25,6 +27,11 @@ STREAMED = ("jsonl", "csv", "md")
 
 _ANY_WIDTH = 1 << 30
 """Whoever asks for a table is given one in a pipe too."""
+
+_OF_FORMULAS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+"""First characters of a formula in a spreadsheet (OWASP, "CSV Injection")."""
+_OF_PATHS = ("path", "other_path", "dir")
+"""Columns of which a terminal that is too narrow is shown the last parts."""
 
 _COLUMNS = {
     "file": ("path", "lang", "lines", "class", "parse"),
@@ -66,19 +73,22 @@ def write_rows(
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     is_raw = form == "csv" and not sys.stdout.isatty()
-    cells = ([text if is_raw else printable(text) for text in _texts(row, columns, value)] for row in rows)
+    text_of = escaped_formula if escapes_formulas() else cell
+    texts = ([text_of(value(row, column)) for column in columns] for row in rows)
+    cells = texts if is_raw else (list(map(printable, row)) for row in texts)
     match form:
         case "csv":
             import csv
 
             writer = csv.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(columns)
+            writer.writerow(map(text_of, columns))
             writer.writerows(cells)
         case "md":
             sys.stdout.write(f"{_md(columns)}\n{_md(['---'] * len(columns))}\n")
             sys.stdout.writelines(f"{_md(row)}\n" for row in cells)
         case "table":
-            sys.stdout.writelines(f"{line}\n" for line in table(cells, columns, columns=terminal_width() or _ANY_WIDTH))
+            width = terminal_width() or _ANY_WIDTH
+            sys.stdout.writelines(f"{line}\n" for line in table(cells, columns, paths=_OF_PATHS, columns=width))
         case _:
             sys.stdout.writelines("\t".join(row) + "\n" for row in cells)
 
@@ -91,11 +101,14 @@ def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
 
     for record in records:
         before, named, after = map(printable, record_parts(record))
-        sys.stdout.write(f"{paint(before)}{painted_name(named)}{paint(after) if not named else after}\n")
+        write_own(sys.stdout, f"{paint(before)}{painted_name(named)}{paint(after) if not named else after}\n")
 
 
-def _texts(row: JsonRecord, columns: Sequence[str], value: Callable[[JsonRecord, str], Json]) -> list[str]:
-    return [cell(value(row, column)) for column in columns]
+def escaped_formula(value: Json) -> str:
+    """A value as text that no spreadsheet takes for a formula. A number stays one, be it negative."""
+    text = cell(value)
+    is_number = isinstance(value, int | float)
+    return f"'{text}" if text[:1] in _OF_FORMULAS and text and not is_number else text
 
 
 def _md(cells: Iterable[str]) -> str:

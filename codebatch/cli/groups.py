@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 import click
@@ -71,12 +71,19 @@ class Group(click.Group):
     other_words: Mapping[str, str] = {}
     """What other programs call what we have under another name, with that name."""
 
+    def meant(self, ctx: click.Context, word: str, others: Collection[str] = ()) -> str | None:
+        """Return what is meant by a word that is no command: a command, or one of some other words; None if unknown."""
+        word = self.other_words.get(word, word)
+        if word in self.other_words.values():
+            return word
+        found = closest(word, [*others, *self.list_commands(ctx), *self.other_words])
+        return self.other_words.get(found or "", found)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            meant = closest(args[0], [*self.list_commands(ctx), *self.other_words])
-            meant = self.other_words.get(meant or "", meant)
+            meant = self.meant(ctx, args[0])
             ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {meant!r}?" if meant else ""))
         return super().resolve_command(ctx, args)
 

@@ -9,12 +9,12 @@ import click
 import msgspec
 
 from codebatch import __version__
+from codebatch.cli.groups import Group
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.pages import TOPICS, page, page_lines, title
 from codebatch.cli.tables import table
 from codebatch.cli.widths import terminal_width
 from codebatch.errors import InvalidInput
-from codebatch.model.likeness import did_you_mean
 
 
 def _complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -82,12 +82,11 @@ def _help_of_command(words: tuple[str, ...]) -> str:
     context = click.get_current_context().find_root()
     for word in words:
         group = context.command
-        known = group.list_commands(context) if isinstance(group, click.Group) else []
         below = group.get_command(context, word) if isinstance(group, click.Group) else None
         if below is None:
             of = "topic or command" if len(words) == 1 else "command"
-            known = [*TOPICS, *known] if len(words) == 1 else known
-            hint = did_you_mean(word, known) if known else f"see: {context.command_path} --help"
+            meant = group.meant(context, word, TOPICS if len(words) == 1 else ()) if isinstance(group, Group) else None
+            hint = f"did you mean {meant!r}?" if meant else f"see: {context.command_path} --help"
             raise InvalidInput(f"there is no {of} {' '.join(words)!r}", hint=hint)
         context = click.Context(below, context, word, **group.context_settings)
     return context.get_help()

@@ -12,7 +12,9 @@ from msgspec import UNSET
 
 from codebatch.application.hotspots import HOTSPOTS_MAX, HOTSPOTS_SHOWN, Hotspot, HotspotBy, Hotspots
 from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.form_option import form_option
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option, table
+from codebatch.cli.paths import chosen_paths, paths_argument
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.query.fields import JsonRecord, record_path
@@ -29,6 +31,7 @@ _TITLES = {
 
 
 @click.command()
+@paths_argument
 @asked_batch_option
 @click.option("--files", "of_files", is_flag=True, help="Files, with all their numbers.")
 @click.option(
@@ -51,10 +54,11 @@ _TITLES = {
 @path_option
 @click.option("--lang", "lang", multiple=True, metavar="NAME", help="Only in files of this language.")
 @click.option("--all", "everything", is_flag=True, help="Tests, vendored and generated files, and doubtful ones too.")
-@click.option("-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form; --json is json.")
+@form_option
 @answering
 def hotspots(
     answering: Answering,
+    paths: tuple[str, ...],
     batch_reference: str | None,
     of_files: bool,
     by: HotspotBy,
@@ -67,14 +71,18 @@ def hotspots(
 ) -> int:
     """Where code is hard to change: complex functions that change often, and on whose files many depend.
 
+    PATH: only in these files, and in files below these directories.
+
     Ranked by cognitive complexity x (1 + changes in a year) x log2(2 + files that depend on it): complexity times
     change frequency, as in Tornhill's hotspots; dependents by their logarithm, for few files have nearly all of them.
     Changes are the commits, without merges, of the year before the newest one.
     """
     if answering.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} means nothing beside --json")
-    answer = ask(answering, batch_reference).hotspots(
-        by, files=of_files, least=least, limit=limit, path=path, lang=lang or None, everything=everything
+    batch = ask(answering, batch_reference)
+    asked = chosen_paths(batch, paths, path)
+    answer = batch.hotspots(
+        by, files=of_files, least=least, limit=limit, path=asked, lang=lang or None, everything=everything
     )
     found = answer.found
     _tell(answering, found)
@@ -115,7 +123,7 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
         where = [str(each.symbol), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
         return [*("-" if value is None else value for value in told), *where]
 
-    yield from table(map(cells, rows), header)
+    yield from table(map(cells, rows), header, paths=("place", "file"))
 
 
 def _tell(answering: Answering, found: Hotspots) -> None:

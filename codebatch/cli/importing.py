@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from codebatch.application.execution import Execution
-from codebatch.application.import_file import import_file
+from codebatch.application.import_file import import_files
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.run import Teller, executing
 from codebatch.model.imported import FORMATS, ImportFormat, LeftOut
@@ -34,7 +34,7 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command("import")
 @click.argument("form", metavar="FORMAT", type=click.Choice(FORMATS))
-@click.argument("file")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--as", "task", metavar="TASK", required=True, help="The task that the findings are of, such as eslint.")
 @batch_option
 @click.option(
@@ -42,32 +42,32 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     metavar="DIR",
     help="Where the tree lay for the program that wrote FILE: absolute paths below it are taken. Default: where it is.",
 )
-@click.option("--allow-failed", is_flag=True, help="Take a file that says that the program did not do all.")
+@click.option("--allow-failed", is_flag=True, help="Take files that say that the program did not do all.")
 @answering
 @executing
 def import_(
     answering: Answering,
     execution: Execution,
     form: ImportFormat,
-    file: str,
+    files: tuple[str, ...],
     task: str,
     batch_reference: str | None,
     root: str | None,
     allow_failed: bool,
 ) -> int:
-    """Take in what another program found: FILE (- is standard input) is sarif, checkstyle, rdjson or jsonl.
+    """Take in what another program found: each FILE (- is standard input) is sarif, checkstyle, rdjson or jsonl.
 
-    A new batch over the same snapshot has all that the batch has, earlier imports too, and the findings as records of
-    TASK; it is the latest then. The same TASK again replaces what it was. What is of no file of the snapshot is counted
-    and told.
+    A new batch over the same snapshot has all that the batch has, earlier imports too, and the findings of all FILEs as
+    records of TASK; it is the latest then. The same TASK again replaces what it was. What is of no file of the snapshot
+    is counted and told.
 
     A later `run` is without it: import what the tools say of the tree that was run.
     """
-    imported = import_file(
+    imported = import_files(
         execution,
         answering.place.open(),
         batch_reference,
-        file,
+        files,
         form=form,
         task=task,
         root=None if root is None else Path(root),

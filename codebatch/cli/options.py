@@ -19,6 +19,7 @@ from codebatch.cli.completing import complete_batch
 from codebatch.cli.groups import FLAGS, STORE_VARIABLE, Given, answer_options, given_of, schema_of, words_of
 from codebatch.cli.progress import Display, Stage, display_of
 from codebatch.cli.reading import EXPLAIN, explain_option, explained
+from codebatch.cli.streams import write_own
 from codebatch.cli.tables import table as table  # its home; commands have it with what else they share
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
@@ -128,7 +129,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         """Show a line that `ProgramOutput` made, unchanged."""
         if not self.quiet:
             with self.display.aside():
-                print(line, file=sys.stderr, flush=True)
+                write_own(sys.stderr, f"{line}\n")
 
     def tell_reading(self) -> None:
         """Under `-v`: which store was asked, and how much of it was read until now; under `--explain` for what, too."""
@@ -184,7 +185,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
             for line in lines:
                 if is_none:
                     self.display.make_way()
-                sys.stdout.write(f"{paint(printable(line))}\n")
+                write_own(sys.stdout, f"{paint(printable(line))}\n")
                 is_none = False
             if is_none and if_none:
                 self.note(if_none)
@@ -272,7 +273,8 @@ path_option = click.option(
     "path",
     metavar="TEXT",
     default="",
-    help="Only paths that contain this, case ignored; with * ? or [, a pattern as in .gitignore.",
+    help="Only paths that contain this, case ignored; with * ? or [, a pattern as in .gitignore; with a / before it, a "
+    "file or directory of the project.",
 )
 
 

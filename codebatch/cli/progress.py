@@ -18,6 +18,9 @@ from typing import TextIO
 
 import msgspec
 
+from codebatch.cli.eta import Pace, eta_text
+from codebatch.cli.streams import write_own
+from codebatch.cli.terminal import printable
 from codebatch.system.clock import running_ns
 
 PATIENCE_SECONDS = 0.5
@@ -33,6 +36,7 @@ _BETWEEN = "  "
 class Stage(msgspec.Struct, frozen=True):
     """What is being done, and how far that is: `done` of `planned` things, both 0 where that is not known.
 
+    `share` is the share of the work that is done, if the caller can weigh the things; by default each weighs the same.
     Things that are not `is_even` take so different times that those done do not tell how long the others take; `left`
     is told where somebody knows.
     """
@@ -44,6 +48,29 @@ class Stage(msgspec.Struct, frozen=True):
     more: str = ""
     is_even: bool = True
     left: str = ""
+    share: float | None = None
+
+    @property
+    def done_share(self) -> float:
+        """The share of the work that is done, from 0 to 1."""
+        if self.share is not None:
+            return self.share
+        return self.done / self.planned if self.planned else 0.0
+
+
+def advance(shown: Stage, reported: Stage) -> Stage:
+    """Return the stage to show after `shown`. Within a phase neither its counts nor its share go back.
+
+    A command that is tried again, or a worker that dies, makes counts smaller: the bar waits for them.
+    """
+    if reported.phase != shown.phase:
+        return reported
+    return msgspec.structs.replace(
+        reported,
+        done=max(shown.done, reported.done),
+        planned=max(shown.planned, reported.planned),
+        share=None if reported.share is None else max(shown.share or 0.0, reported.share),
+    )
 
 
 class Display:
@@ -56,9 +83,9 @@ class Display:
         self._lock = threading.RLock()
         self._is_over = threading.Event()
         self._is_drawn = False
-        self._began = self._phase_began = running_ns()
+        self._began = running_ns()
         self._stage = Stage("")
-        self._at_first = 0
+        self._pace = Pace()
 
     def start(self, command: str) -> None:
         """Show, from a moment after now until it is closed, how far a command is; nothing where there is no thread."""
@@ -69,8 +96,9 @@ class Display:
     def tell(self, stage: Stage) -> None:
         """This is done now, and so far."""
         if stage.phase != self._stage.phase:
-            self._phase_began, self._at_first = running_ns(), stage.done
-        self._stage = stage
+            self._pace = Pace()
+        self._stage = advance(self._stage, stage)
+        self._pace.note(running_ns() / 1e9, self._stage.done_share)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -97,16 +125,16 @@ class Display:
     def draw(self) -> None:
         """Show how far the command is now."""
         now = running_ns()
-        seconds, phase_seconds = ((now - began) / 1e9 for began in (self._began, self._phase_began))
         with self._lock:
             if self._is_over.is_set():
                 return
             if self._is_live:
-                line = live_line(self._stage, seconds, self._left(phase_seconds), _columns(self._stream), self._marks)
-                self._write(_ERASED + line)
+                seconds = (now - self._began) / 1e9
+                line = live_line(self._stage, seconds, self._left(now / 1e9), _columns(self._stream), self._marks)
+                self._write(_ERASED + printable(line))
                 self._is_drawn = True
             elif self._stage.planned:
-                self._write(plain_line(self._stage, self._left(phase_seconds)) + "\n")
+                self._write(printable(plain_line(self._stage, self._left(now / 1e9))) + "\n")
 
     def _draw_until_over(self) -> None:
         wait = PATIENCE_SECONDS if self._is_live else PLAIN_SECONDS
@@ -119,14 +147,12 @@ class Display:
         """What is done and what is left, as a bar has them."""
         return "━─" if (self._stream.encoding or "").lower().replace("-", "") == "utf8" else "#-"
 
-    def _left(self, phase_seconds: float) -> str:
-        """What is left of a phase, going by what was done of it since it began; empty where nothing was."""
-        if self._stage.left:
+    def _left(self, now: float) -> str:
+        """Return the time that the phase still takes, by its pace; empty if that is not known."""
+        if self._stage.left or not self._stage.is_even:
             return self._stage.left
-        done = self._stage.done - self._at_first
-        left = self._stage.planned - self._stage.done
-        is_told = self._stage.is_even and done > 0 and left > 0
-        return f"about {phase_seconds * left / done:.0f} s left" if is_told else ""
+        seconds = self._pace.seconds_left(now)
+        return "" if seconds is None else eta_text((seconds, seconds, seconds))
 
     def _erase(self) -> None:
         if self._is_drawn:
@@ -134,7 +160,7 @@ class Display:
             self._write(_ERASED)
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
+        write_own(self._stream, text)
         self._stream.flush()
 
 

@@ -18,6 +18,7 @@ from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, columns_of, write_pain
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.none_found import none_found
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, table
+from codebatch.cli.paths import chosen_paths, paths_argument
 from codebatch.cli.show import record_line, summary_lines
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import count_of
@@ -81,7 +82,7 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
     if by == "code" and not answering.as_json:
         return answer_rows(answering, answer, (), _code_lines(batch, answer.found, task))
     header = ("value", by.removeprefix(METRIC)) if by.startswith(METRIC) else ("count", by)
-    lines = table(((count, name) for name, count in answer.found), header)
+    lines = table(((count, name) for name, count in answer.found), header, paths=("path", "dir"))
     return answer_rows(answering, answer, dict(answer.found), lines)
 
 
@@ -117,12 +118,17 @@ def query() -> None:
 @cache
 def _noun_command(noun: str) -> click.Command:
     @answering
+    @paths_argument
     @asked_batch_option
     @filtering(noun)
-    def records(answering: Answering, batch_reference: str | None, asked: Asked) -> int:
-        return _answer_records(answering, ask(answering, batch_reference), asked)
+    def records(answering: Answering, paths: tuple[str, ...], batch_reference: str | None, asked: Asked) -> int:
+        batch = ask(answering, batch_reference)
+        if paths:
+            asked.filters["path"] = chosen_paths(batch, paths, str(asked.filters.get("path", "")))
+        return _answer_records(answering, batch, asked)
 
-    return click.command(noun, cls=NounCommand, help=NOUNS_TOLD[noun])(records)
+    text = f"{NOUNS_TOLD[noun]}\n\nPATH: only of these files, and of files below these directories."
+    return click.command(noun, cls=NounCommand, help=text)(records)
 
 
 def _answer_records(answering: Answering, batch: OpenedBatch, asked: Asked) -> int:
@@ -186,7 +192,7 @@ def _answer_counts(answering: Answering, batch: OpenedBatch, asked: Asked, form:
     if form == "json":
         return answer_rows(answering, answer, document, (), if_none=if_none)
     if asked.form is None and not asked.is_count:
-        lines = table(((row["count"], row[field]) for row in rows), columns) if rows else []
+        lines = table(((row["count"], row[field]) for row in rows), columns, paths=("path", "dir")) if rows else []
         return answer_rows(answering, answer, (), lines, if_none=if_none)
     write = partial(write_rows, form, rows, columns, JsonRecord.get)
     return answer_written(answering, answer, write, if_none=if_none)

@@ -9,26 +9,36 @@ import click
 from codebatch.application.references import ROLES
 from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.options import Answering, answering, asked_batch_option, path_option
+from codebatch.cli.paths import chosen_paths, path_clause, paths_argument
 from codebatch.query.filters import JsonRecord, record_path
 
 
 @click.command()
 @click.argument("name")
+@paths_argument
 @asked_batch_option
 @click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="Only these; may be repeated.")
 @path_option
 @answering
-def references(answering: Answering, name: str, batch_reference: str | None, roles: tuple[str, ...], path: str) -> int:
+def references(
+    answering: Answering,
+    name: str,
+    paths: tuple[str, ...],
+    batch_reference: str | None,
+    roles: tuple[str, ...],
+    path: str,
+) -> int:
     """Every place where NAME stands as a name in the files of a batch, and as what.
+
+    PATH: only in these files, and in files below these directories.
 
     By name alone: what else is called so is told too. Comments and strings are no names.
     """
     batch = ask(answering, batch_reference)
-
-    answer = batch.references(name, role=roles or None, path=path, progress=partial(answering.phase, "reading"))
+    asked = chosen_paths(batch, paths, path)
+    answer = batch.references(name, role=roles or None, path=asked, progress=partial(answering.phase, "reading"))
     as_what = f" as {' or '.join(roles)}" if roles else ""
-    where = f" whose path contains {path!r}" if path else ""
-    if_none = f"{name} stands{as_what} in no file of the batch{where}"
+    if_none = f"{name} stands{as_what} in no file of the batch{path_clause(asked)}"
     return answer_rows(answering, answer, answer.found, map(_line, answer.found), if_none=if_none)
 
 

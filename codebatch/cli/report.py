@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
+from urllib.parse import quote
 
 import click
 
@@ -10,12 +13,15 @@ from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.asking import Answered, answer_document, answer_written, ask
 from codebatch.cli.comparing import ask_sides
 from codebatch.cli.options import Answering, answering, asked_batch_option
-from codebatch.cli.targets import STANDARD_OUTPUT, refuse_in_store, target_of
+from codebatch.cli.targets import STANDARD_OUTPUT, is_null_device, refuse_in_store, target_of, write_target
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import human_bytes
 from codebatch.report.making import make_report
-from codebatch.system.files import RealFiles
+from codebatch.store.layout import REPORT_FILE
 
+_MARK = b'<meta name="generator" content="codebatch report">'
+_HEAD_BYTES = 4096
+"""The part of a page that has its mark."""
 _EXAMPLE = "such as: codebatch report -o report.html latest~1 latest"
 
 
@@ -29,15 +35,17 @@ class ReportWritten(Answered, frozen=True, kw_only=True):
 @click.command()
 @click.argument("pair", metavar="[A B]", nargs=-1)
 @asked_batch_option
-@click.option("-o", "--output", metavar="FILE", required=True, help="Where to; - is standard output.")
+@click.option(
+    "-o", "--output", metavar="FILE", help=f"Where to; - is standard output. Default: {REPORT_FILE} in this directory."
+)
 @answering
-def report(answering: Answering, pair: tuple[str, ...], batch_reference: str | None, output: str) -> int:
+def report(answering: Answering, pair: tuple[str, ...], batch_reference: str | None, output: str | None) -> int:
     """What a batch found as one HTML page, which needs no network: where to look first, a map of the code, functions,
     copies side by side, which directory imports which, findings by rule. With A and B of B, and what became of A:
     batches, @NAMEs, snapshots or git commits. A commit without a batch is run.
 
-    A file that is there is replaced, in one step. The same batches give the same page, while the history of the tree
-    is the same.
+    A file that is named is replaced, in one step; the default one only if it is a report. The same batches give the
+    same page, while the history of the tree is the same.
     """
     if pair and (len(pair) != 2 or batch_reference is not None):
         raise InvalidInput("name two batches, an older one and that of the page, or none", hint=_EXAMPLE)
@@ -52,14 +60,32 @@ def report(answering: Answering, pair: tuple[str, ...], batch_reference: str | N
             sys.stdout.buffer.write(page)
 
         return answer_written(answering, answer, write)
-    target = target_of(output, "codebatch report -o report.html")
+    target = target_of(REPORT_FILE if output is None else output, "codebatch report -o report.html")
+    if output is None:
+        output = REPORT_FILE
+        _refuse_unlike_report(target)
     older, batch = _asked(answering, pair, batch_reference)
     refuse_in_store(target, batch.question.store.root)
     answer = make_report(batch, older=older)
-    RealFiles().write_atomic(target, answer.found)
+    write_target(target, answer.found)
     size = len(answer.found)
     document: dict[str, object] = {"batch_id": answer.question.batch.id, "path": output, "bytes": size}
-    return answer_document(answering, answer, document, [f"{output}: {human_bytes(size)}"])
+    link = "" if is_null_device(target) else f"; open it: file://{quote(os.fsencode(target))}"
+    return answer_document(answering, answer, document, [f"{output}: {human_bytes(size)}{link}"])
+
+
+def _refuse_unlike_report(target: Path) -> None:
+    """Raise InvalidInput if a file of the default name is not a report."""
+    try:
+        with target.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except FileNotFoundError:
+        return
+    if _MARK not in head:
+        raise InvalidInput(
+            f"{target.name!r} is there and is not a report of codebatch",
+            hint=f"to replace it: codebatch report -o {target.name}",
+        )
 
 
 def _asked(

@@ -104,14 +104,22 @@ class Teller(Listener):
         self.note(f"batch {batch.id}: {_ACTIONS[action]}")
 
     def update(self, progress: Progress) -> None:
-        items = max(progress.planned.values(), default=0)
-        of_files = [task for task, planned in progress.planned.items() if planned == items]
-        done = min((progress.done[task] for task in of_files), default=0)
-        left = [task for task in progress.planned if progress.done[task] < progress.planned[task]]
-        last = f", {', '.join(left)}" if done == items else ""
-        failed = f", {progress.failures:,} failed" if progress.failures else ""
-        more = f"{progress.records:,} records{failed}{last}"
-        self._answering.display.tell(Stage("running", min(items, done + progress.inflight), items, more=more))
+        planned, done = progress.results_planned, progress.results_done
+        unfinished = [task for task, count in progress.planned.items() if progress.done[task] < count]
+        has_last_only = planned - done <= len(unfinished)
+        parts = [f"{progress.records:,} records"] if progress.records else []
+        parts += [f"{progress.failures:,} failed"] if progress.failures else []
+        parts += unfinished if has_last_only else []
+        stage = Stage(
+            "running",
+            done,
+            planned,
+            "results",
+            more=", ".join(parts),
+            is_even=not has_last_only,
+            share=progress.work_done,
+        )
+        self._answering.display.tell(stage)
 
     def collected(self, collected: Collected) -> None:
         gone = (*collected.batches, *collected.snapshots)

@@ -10,7 +10,6 @@ from decimal import Decimal
 from functools import partial
 from itertools import chain
 from types import FrameType
-from typing import get_args
 
 import click
 import msgspec
@@ -18,6 +17,7 @@ import msgspec
 from codebatch.application.asking import Answer
 from codebatch.application.sql import Rows
 from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.form_option import form_option
 from codebatch.cli.formats import STREAMED, write_rows
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option
 from codebatch.errors import InvalidInput
@@ -39,9 +39,7 @@ class StatementCommand(click.Command):
 @click.command(cls=StatementCommand)
 @click.argument("statement")
 @asked_batch_option
-@click.option(
-    "-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form of the answer; --json is json."
-)
+@form_option
 @answering
 def sql(answering: Answering, statement: str, batch_reference: str | None, form: Form | None) -> int:
     """What one SELECT answers, by DuckDB (pip install 'codebatch[sql]'), over the records of a batch.

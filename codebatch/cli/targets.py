@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from codebatch.errors import InvalidInput
+from codebatch.system.files import RealFiles
 
 STANDARD_OUTPUT = "-"
 
@@ -18,10 +19,25 @@ def target_of(output: str, example: str) -> Path:
         raise InvalidInput(f"{output!r} is no name of a file", hint=f"such as: {example}")
     if not target.parent.is_dir():
         raise InvalidInput(f"there is no directory {str(target.parent)!r} to write {target.name!r} into")
-    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+    if target.exists() and not stat.S_ISREG(target.stat().st_mode) and not is_null_device(target):
         command = example.partition(" -o ")[0]
         raise InvalidInput(f"{output!r} is no plain file", hint=f"standard output is: {command} -o -")
     return target
+
+
+def is_null_device(path: Path) -> bool:
+    """Whether a path leads to the null device, under whatever name."""
+    try:
+        found, null = os.stat(path), os.stat(os.devnull)
+    except OSError:
+        return False
+    return stat.S_ISCHR(found.st_mode) and stat.S_ISCHR(null.st_mode) and found.st_rdev == null.st_rdev
+
+
+def write_target(target: Path, data: bytes) -> None:
+    """Create or replace the file in one step. What goes to the null device is not written: no node may be replaced."""
+    if not is_null_device(target):
+        RealFiles().write_atomic(target, data)
 
 
 def refuse_in_store(target: Path, store_root: Path) -> None:

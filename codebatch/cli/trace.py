@@ -9,10 +9,9 @@ import msgspec
 
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.reading import explain_option
-from codebatch.cli.targets import STANDARD_OUTPUT, refuse_in_store, target_of
+from codebatch.cli.targets import STANDARD_OUTPUT, refuse_in_store, target_of, write_target
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import human_bytes
-from codebatch.system.files import RealFiles
 from codebatch.work.tracing import trace_of
 
 
@@ -48,6 +47,6 @@ def trace(answering: Answering, batch_reference: str | None, output: str) -> Non
     store, batch = answering.batch(batch_reference, "any")
     refuse_in_store(target, store.root)
     data = trace_of(store, batch)
-    RealFiles().write_atomic(target, data)
+    write_target(target, data)
     written = TraceWritten(batch_id=batch.id, path=output, bytes=len(data))
     answering.print(written, [f"{output}: {human_bytes(len(data))}; open it with https://ui.perfetto.dev"])

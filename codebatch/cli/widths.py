@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TextIO
 
 from codebatch.cli.terminal import printable
 
@@ -12,12 +13,15 @@ _WIDTH = 80
 _WIDTH_MIN = 20
 
 
-def terminal_width() -> int | None:
-    """The columns of the terminal that standard output is, None where it is none; COLUMNS where it does not say."""
-    if not sys.stdout.isatty():
+def terminal_width(stream: TextIO | None = None) -> int | None:
+    """The columns of the terminal that a stream is, by default standard output; None where it is none; COLUMNS where it
+    does not say.
+    """
+    stream = stream or sys.stdout
+    if not stream.isatty():
         return None
     try:
-        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+        columns = os.get_terminal_size(stream.fileno()).columns
     except OSError:
         columns = 0
     told = os.environ.get("COLUMNS", "")
@@ -44,6 +48,11 @@ def fitted_path(path: str, width: int | None, before: int) -> str:
     while "/" in shown.removeprefix("…/") and before + len(shown) > width:
         shown = f"…/{shown.removeprefix('…/').partition('/')[2]}"
     return shown
+
+
+def shortest_path(path: str) -> str:
+    """A path without its directories, as `fitted_path` shows it where there is no room."""
+    return fitted_path(path, 0, 0)
 
 
 def without_same_directory(paths: list[str]) -> list[str]:

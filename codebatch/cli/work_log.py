@@ -73,7 +73,7 @@ def log(
         elif mark:
             pieces = _prefixed(mark.encode(), pieces)
         for piece in pieces:
-            sys.stdout.buffer.write(piece)
+            getattr(sys.stdout, "unfiltered", sys.stdout.buffer).write(piece)
         sys.stdout.flush()
     if not logs:
         answering.note("no task failed")

@@ -13,7 +13,7 @@ from codebatch.model.outcome import HolderId, Unit
 from codebatch.model.record import FailureReason
 from codebatch.protocol.messages import FromWorker, ToWorker
 from codebatch.store.holders import HolderFile
-from codebatch.system.cell import PHASE_ITEM, PHASE_LEASE, Step
+from codebatch.system.cell import PHASE_BATCHED, PHASE_COMMIT, PHASE_ITEM, PHASE_LEASE, Step
 
 KilledFor = Literal["", "timeout", "memory", "interrupted", "abandoned", "nonsense on its channel"]
 """Why a crew killed a worker; empty where it did not."""
@@ -102,3 +102,12 @@ def position(step: Step | None, unit: Unit, units: int) -> int:
     if step.unit < units or step.phase == PHASE_LEASE:
         return unit.start
     return step.item if step.phase == PHASE_ITEM else unit.end
+
+
+def finished_items(step: Step | None, unit: Unit, units: int) -> int:
+    """Return how many items of `unit`, the `units`-th of its worker, are finished and may not be committed yet."""
+    if step is None or step.unit != units:
+        return 0
+    if step.phase == PHASE_ITEM:
+        return max(0, step.item - unit.start)
+    return step.end - step.item if step.phase in (PHASE_BATCHED, PHASE_COMMIT) else 0

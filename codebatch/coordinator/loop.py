@@ -12,12 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-import msgspec
-
 from codebatch.coordinator.adoption import Promised, Reuse
-from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Member, Said, position
+from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Member, Said, finished_items, position
 from codebatch.coordinator.foreign import held_elsewhere
-from codebatch.coordinator.score import Phase, Progress, Score
+from codebatch.coordinator.score import Phase, Progress, RunningUnit, Scope, Score
 from codebatch.engine.actions import Assign, Break, Fail, Retire, Shrink, Spawn, Survey
 from codebatch.engine.driver import Deed, Driver
 from codebatch.engine.events import (
@@ -60,19 +58,6 @@ class Watcher(Protocol):
 
     def update(self, progress: Progress) -> None:
         """Called after each turn: whenever something was heard, and ten times a second where nothing is."""
-
-
-class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """What part of a batch to work on, whether what failed is done again, and a seed for a random order of units.
-
-    `take_over`: what processes on other hosts hold is done here too.
-    """
-
-    tasks: frozenset[str] | None = None
-    shards: frozenset[ShardId] | None = None
-    retry_failed: bool = False
-    shuffle_seed: int | None = None
-    take_over: bool = False
 
 
 class Coordinator:
@@ -130,9 +115,10 @@ class Coordinator:
         if scope.retry_failed:
             self.ledger.retry_unsuccessful()
         self._frame_writer = FrameWriter()
+        open_costs = self._promised.lessen(costs, len(plan.tasks) - len(plan.project_tasks))
         self._session = Session(
             self.ledger,
-            costs=self._promised.lessen(costs, len(plan.tasks) - len(plan.project_tasks)),
+            costs=open_costs,
             jobs=jobs,
             cost_per_worker=cost_per_worker,
             tasks=scope.tasks,
@@ -145,7 +131,7 @@ class Coordinator:
         self._driver = Driver(self._session, self._do, self._note)
         self._spawned = self._learned = 0
         self._refusal: CodebatchError | None = None
-        self._score = Score(plan, self.ledger, is_retried=scope.retry_failed)
+        self._score = Score(plan, self.ledger, open_costs, scope)
 
     def run(self) -> None:
         """Work until nothing is left to do here, or somebody drains us.
@@ -182,12 +168,12 @@ class Coordinator:
     @property
     def progress(self) -> Progress:
         """How far this run is."""
-        inflight = 0
-        for worker in self._workers:
-            step, unit = self._crew.step(worker), self._session.running_unit(worker)
-            if step is not None and step.items and unit is not None:
-                inflight += step.item - unit.start
-        return self._score.progress(inflight=inflight, workers=len(self._workers))
+        running = (
+            RunningUnit(unit, finished_items(self._crew.step(worker), unit, self._units[worker]))
+            for worker in self._workers
+            if (unit := self._session.running_unit(worker)) is not None
+        )
+        return self._score.progress(running, workers=len(self._workers))
 
     def note_merged(self, records: int) -> None:
         """Write to the journal that the outputs are merged."""

@@ -9,10 +9,11 @@ import msgspec
 from codebatch.coordinator.adoption import Reuse
 from codebatch.coordinator.costs import COST_PER_WORKER, estimate
 from codebatch.coordinator.limits import Limits
-from codebatch.coordinator.loop import Coordinator, Scope, Watcher
+from codebatch.coordinator.loop import Coordinator, Watcher
 from codebatch.coordinator.merge import merge_outputs
 from codebatch.coordinator.planning import check_tools
 from codebatch.coordinator.process_crew import ProcessCrew
+from codebatch.coordinator.score import Scope
 from codebatch.errors import Stopped, StoreCorrupt
 from codebatch.model.plan import Plan, items_of
 from codebatch.store.batches import Batch, snapshot_of

@@ -21,11 +21,14 @@ IMPORT_TASK = "import"
 """The name under which it is declared; no task of a plan has it."""
 
 IMPORT_BYTES_MAX = 256 << 20
-"""Of a file that is imported."""
+"""Bytes of all files of one import."""
+
+_SEVERAL = b"\0codebatch: several files\n"
+"""The beginning of an object of several files; no text of FORMATS begins with NUL."""
 
 
 class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is imported: a file's format, and the object that it is.
+    """The files of an import: their format, and the object that has them (`join_files`).
 
     `root` is where the tree lay for whoever made it: absolute paths in it are made relative to that.
     """
@@ -37,6 +40,20 @@ class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def __post_init__(self) -> None:
         if not self.format or not DIGEST_PATTERN.match(self.object):
             raise ValueError("what is imported is not configured: it is planned by `codebatch import`")
+
+
+def join_files(files: Sequence[bytes]) -> bytes:
+    """Return the object that is imported for some files; of one it is the file itself."""
+    if len(files) == 1 and not files[0].startswith(_SEVERAL):
+        return files[0]
+    return _SEVERAL + msgspec.msgpack.encode(tuple(files))
+
+
+def split_files(data: bytes) -> tuple[bytes, ...]:
+    """Return the files of an object that is imported. Raises ValueError if it is not one of `join_files`."""
+    if not data.startswith(_SEVERAL):
+        return (data,)
+    return msgspec.msgpack.decode(memoryview(data)[len(_SEVERAL) :], type=tuple[bytes, ...])
 
 
 def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:

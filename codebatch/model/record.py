@@ -114,12 +114,17 @@ class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
 
 
 class Metric(Located, frozen=True, kw_only=True, tag="metric"):
-    """A number about a file; where `symbol` is set, about the function of that qualified name that starts at `line`."""
+    """A number about a file; where `symbol` is set, about the function of that qualified name that starts at `line`.
+
+    The line is that of the function's name, if it has one. `end_line` is set for the complexity of a function without a
+    name, of which no symbol has it.
+    """
 
     metric: str
     value: int
     symbol: str = ""
     line: int = 1
+    end_line: int | UnsetType = UNSET
 
 
 class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):

@@ -11,7 +11,7 @@ from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.quantities import count_of, percent_of
 from codebatch.model.shard import PROJECT_PATH
 from codebatch.query.filters import JsonRecord, RecordFilter, path_bytes
-from codebatch.query.paths import PathFilter
+from codebatch.query.paths import PathFilter, Paths
 from codebatch.query.records import BatchRecords
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def completeness(
     tasks: Collection[str],
     *,
     tells_failures: bool = False,
-    path: str = "",
+    path: Paths = "",
     lacks_files: bool = False,
 ) -> Completeness:
     """How complete a batch is for a question that needs some of its tasks.
@@ -177,7 +177,7 @@ def _is_untold_failure(
     return any(record["kind"] == "failure" and record not in told for record in found)
 
 
-def _failures(records: BatchRecords, task: str, path: str) -> int:
+def _failures(records: BatchRecords, task: str, path: Paths) -> int:
     every = records.iter_records(task, RecordFilter(kinds=("failure",)), is_beside=True)
     paths = PathFilter(path)
     return sum(paths.matches(found := path_bytes(record)) or found == PROJECT_PATH for record in every)

@@ -73,7 +73,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     metrics: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
-    path: str = ""
+    path: str | tuple[str, ...] = ""
     where: str = ""
 
     def check(self) -> RecordFilter:

@@ -1,7 +1,10 @@
-"""Which paths are asked for: a gitignore pattern where there is one of `* ? [`, else a part of the path."""
+"""Filters of paths: a gitignore pattern where there is one of `* ? [`, a file or directory where a `/` begins
+the text, else a part of the path.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from codebatch.errors import InvalidInput
@@ -11,37 +14,40 @@ from codebatch.model.shown_paths import paths_shown_as
 if TYPE_CHECKING:
     from codebatch.model.globs import GlobSet
 
+Paths = str | Sequence[str]
+"""One text or several: a path is asked for if any of them asks for it."""
+
 _OF_PATTERNS = frozenset("*?[")
 _WILD = str.maketrans("*?/ ", "////")
 _WRITTEN_OTHERWISE = frozenset('\\["')
 """What a pattern or JSON has another way than a path."""
+_ESCAPED = str.maketrans({each: f"\\{each}" for each in "*?[\\"})
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text is a pattern."""
+    return not _OF_PATTERNS.isdisjoint(text)
+
+
+def text_of_path(path: bytes) -> str:
+    """Return the text that asks for a file, or for all below a directory, and for nothing else."""
+    text = "/" + path.decode("utf-8", "surrogateescape")
+    return text.translate(_ESCAPED) if is_pattern(text) else text
 
 
 class PathFilter:
-    """The paths that some text asks for: all where it is empty, and those that hold it, case ignored, where it is no
-    pattern, be it as people are shown it. A pattern that a directory matches asks for all below it, as in gitignore(5).
+    """The paths that some text, or any of several, asks for; all if the text is empty.
+
+    A text with a wildcard is a pattern as in gitignore(5): of a directory that matches, all below is asked for. A text
+    that begins with `/` asks for a file or directory, from the root of the project. Any other text asks for the paths
+    that hold it, case ignored, be it as people are shown them.
 
     Raises InvalidInput for a pattern that matches nothing or takes back what another one says.
     """
 
-    def __init__(self, wanted: str) -> None:
-        self._wanted = wanted
-        as_shown = display_path(wanted.encode("utf-8", "surrogateescape"))  # Of what is typed byte by byte.
-        self._parts = tuple(part.casefold() for part in (as_shown, *paths_shown_as(wanted)))
-        self._globs: GlobSet[bool] | None = None
-        if _OF_PATTERNS & set(wanted):
-            from codebatch.model.globs import GlobSet  # 4 ms, with patterns, that all other filters do without
-            from codebatch.model.patterns import mistake_of, parse_pattern
-
-            if wanted.startswith("!"):
-                hint = f"""ask: --where 'not glob(path, "{wanted[1:]}")'"""
-                raise InvalidInput(f"the pattern {wanted!r} takes back what none has said", hint=hint)
-            if (mistake := mistake_of(wanted)) is not None:
-                raise InvalidInput(f"the pattern {wanted!r} matches no path: {mistake.reason}", hint=mistake.hint)
-            pattern = parse_pattern(wanted.encode("utf-8", "surrogateescape"), 1)
-            assert pattern is not None, "it has no mistake"
-            self._globs = GlobSet([pattern.glob], lambda matching: next(matching, None) is not None)
-            self._directory_only = pattern.directory_only
+    def __init__(self, wanted: Paths) -> None:
+        self._texts = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+        self._tests = tuple(map(_test_of, self._texts))
         self._last = (b"", False)
 
     @property
@@ -50,25 +56,61 @@ class PathFilter:
 
         Nothing of it is escaped where it is written as JSON.
         """
-        is_plain = self._wanted.isascii() and self._wanted.isprintable()
-        if not is_plain or not _WRITTEN_OTHERWISE.isdisjoint(self._wanted):
+        if len(self._texts) != 1:
             return b""
-        parts = [self._wanted] if self._globs is None else self._wanted.translate(_WILD).split("/")
+        (text,) = self._texts
+        if not (text.isascii() and text.isprintable()) or not _WRITTEN_OTHERWISE.isdisjoint(text):
+            return b""
+        parts = text.translate(_WILD).split("/") if is_pattern(text) else [text.strip("/")]
         return max(parts, key=len).lower().encode()
 
     def matches(self, path: bytes) -> bool:
         """Whether a path is asked for."""
         if path != self._last[0]:  # Records come file by file.
-            self._last = (path, self._decide(path))
+            self._last = (path, any(test(path) for test in self._tests))
         return self._last[1]
 
-    def _decide(self, path: bytes) -> bool:
-        if self._globs is None:
-            shown = display_path(path).casefold()
-            return any(part in shown for part in self._parts)
+
+def _test_of(wanted: str) -> Callable[[bytes], bool]:
+    if is_pattern(wanted):
+        return _Pattern(wanted).matches
+    if wanted.startswith("/"):
+        return _is_at_or_below(wanted)
+    as_shown = display_path(wanted.encode("utf-8", "surrogateescape"))  # Of what is typed byte by byte.
+    parts = tuple(part.casefold() for part in (as_shown, *paths_shown_as(wanted)))
+
+    def holds_part(path: bytes) -> bool:
+        shown = display_path(path).casefold()
+        return any(part in shown for part in parts)
+
+    return holds_part
+
+
+def _is_at_or_below(wanted: str) -> Callable[[bytes], bool]:
+    tops = {each.encode("utf-8", "surrogateescape").strip(b"/") for each in (wanted, *paths_shown_as(wanted))}
+    directories = tuple(top + b"/" if top else b"" for top in tops)
+    return lambda path: path in tops or path.startswith(directories)
+
+
+class _Pattern:
+    def __init__(self, wanted: str) -> None:
+        from codebatch.model.globs import GlobSet  # 4 ms, with patterns, that all other filters do without
+        from codebatch.model.patterns import mistake_of, parse_pattern
+
+        if wanted.startswith("!"):
+            hint = f"""ask: --where 'not glob(path, "{wanted[1:]}")'"""
+            raise InvalidInput(f"the pattern {wanted!r} takes back what none has said", hint=hint)
+        if (mistake := mistake_of(wanted)) is not None:
+            raise InvalidInput(f"the pattern {wanted!r} matches no path: {mistake.reason}", hint=mistake.hint)
+        pattern = parse_pattern(wanted.encode("utf-8", "surrogateescape"), 1)
+        assert pattern is not None, "it has no mistake"
+        self._globs: GlobSet[bool] = GlobSet([pattern.glob], lambda matching: next(matching, None) is not None)
+        self._directory_only = pattern.directory_only
+
+    def matches(self, path: bytes) -> bool:
         slash = path.find(b"/")
         while slash >= 0:
             if self._globs.find(path[:slash]):
                 return True
             slash = path.find(b"/", slash + 1)
-        return not self._directory_only and self._globs.find(path)
+        return not self._directory_only and bool(self._globs.find(path))

@@ -22,6 +22,9 @@ FILE_METRICS = (
 )  # fmt: skip
 """Of the numbers that `analyze` tells of a file; `lines` is of the file's own record."""
 FUNCTION_METRICS = ("complexity", "cognitive", "nesting", "parameters")
+_OF_FUNCTIONS = "('function', 'method', 'constructor', 'property')"
+_ANONYMOUS = "<anonymous>"
+_IS_ANONYMOUS = f"m.symbol LIKE '%{_ANONYMOUS}'"
 _TOLD_UNLESS_0 = ("cognitive", "max_cognitive", "max_nesting", "max_parameters", "nesting", "parameters")
 """Where `complexity` is told at all."""
 
@@ -180,17 +183,21 @@ _PIVOTED = {
         ),
         kinds=("metric", "symbol"),
         select=(
-            "SELECT m.*, s.end_line, s.name, s.symbol_type, s.visibility FROM (SELECT path, any_value(path_b64) AS "
-            f"path_b64, symbol, line, {_greatest(FUNCTION_METRICS)}, "
+            "SELECT m.* EXCLUDE (last_line), coalesce(s.end_line, m.last_line) AS end_line, "
+            f"coalesce(s.name, CASE WHEN {_IS_ANONYMOUS} THEN '{_ANONYMOUS}' END) AS name, "
+            f"coalesce(s.symbol_type, CASE WHEN {_IS_ANONYMOUS} THEN 'function' END) AS symbol_type, s.visibility "
+            "FROM (SELECT path, any_value(path_b64) AS path_b64, symbol, line, "
+            f"max(end_line) AS last_line, {_greatest(FUNCTION_METRICS)}, "
             "count(*) FILTER (WHERE metric = 'complexity') AS count FROM metric WHERE symbol <> '' "
             "GROUP BY path, symbol, line) m LEFT JOIN (SELECT path, qualified AS symbol, line, "
             "max(end_line) AS end_line, min(name) AS name, min(symbol_type) AS symbol_type, "
-            "min(visibility) AS visibility FROM symbol WHERE symbol_type IN ('function', 'method', 'constructor') "
+            f"min(visibility) AS visibility FROM symbol WHERE symbol_type IN {_OF_FUNCTIONS} "
             "GROUP BY path, qualified, line) s USING (path, symbol, line)"
         ),
     ),
     "findings": View(
-        row="a diagnostic, with the language and the class of its file, and the innermost function that encloses it",
+        row="a diagnostic, with the language and the class of its file, and the innermost function or property that "
+        "encloses it",
         columns=(
             *_COLUMNS["diagnostic"],
             Column("lang", "VARCHAR"),
@@ -204,7 +211,7 @@ _PIVOTED = {
             "f.class, e.found.qualified AS symbol, e.found.line AS symbol_line FROM d LEFT JOIN (SELECT path, "
             "any_value(lang) AS lang, any_value(class) AS class FROM file GROUP BY path) f USING (path) LEFT JOIN "
             "(SELECT d.number, arg_max({'qualified': s.qualified, 'line': s.line}, (s.line, s.column)) AS found FROM d "
-            "JOIN symbol s ON s.path = d.path AND s.symbol_type IN ('function', 'method', 'constructor') "
+            f"JOIN symbol s ON s.path = d.path AND s.symbol_type IN {_OF_FUNCTIONS} "
             "AND s.line <= d.line AND d.line <= s.end_line GROUP BY d.number) e USING (number)"
         ),
     ),

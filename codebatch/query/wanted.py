@@ -14,6 +14,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.record import KINDS, Severity, SymbolType
 from codebatch.query.arguments import refuse_unknown
 from codebatch.query.filters import RecordFilter
+from codebatch.query.paths import Paths
 from codebatch.query.shaping import Shape
 
 T = TypeVar("T")
@@ -42,12 +43,13 @@ _NONE: Mapping[str, Several] = {}
 class Filters(TypedDict, total=False):
     """By what every noun can be asked: the language of a record's file, its path, a condition, the task that said it.
 
-    `path` is a part of the path, case ignored, or with one of `* ? [` a pattern as in gitignore(5). `where` is a Python
-    expression of fields (SPEC.md "Answers").
+    `path` is a part of the path, case ignored, with one of `* ? [` a pattern as in gitignore(5), or with a `/` at its
+    beginning a file or directory of the project; or several of these. `where` is a Python expression of fields (SPEC.md
+    "Answers").
     """
 
     lang: Several
-    path: str
+    path: Paths
     where: str
     task: str | None
 
@@ -101,7 +103,7 @@ def _given(filters: Mapping[str, object]) -> dict[str, object]:
     """The filters that were given, by the names that they have in RecordFilter and in Shape."""
     found: dict[str, object] = {}
     for name, value in filters.items():
-        if name in _FIELDS and isinstance(value, Iterable):
+        if isinstance(value, Iterable) and (name in _FIELDS or (name == "path" and not isinstance(value, str))):
             value = several(name, value)
         for text in value if isinstance(value, tuple) else (value,):
             _refuse_no_text(name, text)

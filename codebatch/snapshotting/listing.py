@@ -180,15 +180,14 @@ class TreeLister:
 
     def _add_listed(self, tree: Tree, answer: Answer) -> list[bytes]:
         """lstat what a list names; returns those that are directories."""
-        rules = self._rules
-        everything = rules.is_empty
+        takes = self._rules.takes
         for path in answer.special:
-            if everything or rules.leaves_out(path) is None:
+            if takes(path):
                 self._add(tree, path)
         return [
             path
             for path in by_directory(answer.paths)
-            if path not in tree.stats and (everything or rules.leaves_out(path) is None) and self._add(tree, path)
+            if path not in tree.stats and takes(path) and self._add(tree, path)
         ]
 
     def _note_gitignores(self, tree: Tree, answer: Answer) -> None:

@@ -24,9 +24,11 @@ from codebatch.model.patterns import (
 )
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.stat_cache import ABSENT, IGNORE_FILE, Stat, stat_of
+from codebatch.store.layout import REPORT_FILE
 from codebatch.system.regular import read_regular
 
 IGNORE_FILE_BYTES_MAX = 4 << 20
+_REPORT = REPORT_FILE.encode()
 
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -110,10 +112,11 @@ class Rules:
                 self.notes.append(f"{place}: {message}; {mistake.hint}")
                 return
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether every path is taken."""
-        return self._takes_all and not (self._exclude.patterns or self._files or self._stores)
+    def takes(self, path: bytes) -> bool:
+        """Whether a file is taken. Asked of each file of a tree: most trees have no rule at all."""
+        if self._takes_all and not (self._exclude.patterns or self._files or self._stores):
+            return not _is_report(path)
+        return self.leaves_out(path) is None
 
     def leaves_out(self, path: bytes) -> Verdict | None:
         """Why a file is left out, None where it is taken."""
@@ -134,6 +137,8 @@ class Rules:
     def _own_verdict(self, path: bytes, *, is_directory: bool) -> Verdict | None:
         if path in self._stores:
             return Verdict("it is a codebatch store", path)
+        if not is_directory and _is_report(path):
+            return Verdict("it is a report of codebatch", path)
         excluded = self._exclude.decide(path, is_directory=is_directory)
         if excluded is not None and not excluded.negated:
             return Verdict(describe(self._exclude, excluded), path)
@@ -164,6 +169,11 @@ def mistake_in(patterns: Sequence[str], root: Path) -> PatternMistake | None:
     # `/app/*.py` is an absolute path, unless the tree at /app has a directory app.
     is_ambiguous = os.path.lexists(f"{root}{root}")
     return find_mistake(patterns, "" if is_ambiguous else str(root), os.path.expanduser("~").rstrip("/"))
+
+
+def _is_report(path: bytes) -> bool:
+    """Whether a file has the name that `report` gives its page by default."""
+    return path.endswith(_REPORT) and path.rpartition(b"/")[2] == _REPORT
 
 
 def parents_of(path: bytes) -> list[bytes]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from codebatch.model.outcome import Register
 
 STORE_DIRECTORY = ".codebatch"
+REPORT_FILE = "codebatch-report.html"
+"""The file that `report` writes by default. No snapshot takes one: it would make each batch stale."""
 """Where a store is looked for, from the current directory upwards."""
 
 STORE_FILE = "store.json"

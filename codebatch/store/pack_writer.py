@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 import zstandard
 
 from codebatch.errors import StoreUnwritable
-from codebatch.model.digest import Digest
+from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.store import layout
 from codebatch.store.object_frames import CHUNK_BYTES, LEVEL, Frame
 from codebatch.store.objects import ObjectStore
@@ -218,6 +218,15 @@ class PackWriter:
         if self._part is not None:
             part, self._part = self._part, None
             part.discard()
+
+    def holds(self, digest: str) -> bool:
+        """Whether the store or this writer has an object. It is on disk, if so, after `seal`."""
+        if not DIGEST_PATTERN.match(digest):
+            return False
+        key = bytes.fromhex(digest)
+        if not self._is_stored(key):
+            self._objects.refresh()  # Another worker may have sealed it since.
+        return self._is_stored(key)
 
     def _is_stored(self, key: bytes) -> bool:
         """Whether an object need not be written. Who sealed its pack may have died before the name was on disk."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from codebatch.coordinator.score import Phase
 from codebatch.errors import BatchIncomplete, InvalidConfiguration, InvalidInput
 from codebatch.exchange.making import make_export
 from codebatch.model.entry import path_fields
-from codebatch.model.imported import ImportFormat, LeftOut
+from codebatch.model.imported import ImportFormat, LeftOut, join_files, split_files
 from codebatch.model.record import SEVERITIES, Diagnostic
 from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.batches import Batch, batch_ids
@@ -49,13 +49,20 @@ class Project(NamedTuple):
     first: Batch
 
     def take(
-        self, data: bytes, task: str, *, form: ImportFormat = "jsonl", start: Batch | None = None, failed: bool = False
+        self,
+        data: bytes | Sequence[bytes],
+        task: str,
+        *,
+        form: ImportFormat = "jsonl",
+        start: Batch | None = None,
+        failed: bool = False,
     ) -> Imported:
         """Import, into the latest batch unless another is named."""
         execution = Execution(configuration=load_configuration(self.tree), jobs=2)
         start = start or resolve_batch(self.store, None)
+        files = [data] if isinstance(data, bytes) else data
         return import_into(
-            execution, self.store, start, data, form=form, task=task, allow_failed=failed, listener=Listener()
+            execution, self.store, start, files, form=form, task=task, allow_failed=failed, listener=Listener()
         )
 
     def findings(self, batch: Batch, task: str) -> list[Diagnostic]:
@@ -299,6 +306,45 @@ def test_a_program_imports_a_file_by_its_name(project: Project, monkeypatch: pyt
         codebatch.import_findings("nothing.jsonl", "jsonl", "other", store=store)
     with pytest.raises(codebatch.Unimportable, match=r"found\.jsonl: it cannot be read as rdjson"):
         codebatch.import_findings("found.jsonl", "rdjson", "other", store=store)
+
+
+def test_several_files_are_one_import(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their findings stand together, and so does what is left out; in another order they are another import."""
+    monkeypatch.chdir(project.tree)
+    for name, data in {"one.jsonl": LINES, "other.jsonl": ELSEWHERE, "bad.jsonl": b"{"}.items():
+        (project.tree.parent / name).write_bytes(data)
+    store = project.store.root
+    imported = codebatch.import_findings(["../one.jsonl", Path("../other.jsonl")], "jsonl", "other", store=store)
+    assert imported.findings == 2
+    assert imported.left_out == LeftOut(no_file=1, no_place=1, dismissed=1, examples=("c.py",))
+    assert [each.message for each in project.findings(imported.batch, "other")] == ["one", "two"]
+    again = project.take([LINES, ELSEWHERE], "other")
+    assert (again.action, again.batch.id) == ("up to date", imported.batch.id)
+    assert collect_garbage(project.store, keep=1) is not None
+    assert project.take([LINES, ELSEWHERE], "other").action == "up to date"
+    assert project.take([ELSEWHERE, LINES], "other").action == "ran"
+    with pytest.raises(
+        codebatch.Unimportable, match=r"one\.jsonl, \.\./bad\.jsonl: it cannot be read .* file 2 of 2: "
+    ):
+        codebatch.import_findings(["../one.jsonl", "../bad.jsonl"], "jsonl", "other", store=store)
+    for names, message in ([], "no file is named"), (["-", "-"], "standard input is named twice"):
+        with pytest.raises(InvalidInput, match=message):
+            codebatch.import_findings(names, "jsonl", "other", store=store)
+
+
+def test_any_files_are_joined_to_one_object_and_split_again() -> None:
+    one = LINES
+    joined = join_files([one])
+    assert joined == one, "an import of one file is as it was before"
+    for files in ([one], [one, ELSEWHERE], [b"", b""], [join_files([one, one])], [join_files([one, one]), one]):
+        assert split_files(join_files(files)) == tuple(files)
+
+
+def test_files_that_are_too_much_together_are_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codebatch.application.importing.IMPORT_BYTES_MAX", len(LINES) + 1)
+    with pytest.raises(codebatch.Unimportable, match="together they have more than"):
+        project.take([LINES, LINES], "other")
+    assert project.take([LINES], "other").findings == 2
 
 
 def test_of_imports_at_once_none_is_lost(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

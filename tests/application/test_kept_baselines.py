@@ -64,7 +64,7 @@ class Project:
         execution = Execution(configuration=load_configuration(self.tree), jobs=2)
         with codebatch.open(self.store, project=self.tree) as opened:
             start = resolve_batch(opened.store, None)
-            import_into(execution, opened.store, start, data, form="jsonl", task=task, listener=Listener())
+            import_into(execution, opened.store, start, [data], form="jsonl", task=task, listener=Listener())
 
     def create(self) -> int:
         with codebatch.open(self.store, project=self.tree) as opened:

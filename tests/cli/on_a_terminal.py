@@ -17,9 +17,10 @@ def on_a_terminal(
     *arguments: str,
     shown: Literal["stdout", "stderr"] = "stdout",
     columns: int = 100,
+    status: int = 0,
     **environment: str,
 ) -> tuple[str, str]:
-    """What a terminal of so many columns was sent on one stream, and what a pipe was on the other. It ends with 0."""
+    """What a terminal of so many columns was sent on one stream, and what a pipe was on the other."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(
@@ -42,5 +43,5 @@ def on_a_terminal(
         sent += piece
     os.close(ours)
     piped = b"".join(filter(None, process.communicate(timeout=DEADLINE_SECONDS)))
-    assert process.returncode == 0, (sent, piped)
+    assert process.returncode == status, (sent, piped)
     return sent.decode(), piped.decode()

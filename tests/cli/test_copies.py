@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import random
+from io import StringIO
+
 import pytest
 
 from .on_a_terminal import on_a_terminal
@@ -74,6 +79,73 @@ def test_what_would_steer_a_terminal_is_escaped(copied: CommandLine) -> None:
 def test_other_forms_have_a_row_for_each_place(copied: CommandLine) -> None:
     told = copied("duplicates", "--store", "store", "-o", "csv", "--path", "a.py")
     assert told.lines[:2] == ["number,lines,copies,path,line,end_line", "1,14,3,a.py,2,16"]
+
+
+@pytest.fixture(scope="module")
+def nested(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """Three functions that are equal, and one that is but for its last line. Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("nested"))
+    body = code("x", 12)
+    three = "".join(f"def {name}():\n{body}    return x_11 + x_0 + len('{'x' * 20}')\n\n\n" for name in ("b", "c", "d"))
+    write(codebatch.directory / "tree" / "a.py", f"def a():\n{body}    return 0\n\n\n{three}")
+    codebatch("run", "tree", "--store", "store", "-q")
+    return codebatch
+
+
+def test_every_form_for_programs_lists_every_place_with_its_end(nested: CommandLine) -> None:
+    """The place that is a part of the block too: none is named by a number of copies alone, and none twice."""
+    places = [("a.py", 18, 31), ("a.py", 34, 47), ("a.py", 50, 63), ("a.py", 2, 14)]
+    (block,) = nested("duplicates", "--store", "store", "--json").json["blocks"]
+    assert (block["lines"], block["copies"]) == (13, 4)
+    assert [(place["path"], place["line"], place["end_line"]) for place in block["places"]] == places
+    assert [place.get("lines") for place in block["places"]] == [None, None, None, 12]
+    told = nested("duplicates", "--store", "store", "-o", "csv").text
+    assert [(row["path"], int(row["line"]), int(row["end_line"])) for row in csv.DictReader(StringIO(told))] == places
+    told = nested("duplicates", "--store", "store", "-o", "jsonl").text
+    rows = [json.loads(line) for line in told.splitlines()]
+    assert [(row["path"], row["line"], row["end_line"]) for row in rows] == places
+    assert [row["lines"] for row in rows] == [13, 13, 13, 12]
+
+
+def test_people_are_told_which_places_are_parts(nested: CommandLine) -> None:
+    told = nested("duplicates", "--store", "store", "--show", "1")
+    assert told.lines[0] == "   1  13 lines  a.py:18 = a.py:34 = a.py:50 = a.py:2 (12 lines)"
+    told = nested("duplicates", "--store", "store")
+    assert told.lines[0] == "   1  13 lines  a.py:18 = a.py:34 = a.py:50 (and 1 more)"
+    assert "more; show them" not in told.notes
+
+
+def test_places_that_no_record_names_are_found(codebatch: CommandLine) -> None:
+    """Of stretches of one text, each place of each block is listed, or lies within a longer place that is."""
+    chance = random.Random(3)
+    text = [f"    value_{number} = compute(step={number}, name='n{number * 7 % 100}')" for number in range(60)]
+    trees: dict[str, list[str]] = {}
+    for number in range(14):
+        start = chance.randrange(0, 40)
+        body = text[start : start + chance.randrange(10, 40)]
+        comment = ["", "    # a comment of its own"] if number % 2 else []
+        trees[f"f{number:02}.py"] = [f"def f{number}():", *comment, *body, f"    return {number}"]
+        write(codebatch.directory / "tree" / f"f{number:02}.py", "\n".join(trees[f"f{number:02}.py"]) + "\n")
+    codebatch("run", "tree", "--store", "store", "-q")
+    records = codebatch("query", "duplicates", "--store", "store", "--json").records
+    named = {(each["path"], each["line"]) for each in records}
+    named |= {(each["other_path"], each["other_line"]) for each in records}
+    blocks = codebatch("duplicates", "--store", "store", "--json").json["blocks"]
+    listed = [(each["path"], each["line"], each["end_line"]) for block in blocks for each in block["places"]]
+    assert len(set(listed)) == len(listed)
+    of_groups = {each["group"]: (each["path"], each["line"], each["end_line"]) for each in records}
+    missed = 0
+    for path, line, end_line in of_groups.values():
+        block = trees[path][line - 1 : end_line - 1]
+        for other, lines in trees.items():
+            for at in range(len(lines) - len(block) + 1):
+                if lines[at : at + len(block)] == block:
+                    missed += (other, at + 1) not in named
+                    assert any(
+                        other == path and len(block) - (min(end, at + 1 + len(block)) - max(line, at + 1)) < 10
+                        for path, line, end in listed
+                    )
+    assert missed, "a place that no record names is what is tried"
 
 
 def test_a_batch_that_does_not_know_of_copies_says_what_to_run(codebatch: CommandLine) -> None:

@@ -171,7 +171,8 @@ def test_what_means_nothing_is_refused(
     ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ran.project)
-    os.symlink("/dev/null", tmp_path / "null")
+    os.mkfifo(tmp_path / "pipe")
+    os.symlink("pipe", tmp_path / "link")
     refused = {
         ("sarif", "latest"): "name two batches to compare, or none",
         ("sarif", "latest", "latest", "--batch", "latest"): "--batch means nothing",
@@ -181,7 +182,7 @@ def test_what_means_nothing_is_refused(
         ("github", "-o", "x", "--summary", "x"): "name the same file",
         ("sarif", "--json"): "standard output is taken",
         ("sarif", "-o", str(ran.store / "x.sarif")): "is in the store",
-        ("sarif", "-o", str(tmp_path / "null")): "is no plain file",
+        ("sarif", "-o", str(tmp_path / "link")): "is no plain file",
         ("ctags", "latest", "latest"): "tags are of one batch",
         ("ctags", "--all"): "--all means nothing for ctags",
         ("ctags", "--tool", "ruff"): "`tool` is of findings",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from codebatch.cli.pages import TOPICS
 from codebatch.errors import CodebatchError
 
 from .conftest import Ran
+from .on_a_terminal import on_a_terminal
 from .process import CommandLine
 
 
@@ -127,6 +129,10 @@ def test_help_imports_nothing_of_records(codebatch: CommandLine) -> None:
         ("sumary", "summary"),
         ("lint", "findings"),
         ("snap", "snapshot"),
+        ("dups", "duplicates"),
+        ("watch", "follow"),
+        ("stats", "summary"),
+        ("tree", "files"),
     ],
 )
 def test_a_mistyped_command_is_met_with_the_one_that_was_meant(
@@ -135,6 +141,42 @@ def test_a_mistyped_command_is_met_with_the_one_that_was_meant(
     ended = codebatch(*mistyped.split(), status=2)
     assert ended.notes.splitlines()[0].endswith(f"did you mean {meant!r}?")
     assert meant in codebatch(*mistyped.split(), "--json", status=2).error["message"]
+
+
+def test_lines_of_code_are_a_statement_that_works(ran: Ran) -> None:
+    error = ran.codebatch("loc", "--json", status=2).error["message"]
+    words = shlex.split(error.partition("did you mean '")[2].removesuffix("'?"))
+    assert words[0] == "sql"
+    rows = ran.codebatch(*words, "--store", ran.store, "--json").json["rows"]
+    assert {row["lang"] for row in rows} > {"python", "c"}
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("help cycles", "did you mean 'graph --cycles'?"),
+        ("help dups", "did you mean 'duplicates'?"),
+        ("help lanuages", "did you mean 'languages'?"),
+        ("hotspots --sort x", "did you mean '--by'?"),
+        ("query symbols --order x", "did you mean '--sort'?"),
+        ("findings --limmit 3", "did you mean '--limit'?"),
+        ("findings --sort x", "see: codebatch findings --help"),
+        ("findings --frobnicate", "see: codebatch findings --help"),
+    ],
+)
+def test_other_words_are_met_with_ours(codebatch: CommandLine, words: str, hint: str) -> None:
+    assert codebatch(*words.split(), "--json", status=2).error["hint"] == hint
+
+
+def test_on_a_terminal_a_long_list_of_names_is_wrapped_at_them(codebatch: CommandLine) -> None:
+    shown, _ = on_a_terminal(codebatch, "explain", "NAME", shown="stderr", columns=60, status=2)
+    first, *hint = shown.splitlines()
+    assert first == "error: 'NAME' is no reading command"
+    assert hint[0].startswith("hint: one of: ast, batch-list, ")
+    assert len(hint) > 5
+    assert all(line.startswith("      ") for line in hint[1:])
+    assert max(map(len, hint)) <= 60
+    assert " ".join(line.strip() for line in hint) == codebatch("explain", "NAME", status=2).notes.splitlines()[1]
 
 
 def test_what_is_not_near_is_not_suggested(codebatch: CommandLine) -> None:

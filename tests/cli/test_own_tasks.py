@@ -85,17 +85,42 @@ def test_failures_of_a_function_are_of_its_file_and_task_alone(codebatch: Comman
         ("Failure(path='a.txt', task='parse', reason='crash')", 'it raises: {"kind":"failure"'),
         ("Metric(path='a.txt', metric='m', value='x')", "Expected `int`, got `str`"),
         ("Metric(metric='m', value=1)", "a record of another file"),
+        (f"Ast(path='a.txt', object='{'0' * 64}', format='f')", "a record of an object that is not in the store"),
+        ("Ast(path='a.txt', object='../x', format='f')", "a record of an object that is not in the store"),
     ],
 )
 def test_record_that_is_none_of_the_file_fails_the_task_there_and_is_named(
     codebatch: CommandLine, given: str, problem: str
 ) -> None:
-    code = "from codebatch.model.record import Failure, Metric\ndef task(file): yield {}\n"
+    code = "from codebatch.model.record import Ast, Failure, Metric\ndef task(file): yield {}\n"
     project(codebatch, code=code.format(given))
     assert codebatch("run", "src", "--json", status=3).json["failures"] == 1
     (row,) = codebatch("errors", "--json").records
     assert (row["path"], row["task"], row["reason"]) == ("a.txt", "words", "exception")
     assert problem in row["evidence"]
+
+
+def test_record_of_an_object_of_the_store_is_sound_and_of_another_fails_the_project_task(
+    codebatch: CommandLine,
+) -> None:
+    """The content of a file is an object. What names no object that there is would make each later answer fail."""
+    code = """
+import hashlib
+from codebatch.model.record import Ast
+def task(file):
+    yield Ast(path='a.txt', object=hashlib.sha256(file.content).hexdigest(), format='content')
+"""
+    project(codebatch, code=code)
+    codebatch("run", "src")
+    (row,) = codebatch("query", "outputs", "--kind", "ast", "--json").records
+    assert codebatch("cat-object", row["object"]).stdout == b"one two\n"
+    assert "ast" in codebatch("inspect", "a.txt", "--all").text
+    other = f"yield Ast(path='a.txt', object={'f' * 64!r}, format='f')"
+    project(codebatch, code=f"from codebatch.model.record import Ast\ndef task(project): {other}\n")
+    codebatch("run", "src", status=3)
+    (row,) = codebatch("errors", "--json").records
+    assert (row["task"], row["reason"]) == ("words", "exception")
+    assert "a record of an object that is not in the store" in row["evidence"]
 
 
 @pytest.mark.parametrize(

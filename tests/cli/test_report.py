@@ -6,14 +6,17 @@ import json
 import os
 import re
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
 
 import codebatch as codebatch_api
+from codebatch.model.quantities import human_bytes
 from codebatch.store import layout
 
 from .conftest import Ran
+from .devices import make_device
 from .process import CommandLine, write
 
 
@@ -61,11 +64,64 @@ def test_a_page_that_cannot_be_written_is_said(ran: Ran, tmp_path: Path) -> None
     )
     assert "is no name of a file" in refused("-o", tmp_path)
     assert "is no name of a file" in refused("-o", "")
-    assert "is no plain file" in refused("-o", "/dev/null")
+    os.mkfifo(tmp_path / "pipe")
+    assert "is no plain file" in refused("-o", tmp_path / "pipe")
     for name in ("store.json", "report.html"):
         assert "is in the store" in refused("-o", ran.codebatch.directory / ran.store / name)
     assert "standard output is taken by the page" in refused("-o", "-", "--json")
-    assert "missing option '-o'" in refused()
+
+
+def test_without_a_name_the_page_goes_into_the_current_directory(ran: Ran, tmp_path: Path) -> None:
+    """A report is replaced, and no other file."""
+    page = tmp_path / "codebatch-report.html"
+    ended = ran.codebatch("report", "--store", ran.store, cwd=tmp_path)
+    assert ended.lines == [f"codebatch-report.html: {human_bytes(page.stat().st_size)}; open it: file://{page}"]
+    assert page.read_bytes() == ran.codebatch("report", "--store", ran.store, "-o", "-").stdout
+    page.write_bytes(page.read_bytes() + b"older")
+    answer = ran.codebatch("report", "--store", ran.store, "--json", cwd=tmp_path).json
+    assert (answer["path"], answer["bytes"]) == (page.name, page.stat().st_size)
+    page.write_text("<html>written by hand</html>\n")
+    refused = ran.codebatch("report", "--store", ran.store, cwd=tmp_path, status=2).notes
+    assert "'codebatch-report.html' is there and is not a report of codebatch" in refused
+    assert page.read_text() == "<html>written by hand</html>\n"
+    ran.codebatch("report", "--store", ran.store, "-o", page.name, cwd=tmp_path)
+    assert b"codebatch report" in page.read_bytes()
+
+
+def test_a_report_in_the_tree_makes_no_batch_stale(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".")
+    codebatch("report")
+    assert "stale" not in codebatch("summary").notes
+    assert codebatch("run", ".", "--json").json["action"] == "up to date"
+    why = codebatch("files", "--why", "codebatch-report.html").text
+    assert "left out: it is a report of codebatch" in why
+    elsewhere = codebatch("run", ".", "--store", codebatch.directory.parent / "elsewhere", "--json").json
+    assert elsewhere["files"] == 1
+
+
+def test_the_null_device_takes_a_page_and_stays_a_device(ran: Ran, tmp_path: Path) -> None:
+    null = make_device(tmp_path / "null", os.devnull)
+    link = tmp_path / "link"
+    link.symlink_to(null)
+    before = null.stat()
+    for target in (null, link):
+        ended = ran.codebatch("report", "--store", ran.store, "-o", target)
+        assert ended.lines[0].startswith(f"{target}: ")
+        assert "file://" not in ended.text
+    ran.codebatch("export", "sarif", "--store", ran.store, "-o", null)
+    ran.codebatch("export", "github", "--store", ran.store, "--summary", null)
+    ran.codebatch("trace", "--store", ran.store, "-o", null)
+    after = null.stat()
+    assert (after.st_ino, after.st_mode, after.st_rdev) == (before.st_ino, before.st_mode, before.st_rdev)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "null"]
+
+
+def test_any_other_device_is_refused(ran: Ran, tmp_path: Path) -> None:
+    zero = make_device(tmp_path / "zero", "/dev/zero")
+    for words in (("report",), ("trace",), ("export", "sarif")):
+        assert "is no plain file" in ran.codebatch(*words, "--store", ran.store, "-o", zero, status=2).notes
+    assert stat.S_ISCHR(zero.stat().st_mode)
 
 
 def test_of_a_batch_that_lacks_something_that_stands_on_top(ran: Ran, tmp_path: Path) -> None:

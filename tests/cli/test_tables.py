@@ -56,8 +56,43 @@ def test_no_word_is_broken_or_lost_whatever_the_width(rows: list[list[str]], col
     words = sorted(word for row in rows for cell in row for word in cell.split())
     assert sorted(word for line in lines for word in line.split()) == words
     longest = max((len(word) for word in words), default=0)
-    if longest < columns // 4:
+    if longest <= columns - 2:
         assert max(map(len, lines)) <= columns
+
+
+PATHS = st.lists(st.text("ab1", min_size=1, max_size=12), min_size=1, max_size=5).map("/".join)
+
+
+@given(
+    st.lists(st.tuples(PATHS, st.sampled_from(["f", "a_function"]), PATHS), min_size=1, max_size=6), st.integers(30, 90)
+)
+def test_paths_are_shortened_at_the_front_and_no_line_is_longer_than_the_terminal(
+    rows: list[tuple[str, str, str]], columns: int
+) -> None:
+    lines = aligned([["path", "function", "place"], *map(list, rows)], columns, [0, 2])
+    assert max(map(len, lines)) <= columns
+    shown = " ".join(lines[1:]).split()
+    for path, function, place in rows:
+        assert function in shown
+        for each in (path, place):
+            assert any(word == each or (word.startswith("…/") and each.endswith(word[1:])) for word in shown)
+
+
+def test_paths_make_room_before_other_columns_do() -> None:
+    rows = [
+        ["used", "function", "place"],
+        ["3", "TypeChecker.check_func_def", "packages/server/src/unstable/core.py:12"],
+    ]
+    assert aligned(rows, 60, [2]) == [
+        "used  function                    place",
+        "   3  TypeChecker.check_func_def  …/src/unstable/core.py:12",
+    ]
+    assert aligned(rows, None, [2])[1] == f"   3  TypeChecker.check_func_def  {rows[1][2]}"
+
+
+def test_a_word_without_room_at_its_column_ends_where_the_terminal_does() -> None:
+    rows = [["count", "name"], ["3", "x" * 30], ["4", "y"]]
+    assert aligned(rows, 32) == ["count  name", "    3", f"  {'x' * 30}", "    4  y"]
 
 
 @given(st.text("ab ", max_size=60), st.integers(1, 30))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from codebatch.cli.widths import fitted, fitted_path, without_same_directory
+
+from .on_a_terminal import on_a_terminal
+from .process import CommandLine, write
 
 
 @pytest.mark.parametrize(
@@ -42,3 +47,49 @@ def test_of_a_path_the_last_parts_are_left(path: str, width: int | None, before:
 def test_a_path_in_the_directory_of_the_one_before_is_its_name() -> None:
     assert without_same_directory(["a/b", "a/c", "d/e", "a/b", "x"]) == ["a/b", "c", "d/e", "a/b", "x"]
     assert without_same_directory(["x", "y"]) == ["x", "y"]
+
+
+DEEP = "packages/server/src/unstable-core-do-not-import/http"
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A tree whose directories are long. Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("deep"))
+    body = "".join(
+        f"  value{each} = computeIt({{ number: {each}, other: 'the same as before' }});\n" for each in range(12)
+    )
+    for number in range(4):
+        write(
+            codebatch.directory / "tree" / DEEP / f"adapter{number}" / "resolveResponse.js",
+            f"import {{ f }} from '../adapter{(number + 1) % 4}/resolveResponse.js';\n"
+            f"export function resolveResponse(x) {{\n  if (x) {{ f(); }}\n{body}}}\nexport {{ f }};\n",
+        )
+    codebatch("run", "tree", "--store", "store", "-q")
+    return codebatch
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("hotspots",),
+        ("hotspots", "--files"),
+        ("impact", f"{DEEP}/adapter0/resolveResponse.js"),
+        ("graph",),
+        ("graph", "--cycles"),
+        ("duplicates", "--limit", "1"),
+        ("query", "metrics", "-o", "table"),
+        ("query", "duplicates", "-o", "table"),
+    ],
+)
+def test_no_path_is_broken_at_80_columns(deep: CommandLine, words: tuple[str, ...]) -> None:
+    """Its first directories are left out; in a pipe it is whole."""
+    shown, _ = on_a_terminal(deep, *words, "--store", "store", "--no-color", "-q", columns=80)
+    lines = shown.splitlines()
+    assert lines
+    assert max(map(len, lines)) <= 80
+    names = [word for line in lines for word in line.split() if "resolveResponse.js" in word]
+    assert names
+    assert all(re.fullmatch(r"(…|packages)/\S*resolveResponse\.js(:\d+)?|resolveResponse\.js", name) for name in names)
+    piped = deep(*words, "--store", "store", "-q").text
+    assert f"{DEEP}/adapter1/resolveResponse.js" in piped

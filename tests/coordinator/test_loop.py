@@ -9,7 +9,8 @@ import pytest
 
 from codebatch.coordinator.costs import estimate
 from codebatch.coordinator.crew import Died, Heard, Member
-from codebatch.coordinator.loop import Coordinator, Scope
+from codebatch.coordinator.loop import Coordinator
+from codebatch.coordinator.score import Scope
 from codebatch.engine.actions import Fail
 from codebatch.engine.events import Lost, Ready, Started, WorkerId
 from codebatch.errors import EnvironmentBroken

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codebatch.coordinator.score import Score
+import pytest
+
+from codebatch.coordinator.crew import finished_items
+from codebatch.coordinator.score import RunningUnit, Scope, Score
 from codebatch.engine.ledger import Ledger
 from codebatch.model.counts import Counts
-from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType
+from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Unit
+from codebatch.model.plan import Plan
+from codebatch.model.shard import ProjectWork, ShardId
 from codebatch.store.store import create_store
+from codebatch.system.cell import (
+    PHASE_BATCHED,
+    PHASE_COMMIT,
+    PHASE_IDLE,
+    PHASE_ITEM,
+    PHASE_LEASE,
+    PHASE_PROJECT,
+    Step,
+)
 from codebatch.system.files import RealFiles
 from tests.proof.plans import make_batch
 
@@ -27,16 +41,90 @@ def test_what_is_told_is_what_stands_in_the_chains(tmp_path: Path) -> None:
         return made
 
     def told(score: Score) -> tuple[int, int, int]:
-        progress = score.progress(inflight=0, workers=0)
+        progress = score.progress((), workers=0)
         return progress.done["parse"], progress.records, progress.failures
 
-    score = Score(plan, ledger, is_retried=False)
+    costs = _costs(plan)
+    score = Score(plan, ledger, costs, Scope())
     score.note([commit(2, 3, "failed"), commit(1, 3), commit(0, 3)])
     assert told(score) == (3, 3, 0)
-    score = Score(plan, ledger, is_retried=False)
+    score = Score(plan, ledger, costs, Scope())
     score.note([commit(0, 2, round_=2)])
     assert told(score) == (3, 3, 1), "behind it begins what was garbage before"
-    score = Score(plan, ledger, is_retried=True)
+    score = Score(plan, ledger, costs, Scope(retry_failed=True))
     assert told(score) == (2, 2, 0)
     score.note([commit(2, 3, "failed", round_=2)])
     assert told(score) == (3, 3, 1)
+
+
+def _costs(plan: Plan) -> dict[ShardId, list[float]]:
+    files = {shard.id: [float(item) for item in range(shard.items + 1)] for shard in plan.shards}
+    return {**files, **{ProjectWork(task).id: [0.0, 1.0] for task in plan.project_tasks}}
+
+
+def test_results_count_once_whether_a_worker_holds_them_or_the_ledger(tmp_path: Path) -> None:
+    """A worker keeps its count while it commits; once the commit is known, the cell of the worker adds nothing."""
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    plan = make_batch(store, [b"a", b"b", b"c"], shard_items=3).plan()
+    ledger = Ledger(plan.work().values(), {task.name: task.needs for task in plan.tasks})
+    files = tuple(task.name for task in plan.tasks if task.scope == "file")
+    score = Score(plan, ledger, _costs(plan), Scope())
+    unit = Unit(shard=plan.shards[0].id, start=0, end=3, tasks=files)
+
+    def told(items: int) -> tuple[int, int, float]:
+        progress = score.progress([RunningUnit(unit, items)], workers=1)
+        return progress.results_done, progress.results_planned, round(progress.work_done, 3)
+
+    planned = 3 * len(files) + len(plan.project_tasks)
+    cost = 3 + len(plan.project_tasks)
+    assert told(0) == (0, planned, 0.0)
+    assert told(2) == (2 * len(files), planned, round(2 / cost, 3))
+    assert told(3) == (3 * len(files), planned, round(3 / cost, 3))
+    outcomes = tuple(
+        Outcome(shard=unit.shard, task=task, start=0, end=3, type="result", counts=Counts(kinds={})) for task in files
+    )
+    commit = Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=outcomes)
+    ledger.add(commit)
+    score.note([commit])
+    assert told(3) == (3 * len(files), planned, round(3 / cost, 3))
+
+
+def test_results_outside_the_scope_of_a_run_are_not_planned(tmp_path: Path) -> None:
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    plan = make_batch(store, [b"a", b"b", b"c"], shard_items=1).plan()
+    ledger = Ledger(plan.work().values(), {task.name: task.needs for task in plan.tasks})
+    outside = Outcome(
+        shard=plan.shards[1].id, task="parse", start=0, end=1, type="result", counts=Counts(kinds={"metric": 1})
+    )
+    commit = Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outside,))
+    ledger.add(commit)
+    scope = Scope(tasks=frozenset({"parse"}), shards=frozenset({plan.shards[0].id}))
+    score = Score(plan, ledger, _costs(plan), scope)
+    progress = score.progress((), workers=0)
+    assert (progress.results_done, progress.results_planned, progress.work_done) == (0, 1, 0.0)
+    assert progress.done["parse"] == 1
+
+
+@pytest.mark.parametrize(
+    ("phase", "item", "end", "unit", "expected"),
+    [
+        (PHASE_LEASE, 10, 10, 2, 0),
+        (PHASE_ITEM, 10, 11, 2, 0),
+        (PHASE_ITEM, 14, 15, 2, 4),
+        (PHASE_BATCHED, 10, 20, 2, 10),
+        (PHASE_COMMIT, 10, 18, 2, 8),
+        (PHASE_PROJECT, 10, 20, 2, 0),
+        (PHASE_IDLE, 0, 0, 2, 0),
+        (PHASE_COMMIT, 10, 18, 1, 0),
+    ],
+)
+def test_items_are_finished_until_their_unit_is_committed(
+    phase: int, item: int, end: int, unit: int, expected: int
+) -> None:
+    """The cell of a worker that has not begun its second unit speaks of its first."""
+    step = Step(0, 0, 0, unit, item, end, phase)
+    assert finished_items(step, Unit(shard=ShardId("s"), start=10, end=20, tasks=("parse",)), 2) == expected
+
+
+def test_a_worker_that_cannot_be_seen_has_finished_nothing() -> None:
+    assert finished_items(None, Unit(shard=ShardId("s"), start=10, end=20, tasks=("parse",)), 1) == 0

@@ -24,7 +24,7 @@ _WAIT = """
 import json
 from pathlib import Path
 from codebatch.coordinator.limits import Limits
-from codebatch.coordinator.loop import Scope
+from codebatch.coordinator.score import Scope
 from codebatch.coordinator.run import execute
 from codebatch.errors import CodebatchError
 from codebatch.store.batch_resolution import resolve_batch

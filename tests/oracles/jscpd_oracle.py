@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 
 from codebatch.model.digest import Digest
 from codebatch.model.record import Duplicate
-from codebatch_workers.duplicates.fingerprints import LINES_MIN, code_lines, fingerprints
+from codebatch_workers.duplicates.code_lines import code_lines
+from codebatch_workers.duplicates.fingerprints import LINES_MIN, fingerprints
 from codebatch_workers.duplicates.repeats import BYTES_MIN
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.duplicates import FingerprintedFile, find_duplicates

@@ -6,9 +6,11 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from codebatch.coordinator.adoption import Reuse
-from codebatch.coordinator.loop import Coordinator, Scope
-from codebatch.coordinator.score import Score
+from codebatch.coordinator.loop import Coordinator
+from codebatch.coordinator.score import Scope, Score
 from codebatch.engine.events import Committed, Event
 from codebatch.model.entry import Entry
 from codebatch.model.plan import Plan
@@ -42,6 +44,10 @@ class WatchedLoop(Coordinator):
         self._simulated = crew
         self._looks: deque[int] = deque()
         self._is_retrying = is_retrying
+        self._costs = {
+            **{shard.id: [float(n) for n in range(shard.items + 1)] for shard in plan.shards},
+            **{ProjectWork(task).id: [0.0, 1.0] for task in plan.project_tasks},
+        }
         super().__init__(
             batch,
             plan,
@@ -49,10 +55,7 @@ class WatchedLoop(Coordinator):
             crew,
             about=HolderFile(holder=crew.holder, role="coordinator", pid=0, host=this_host(), since_ns=wall_ns()),
             jobs=jobs,
-            costs={
-                **{shard.id: [float(n) for n in range(shard.items + 1)] for shard in plan.shards},
-                **{ProjectWork(task).id: [0.0, 1.0] for task in plan.project_tasks},
-            },
+            costs=self._costs,
             cost_per_worker=0.0,
             scope=Scope(retry_failed=is_retrying),
             watcher=None,
@@ -75,6 +78,8 @@ class WatchedLoop(Coordinator):
     def _turn(self) -> None:
         super()._turn()
         told = self.progress
-        anew = Score(self._plan, self.ledger, is_retried=False).progress(inflight=told.inflight, workers=told.workers)
+        anew = Score(self._plan, self.ledger, self._costs, Scope()).progress((), workers=told.workers)
+        assert self._is_retrying or anew.results_done <= told.results_done, "what workers hold is told besides"
+        told = replace(told, results_done=anew.results_done, work_done=anew.work_done)
         assert self._is_retrying or told == anew, "what is told is not what stands"
         assert all(told.done[task] <= planned for task, planned in told.planned.items())

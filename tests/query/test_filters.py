@@ -6,12 +6,14 @@ import json
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.counts import Counts
 from codebatch.query.fields import Languages
 from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
-from codebatch.query.paths import PathFilter
+from codebatch.query.paths import PathFilter, text_of_path
 
 FINDING: JsonRecord = {
     "kind": "diagnostic", "path": "src/a.py", "severity": "error", "code": "E501", "tool": "ruff", "name": "x",
@@ -139,6 +141,13 @@ def test_a_kind_or_severity_that_does_not_exist_is_refused(asked: RecordFilter) 
         ("f\udce9", ["caf\udce9"]),
         ("a\\x1b", ["a\x1b"]),
         ("caf?", ["caf\udce9"]),
+        ("/src", ["src/b.py", "src/sub/c.py"]),
+        ("/src/", ["src/b.py", "src/sub/c.py"]),
+        ("/src/sub/c.py", ["src/sub/c.py"]),
+        ("/sub", []),
+        ("/SRC", []),
+        ("/caf\\xe9", ["caf\udce9"]),
+        ("/", ["a.py", "src/b.py", "src/sub/c.py", "caf\udce9", "a\x1b"]),
         ("", ["a.py", "src/b.py", "src/sub/c.py", "caf\udce9", "a\x1b"]),
     ],
 )
@@ -147,6 +156,24 @@ def test_a_path_is_asked_for_by_a_pattern_or_by_a_part(wanted: str, passed: list
     paths = PathFilter(wanted)
     every = ("a.py", "src/b.py", "src/sub/c.py", "caf\udce9", "a\x1b")
     assert [path for path in every if paths.matches(os.fsencode(path))] == passed
+
+
+def test_of_several_texts_any_asks_for_a_path() -> None:
+    every = ("a.py", "src/b.py", "src/sub/c.py")
+    several = PathFilter(("/src/sub", "*.py/", "A.P"))
+    assert [path for path in every if several.matches(os.fsencode(path))] == ["a.py", "src/sub/c.py"]
+    asked = RecordFilter(path=("/src/sub", "A.P"))
+    assert [path for path in every if asked.matches({"kind": "file", "path": path})] == ["a.py", "src/sub/c.py"]
+
+
+@given(
+    st.binary(min_size=1, max_size=8).filter(lambda path: not {0, ord("/")} & set(path)),
+    st.sampled_from([b"", b"/x", b"x", b"/*"]),
+)
+def test_the_text_of_a_path_asks_for_it_and_what_is_below(path: bytes, behind: bytes) -> None:
+    paths = PathFilter(text_of_path(path))
+    assert paths.matches(path + behind) == (not behind or behind.startswith(b"/"))
+    assert not paths.matches(b"x/" + path)
 
 
 @pytest.mark.parametrize("record", [{}, {"path": "a", "path_b64": "YQ=="}, {"path_b64": "?"}, {"path": 3}])

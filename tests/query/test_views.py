@@ -16,6 +16,7 @@ from codebatch.model.record import (
     Metric,
     Record,
     Symbol,
+    SymbolType,
 )
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.views import VIEWS, create_empty, create_kind, create_pivoted, named_views
@@ -66,7 +67,7 @@ def test_every_kind_has_a_view_with_the_fields_of_its_records_and_their_defaults
     for name, view in VIEWS.items():
         told = views.execute(f"DESCRIBE {name}").fetchall()
         assert [(column, type_) for column, type_, *_ in told] == list(view.columns)
-    assert views.execute("SELECT * FROM metric").fetchall() == [("a", None, "m", 3, "", 1)]
+    assert views.execute("SELECT * FROM metric").fetchall() == [("a", None, "m", 3, "", 1, None)]
     assert views.execute("SELECT resolution, imported, is_module FROM edge").fetchall() == [(None, "", False)]
     assert views.execute("SELECT parameters, visibility FROM symbol").fetchall() == [([], "public")]
     assert views.execute("SELECT * FROM duplicate").fetchall() == []
@@ -92,13 +93,28 @@ def test_a_function_is_one_row_with_its_numbers_and_what_its_symbol_says(tmp_pat
     def told(metric: str, value: int, symbol: str = "f", line: int = 2) -> Metric:
         return Metric(path="a.py", metric=metric, value=value, symbol=symbol, line=line)
 
-    twice = [told("complexity", 4, "<anonymous>", 5), told("complexity", 2, "<anonymous>", 5)]
-    views = opened(tmp_path, SYMBOL, told("complexity", 1), told("parameters", 3), *twice, told("code", 9, symbol=""))
-    asked = "SELECT symbol, line, end_line, name, complexity, cognitive, parameters, count FROM functions ORDER BY line"
-    assert views.execute(asked).fetchall() == [
-        ("f", 2, 9, "f", 1, 0, 3, 1),
-        ("<anonymous>", 5, None, None, 4, 0, 0, 2),
+    one, other = (told("complexity", value, "f.<anonymous>", 5) for value in (4, 2))
+    twice = [msgspec.structs.replace(one, end_line=6), msgspec.structs.replace(other, end_line=5)]
+    unknown = told("complexity", 1, "g", 7)
+    views = opened(
+        tmp_path, SYMBOL, told("complexity", 1), told("parameters", 3), *twice, unknown, told("code", 9, symbol="")
+    )
+    asked = "SELECT symbol, line, end_line, name, symbol_type, complexity, cognitive, parameters, count FROM functions"
+    assert views.execute(f"{asked} ORDER BY line").fetchall() == [
+        ("f", 2, 9, "f", "function", 1, 0, 3, 1),
+        ("f.<anonymous>", 5, 6, "<anonymous>", "function", 4, 0, 0, 2),
+        ("g", 7, None, None, None, 1, 0, 0, 1),
     ]
+
+
+@pytest.mark.parametrize("symbol_type", ["method", "constructor", "property"])
+def test_a_property_is_a_function_as_others_are(tmp_path: Path, symbol_type: SymbolType) -> None:
+    symbol = msgspec.structs.replace(SYMBOL, symbol_type=symbol_type, qualified="C.f")
+    number = Metric(path="a.py", metric="complexity", value=1, symbol="C.f", line=2)
+    views = opened(tmp_path, FILE, symbol, number, finding(3))
+    asked = "SELECT end_line, name, symbol_type, visibility FROM functions"
+    assert views.execute(asked).fetchall() == [(9, "f", symbol_type, "public")]
+    assert views.execute("SELECT symbol, symbol_line FROM findings").fetchall() == [("C.f", 2)]
 
 
 def test_a_finding_is_one_row_with_its_file_and_the_innermost_function_around_it(tmp_path: Path) -> None:

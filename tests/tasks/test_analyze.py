@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 
-from codebatch.model.record import Metric
+from codebatch.model.record import Metric, Symbol
 from codebatch_workers.tasks.analyze import metrics
 from tests.tasks.support import created, source
 
@@ -231,3 +232,140 @@ def test_greatest_of_the_functions_is_no_matter_of_their_order() -> None:
     told = metrics(source("a.py", code))
     names = ("max_complexity", "max_cognitive", "max_nesting", "max_parameters")
     assert [told[name] for name in names] == [3, 3, 2, 3]
+
+
+FUNCTIONS = {
+    "a.py": """class A:
+    @property
+    def x(self):
+        return 1
+
+    @x.setter
+    def x(self, value):
+        pass
+
+    class B:
+        def inner(self):
+            def deep():
+                pass
+""",
+    "a.js": """class A { get x() { return 1; } set x(v) {}
+  handler =
+    (e) => {
+      return e;
+    };
+  static #p() {}
+}
+const f =
+  (a) => a + 1;
+module.exports = { m() {}, k: function () {} };
+""",
+    "a.ts": """abstract class A {
+  @dec()
+  method(): void {}
+  constructor(private y: number) {}
+}
+export default function () {}
+""",
+    "A.java": """class A {
+  @Override
+  public String toString() { return ""; }
+  record P(int x) { P { } }
+}
+""",
+    "a.c": """static int
+main_loop(int a)
+{
+    return a;
+}
+""",
+    "a.cpp": """template <class T>
+struct S { S() {} ~S() {} int operator+(int b) { return b; } operator bool() const { return true; } };
+template <class T>
+int
+S<T>::out() { return 1; }
+""",
+    "a.cs": """class A {
+  ~A() { }
+  public static A operator +(A a, A b) { return a; }
+  [Obsolete]
+  public void M() { void Local() { } }
+}
+""",
+    "a.kt": """class A(val a: Int) {
+  constructor(b: String) : this(1) {
+    println(b)
+  }
+  @Deprecated("x")
+  fun m(): Int { return 1 }
+}
+""",
+    "a.swift": """class A {
+  init(a: Int) {
+    print(a)
+  }
+  subscript(i: Int) -> Int { return i }
+  @objc
+  func m() { }
+}
+""",
+    "a.rb": """class A
+  def x=(v); end
+  class << self
+    def t
+    end
+  end
+end
+""",
+    "a.php": """<?php
+class A {
+  #[Attr]
+  public static function s(): int { return 1; }
+}
+""",
+    "a.rs": """impl A { #[inline]
+  pub fn new() -> A { A } }
+""",
+    "a.go": """package p
+func (a *A) M() int { return 1 }
+func G[T any](x T) T { return x }
+""",
+    "a.lua": """function t.a() end
+t.c = function()
+  return 3
+end
+""",
+    "a.scala": """class A { def m(x: Int): Int = x
+  def this(z: String) = { this() } }
+""",
+    "a.sh": "f() { echo 1; }\n",
+}
+
+
+@pytest.mark.parametrize("path", FUNCTIONS)
+def test_each_function_is_at_the_line_of_its_symbol_or_tells_its_end_itself(path: str, tmp_path: Path) -> None:
+    """An attribute, a type or an assignment on a line of its own does not part a function from its symbol."""
+    file = source(path, FUNCTIONS[path])
+    assert file.tree is not None
+    assert not file.tree.root_node.has_error
+    symbols = {
+        (record.qualified, record.line): record
+        for record in created("symbols", tmp_path).run_file(file)
+        if isinstance(record, Symbol) and record.symbol_type in ("function", "method", "constructor", "property")
+    }
+    numbers = [
+        record
+        for record in created("analyze", tmp_path).run_file(file)
+        if isinstance(record, Metric) and record.symbol and record.metric == "complexity"
+    ]
+    assert numbers
+    for number in numbers:
+        symbol = symbols.get((number.symbol, number.line))
+        assert (symbol is None) == number.symbol.endswith("<anonymous>")
+        assert (number.end_line is UNSET) == (symbol is not None)
+        if symbol is None:
+            assert isinstance(number.end_line, int)
+            assert number.line <= number.end_line <= file.line_count
+    ends = {number.symbol: (number.line, number.end_line) for number in numbers if number.end_line is not UNSET}
+    if path == "a.js":
+        assert ends == {"A.<anonymous>": (3, 5), "<anonymous>": (10, 10)}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from codebatch.model.record import File, Record
 from codebatch_workers.syntax.languages import every_language, has_grammar
@@ -142,7 +143,8 @@ def check(language: str, content: bytes) -> None:
     assert together == alone
     for record in (record for records in together for record in records):
         line, column = getattr(record, "line", 1), getattr(record, "column", 1)
-        end = (getattr(record, "end_line", line), getattr(record, "end_column", column))
+        end_line = getattr(record, "end_line", UNSET)
+        end = (line if end_line is UNSET else end_line, getattr(record, "end_column", column))
         assert line >= 1
         assert column >= 1
         assert (line, column) <= end

@@ -11,20 +11,20 @@ and by local minima, for which no line needs Python code.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
-from itertools import accumulate, compress, count, islice
+from collections.abc import Sequence
+from itertools import compress, islice
 from operator import lt
 from typing import TYPE_CHECKING
 from zlib import adler32, crc32
 
 from codebatch.model.record import Fingerprints
+from codebatch_workers.duplicates.code_lines import WHITESPACE_IN_LINE, without_comments
 from codebatch_workers.syntax.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-WHITESPACE_IN_LINE = b" \t\r\f\v"
 LINES_MIN = 10
 GRAM = 7
 # A file above this has none: nobody wrote it, and it would take 100 bytes of memory for each of its lines.
@@ -68,26 +68,6 @@ def code(file: SourceFile) -> bytes:
 def comments(file: SourceFile) -> list[int]:
     """Where the comments are: bytes to the first, its bytes, bytes to the second, its bytes, …"""
     return _gaps(file.captures.get("comment", ()))
-
-
-def code_lines(utf8: bytes, comments: bytes) -> tuple[list[bytes], list[int]]:
-    """The code lines of a file, and the 1-based number of each; `comments` as its fingerprints have them."""
-    lines = without_comments(utf8, array("I", comments)).translate(None, WHITESPACE_IN_LINE).split(b"\n")
-    return list(filter(None, lines)), list(compress(count(1), lines))
-
-
-def without_comments(utf8: bytes, comments: Iterable[int]) -> bytes:
-    """The source with its comments cut out and their line ends left in."""
-    pieces = []
-    position = 0
-    places = accumulate(comments)
-    for start, end in zip(places, places, strict=True):
-        pieces.append(utf8[position:start])
-        if utf8.find(b"\n", start, end) >= 0:
-            pieces.append(b"\n" * utf8.count(b"\n", start, end))
-        position = end
-    pieces.append(utf8[position:])
-    return b"".join(pieces)
 
 
 def _gaps(comments: Sequence[Node]) -> list[int]:

@@ -8,6 +8,7 @@ What it finds in a file passes `_told` before it is recorded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
@@ -23,7 +24,6 @@ from codebatch.model.outcome import Outcome, Register, Unit
 from codebatch.model.plan import PlannedTask, contexts_seen
 from codebatch.model.record import Diagnostic, Record
 from codebatch.model.shard import PROJECT_PATH, Shard
-from codebatch.model.task import TaskDeclaration
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.store.pack_writer import PackWriter
@@ -41,7 +41,7 @@ from codebatch_workers.api.protocols import (
     UpdatingTask,
 )
 from codebatch_workers.runtime.before import BatchBefore
-from codebatch_workers.runtime.given import check_records, named
+from codebatch_workers.runtime.given import Task, check_records, check_task, named
 from codebatch_workers.runtime.own import OwnTasks
 from codebatch_workers.runtime.parts import Adopt, Keep, adopt_none, keep_nothing, made_part, updated_part
 from codebatch_workers.runtime.project import BatchProject
@@ -55,9 +55,6 @@ _NEED_FAILED = Failed(reason="needs", evidence="a task that it needs failed at t
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-Task = FileTask | ProjectTask
 
 
 class TaskRunner:
@@ -87,7 +84,8 @@ class TaskRunner:
         self._unchecked: set[str] = set()
         self._finding: set[str] = set()
         self._shared: dict[str, object] = {}
-        self._own = OwnTasks(catalogue, store)
+        self._check = partial(check_records, has_object=None if objects is None else objects.holds)
+        self._own = OwnTasks(catalogue, store, self._check)
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
         self._keep = keep or keep_nothing
@@ -163,7 +161,7 @@ class TaskRunner:
         if len(answers) != len(indexes):
             raise RuntimeError(f"asked about {len(indexes)} files, the task answered about {len(answers)}")
         if name in self._unchecked:
-            return [check_records(answer, file) for answer, file in zip(answers, asked, strict=True)]
+            return [self._check(answer, file) for answer, file in zip(answers, asked, strict=True)]
         return answers
 
     def run_project(
@@ -205,7 +203,7 @@ class TaskRunner:
         assert isinstance(task, ProjectTask)
         by_item: dict[int, list[Record]] = {}
         given = task.run_project(project)
-        for record in check_records(given) if name in self._unchecked else given:
+        for record in self._check(given) if name in self._unchecked else given:
             by_item.setdefault(project.item_of(record), []).append(record)
         return self._sealed(name, project, by_item)
 
@@ -316,7 +314,7 @@ class TaskRunner:
     def _run(self, name: str, file: SourceFile) -> list[Record]:
         # To ask whether it is one takes longer than many a task takes for a small file.
         given = cast("FileTask", self._task(name)).run_file(file)
-        return check_records(given, file) if name in self._unchecked else given
+        return self._check(given, file) if name in self._unchecked else given
 
     def _task(self, name: str) -> Task:
         task = self._loaded.get(name)
@@ -363,19 +361,7 @@ class TaskRunner:
             raise InvalidConfiguration(
                 f"the task {name!r} cannot be set up: {said(error)}", hint=f"check [tasks.{name}] of your configuration"
             ) from error
-        return _checked(declaration, task)
-
-
-def _checked(declaration: TaskDeclaration, made: object) -> Task:
-    """What a factory made. Raises InvalidConfiguration where it is no task of the scope that was declared."""
-    is_of_project = declaration.scope == "project"
-    if isinstance(made, ProjectTask if is_of_project else FileTask):
-        return made
-    verb = "run_project" if is_of_project else "run_file"
-    raise InvalidConfiguration(
-        f"{declaration.implementation} makes no task of {declaration.scope} scope: what it makes has no `{verb}`",
-        hint=f"`run` is called `{verb}` now" if hasattr(made, "run") else "see codebatch_workers.api.protocols",
-    )
+        return check_task(declaration, task)
 
 
 def _guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:

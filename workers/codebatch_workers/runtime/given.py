@@ -1,18 +1,23 @@
-"""What tasks of others give, before it is believed: records, sound ones, of the file that was asked about.
+"""Checks of tasks that are not built in: of what a factory makes, and of the records of a file.
 
 Our own tasks are not asked: their records are held against the schemas by tests, and there are millions of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import cast
 
 import msgspec
 
-from codebatch.model.record import RECORD_TYPES, Diagnostic, Failure, Record
+from codebatch.errors import InvalidConfiguration
+from codebatch.model.record import RECORD_TYPES, Ast, Diagnostic, Failure, Record
+from codebatch.model.task import TaskDeclaration
+from codebatch_workers.api.protocols import FileTask, ProjectTask
 from codebatch_workers.syntax.findings import OWN_TOOL
 from codebatch_workers.syntax.source import SourceFile
+
+Task = FileTask | ProjectTask
 
 _SHOWN_CHARACTERS_MAX = 200
 
@@ -20,10 +25,13 @@ _encode = msgspec.json.Encoder().encode
 _decoder = msgspec.json.Decoder(Record)
 
 
-def check_records(given: object, file: SourceFile | None = None) -> list[Record]:
+def check_records(
+    given: object, file: SourceFile | None = None, *, has_object: Callable[[str], bool] | None = None
+) -> list[Record]:
     """The same as a list. Raises TypeError or ValueError that names the first one that is no record of the file's.
 
-    Without a file (a task of project scope) they may be of any.
+    Without a file (a task of project scope) they may be of any. `has_object` says whether the store has an object: a
+    record that names another one could never be read.
     """
     records = list(cast("Iterable[Record]", given or ()))
     for each in records:
@@ -37,7 +45,21 @@ def check_records(given: object, file: SourceFile | None = None) -> list[Record]
             raise ValueError(f"{error}: {_shown(each)}") from error
         if file is not None and (each.path, each.path_b64) != file.path_fields:
             raise ValueError(f"a record of another file: {_shown(each)}")
+        if type(each) is Ast and has_object is not None and not has_object(each.object):
+            raise ValueError(f"a record of an object that is not in the store: {_shown(each)}")
     return records
+
+
+def check_task(declaration: TaskDeclaration, made: object) -> Task:
+    """Return what a factory made. Raises InvalidConfiguration where it is no task of the scope that was declared."""
+    is_of_project = declaration.scope == "project"
+    if isinstance(made, ProjectTask if is_of_project else FileTask):
+        return made
+    verb = "run_project" if is_of_project else "run_file"
+    raise InvalidConfiguration(
+        f"{declaration.implementation} makes no task of {declaration.scope} scope: what it makes has no `{verb}`",
+        hint=f"`run` is called `{verb}` now" if hasattr(made, "run") else "see codebatch_workers.api.protocols",
+    )
 
 
 def named(record: Record, task: str) -> Record:

@@ -14,18 +14,24 @@ from codebatch.system.own_tasks import OwnTask
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.system.watch import Watch
 from codebatch_workers.api.project import Project
-from codebatch_workers.runtime.given import check_records
 from codebatch_workers.syntax.source import SourceFile
 
+Check = Callable[[object, SourceFile | None], list[Record]]
 _NOT_TO_BE_REUSED = "reuse = false"
 _UNWATCHED = "nobody watched"
 
 
 class _Function:
     def __init__(
-        self, name: str, function: Callable[..., object], config: msgspec.Struct | None, watch: Watch | None
+        self,
+        name: str,
+        function: Callable[..., object],
+        config: msgspec.Struct | None,
+        watch: Watch | None,
+        check: Check,
     ) -> None:
         self._name = name
+        self._check = check
         self._function = function
         self._arguments = () if config is None else (config,)
         self._watch = watch
@@ -37,7 +43,7 @@ class _Function:
         return self._watch.during(self._name, self._checked, given, file)
 
     def _checked(self, given: object, file: SourceFile | None) -> list[Record]:
-        return check_records(self._function(given, *self._arguments), file)
+        return self._check(self._function(given, *self._arguments), file)
 
 
 class FileFunction(_Function):
@@ -59,8 +65,9 @@ class ProjectFunction(_Function):
 class OwnTasks:
     """The own tasks of a worker, and whether what they find may be taken over by other batches."""
 
-    def __init__(self, catalogue: TaskCatalogue, store: Path | None) -> None:
-        """Tasks of project scope are given what lies in `store`."""
+    def __init__(self, catalogue: TaskCatalogue, store: Path | None, check: Check) -> None:
+        """Tasks of project scope are given what lies in `store`; `check` is as `check_records`."""
+        self._check = check
         self._catalogue = catalogue
         self._store = [] if store is None else [str(store)]
 
@@ -73,7 +80,7 @@ class OwnTasks:
             besides = self._store if is_of_project else ()
             watch.judge(name, KeyCoverage(own, place, planned.tools, besides=besides), own.named)
         wrap = ProjectFunction if is_of_project else FileFunction
-        return wrap(name, own.function, config if own.takes_config else None, watch)
+        return wrap(name, own.function, config if own.takes_config else None, watch, self._check)
 
     def unkeyed(self, name: str) -> str:
         """What a task's results so far rest on besides its key, for people; empty where nothing that was seen."""

@@ -1,4 +1,4 @@
-"""Some lines of a file, as people see them. Few modules: what shows source loads no parser, and no rule."""
+"""Lines of a file: some as people see them, or its code lines. Few modules: no parser is loaded, and no rule."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from io import BytesIO
 from itertools import islice
 
 from codebatch.model.task import Json
+from codebatch_workers.duplicates.code_lines import code_lines
 from codebatch_workers.syntax.encodings import decode, is_binary
 
 
@@ -14,13 +15,23 @@ def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], fir
     """How many lines a file has, and the text of some, without their LF; whether it `is_binary`, and has none."""
     if is_binary(content):
         return {"count": 0, "is_binary": True, "lines": []}
+    utf8 = _utf8(path, content, contexts)
+    count = utf8.count(b"\n") + (not utf8.endswith(b"\n") and bool(utf8))
+    shown = [line.removesuffix(b"\n").decode() for line in islice(BytesIO(utf8), first - 1, last)]
+    return {"count": count, "is_binary": False, "lines": list(shown)}
 
+
+def code_lines_of(
+    path: bytes, content: bytes, contexts: Mapping[str, bytes], comments: bytes
+) -> tuple[list[bytes], list[int]]:
+    """Return the code lines of a file that has fingerprints, and the number of each; `comments` as these have them."""
+    return code_lines(_utf8(path, content, contexts), comments)
+
+
+def _utf8(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
     def is_python() -> bool:
         from codebatch_workers.syntax.source import SourceFile  # 20 ms, where a file says `coding` at its beginning
 
         return SourceFile(path, content, executable=False, contexts=contexts).language == "python"
 
-    utf8 = decode(content, is_python).utf8
-    count = utf8.count(b"\n") + (not utf8.endswith(b"\n") and bool(utf8))
-    shown = [line.removesuffix(b"\n").decode() for line in islice(BytesIO(utf8), first - 1, last)]
-    return {"count": count, "is_binary": False, "lines": list(shown)}
+    return decode(content, is_python).utf8

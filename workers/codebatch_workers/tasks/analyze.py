@@ -6,8 +6,9 @@ code. Where the language has functions: `functions`, `classes` (what has members
 traits, unions), `imports` (statements), `complexity` (the sum over the functions and what is outside of all),
 `max_complexity` (of the functions' the greatest, 0 where there is none); unless they are 0 `cognitive` (a sum too),
 `max_cognitive`, `max_nesting`, `max_parameters`. Then of each function, by position, its qualified name as `symbol` and
-its first `line`: `complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. See complexity.py. At last,
-where the file can have duplicates, its `fingerprints` (fingerprints.py).
+the `line` of its name: `complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. Of a function without
+a name `line` is its first, and `complexity` has its `end_line`. See complexity.py. At last, where the file can have
+duplicates, its `fingerprints` (fingerprints.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from collections.abc import Sequence
 from io import BytesIO
 from operator import not_
 
+from msgspec import UNSET
+
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.protocols import TaskEnvironment
@@ -23,7 +26,7 @@ from codebatch_workers.duplicates.fingerprints import FINGERPRINTED_BYTES_MAX, f
 from codebatch_workers.duplicates.fingerprints import code as code_of
 from codebatch_workers.duplicates.fingerprints import written as written_code
 from codebatch_workers.symbols.complexity import Function, functions_of
-from codebatch_workers.symbols.outline import definitions
+from codebatch_workers.symbols.outline import ANONYMOUS, definitions
 from codebatch_workers.syntax.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
 
@@ -49,16 +52,26 @@ class Analyze:
         names = definitions(file) if functions else None
         for function in functions:
             assert names is not None
-            symbol, line = names.name_of_function(function.start), file.line(function.start)
-            for metric, value in (
-                ("complexity", function.complexity),
-                ("cognitive", function.cognitive),
-                ("nesting", function.nesting),
-                ("parameters", function.parameters),
+            symbol, line = names.name_of_function(function.start), file.line(names.place_of_function(function.start))
+            # Of a function with a name its symbol has the end.
+            end_line = file.line(function.end) if symbol.endswith(ANONYMOUS) else UNSET
+            for metric, value, end in (
+                ("complexity", function.complexity, end_line),
+                ("cognitive", function.cognitive, UNSET),
+                ("nesting", function.nesting, UNSET),
+                ("parameters", function.parameters, UNSET),
             ):
                 if value:
                     records.append(
-                        Metric(path=path, path_b64=path_b64, metric=metric, value=value, symbol=symbol, line=line)
+                        Metric(
+                            path=path,
+                            path_b64=path_b64,
+                            metric=metric,
+                            value=value,
+                            symbol=symbol,
+                            line=line,
+                            end_line=end,
+                        )
                     )
         found = fingerprints(file)
         return records if found is None else [*records, found]

@@ -29,7 +29,8 @@ from codebatch.model.task import NoConfig
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.duplicates.fingerprints import GRAM, LINES_MIN, code_lines
+from codebatch_workers.duplicates.code_lines import code_lines
+from codebatch_workers.duplicates.fingerprints import GRAM, LINES_MIN
 from codebatch_workers.duplicates.repeats import Repeat, Span, Text, find_repeats, repeated
 
 _GROUP_DIGITS = 16

@@ -1,4 +1,4 @@
-"""What another program found, out of the file that it wrote: `diagnostic` records, by place.
+"""Findings of another program, out of the files that it wrote: `diagnostic` records, by place.
 
 What is of no file of the batch, or of a line that its file does not have, is no record. It is counted (`LeftOut`), and
 `told` says how much that was.
@@ -6,12 +6,12 @@ What is of no file of the batch, or of a line that its file does not have, is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from codebatch.model.entry import Entry
-from codebatch.model.imported import ImportConfig, ImportFormat, LeftOut
+from codebatch.model.imported import ImportConfig, ImportFormat, LeftOut, split_files
 from codebatch.model.record import Diagnostic
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
@@ -20,7 +20,7 @@ from codebatch_workers.exchange.jsonl import read_jsonl
 from codebatch_workers.exchange.paths import Paths
 from codebatch_workers.exchange.places import Places
 from codebatch_workers.exchange.rdjson import read_rdjson
-from codebatch_workers.exchange.reported import MESSAGE_CHARACTERS_MAX, Report, Reported
+from codebatch_workers.exchange.reported import MESSAGE_CHARACTERS_MAX, Report, Reported, Unreadable, bounded
 from codebatch_workers.exchange.sarif import read_sarif
 
 EXAMPLES_MAX = 5
@@ -52,7 +52,7 @@ class Imported:
     def run_project(self, project: Project) -> list[Diagnostic]:
         """The findings in files of the batch. Raises Unreadable or ObjectMissing."""
         assert self._config.format, "what is planned is configured"
-        report = _READERS[self._config.format](self._read_object(self._config.object))
+        report = _read_all(_READERS[self._config.format], split_files(self._read_object(self._config.object)))
         files = {entry.path: entry for entry in project.files}
         paths = Paths(files.keys(), self._config.root)
         of_file: dict[bytes, list[Reported]] = {}
@@ -96,6 +96,21 @@ class Imported:
             if (place := places.find(each)) is not None
         ]
         return sorted(records, key=lambda record: (record.line, record.column))
+
+
+def _read_all(read: Callable[[bytes], Report], files: Sequence[bytes]) -> Report:
+    """The reports of some files as one. Raises Unreadable, which numbers the file where there are several."""
+    reports: list[Report] = []
+    for number, data in enumerate(files, 1):
+        try:
+            reports.append(read(data))
+        except Unreadable as error:
+            raise Unreadable(f"file {number} of {len(files)}: {error}" if len(files) > 1 else str(error)) from error
+    return Report(
+        findings=list(bounded(each for report in reports for each in report.findings)),
+        dismissed=sum(report.dismissed for report in reports),
+        has_failed=any(report.has_failed for report in reports),
+    )
 
 
 def _cut(message: str) -> str:
