@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 
 from codebatch.cli.eta import eta_text
-from codebatch.cli.work_status import why_failed
+from codebatch.cli.work_status import stop_reason, why_failed, why_stopped
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model import batch_event as events
 from codebatch.model.batch_event import name_of
@@ -58,6 +58,8 @@ def _of_task(event: events.TaskEvent) -> str:
             return f"skipped {event.task}: {why}"
         case events.TaskInterrupted(then=then):
             return f"interrupted {event.task}: {_FOLLOWS[then]}"
+        case events.TaskStopped(cause=cause, detail=detail):
+            return f"stopped {event.task}{why_stopped(cause, detail)}"
         case events.TaskCancelled(seconds=seconds):
             return f"cancelled {event.task}{_took(seconds)}"
         case _:
@@ -79,6 +81,8 @@ def _of_batch(event: events.BatchEvent) -> str:
         case events.BatchChanged(by=by):
             changed = ", ".join(f"{name} = {value}" for name, value in event.set_.items())
             return f"changed by {by}: {changed}"
+        case events.BatchStopped(cause=cause, detail=detail, tasks=tasks):
+            return f"ending {count_of(len(tasks), 'task')}: {stop_reason(cause, detail)}"
         case events.BatchProgress(eta_seconds=eta, unknown=unknown):
             blocked = event.counts.get(CommandState.BLOCKED.value, 0)
             left = eta_text(eta, unknown=unknown, blocked=blocked)

@@ -26,7 +26,7 @@ from codebatch.cli.work_ran import answer_ran
 from codebatch.cli.work_status import answer_work
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import InvalidInput
-from codebatch.model.work import RETRIES_MAX, OnFailure, Strategy
+from codebatch.model.work import RETRIES_MAX, Halt, OnFailure, Strategy
 from codebatch.store.batches import Batch
 from codebatch.store.logs import last_lines
 from codebatch.store.store import Store
@@ -73,6 +73,17 @@ def work() -> None:
 )
 @click.option("--on-failure", type=click.Choice(get_args(OnFailure)), help="What becomes of the rest where one fails.")
 @click.option("--failures-max", type=click.IntRange(min=1), help="With stop: how many failures stop it. Default: 1.")
+@click.option(
+    "--halt",
+    type=click.Choice(get_args(Halt)),
+    help="Stop at the first failure, or at --failures-max of them: now ends what runs, soon lets it run to its end.",
+)
+@click.option(
+    "--timeout",
+    type=float,
+    metavar="SECONDS",
+    help="Time limit of the whole batch. `resume` continues it with as much time again.",
+)
 @click.option("--retry", type=click.IntRange(0, RETRIES_MAX), help="How often what failed is tried again.")
 @click.option("--wait-answers", is_flag=True, help="Go on while a question is open, until it is answered.")
 @click.option(
@@ -103,6 +114,8 @@ def work_run(
     strategy: Strategy | None,
     on_failure: OnFailure | None,
     failures_max: int | None,
+    halt: Halt | None,
+    timeout: float | None,
     listing: Listing,
     retry: int | None,
     wait_answers: bool,
@@ -126,6 +139,8 @@ def work_run(
         strategy=strategy,
         on_failure=on_failure,
         failures_max=failures_max,
+        halt=halt,
+        timeout=timeout,
         retry=retry,
         wait_answers=wait_answers,
         env=variables,

@@ -10,14 +10,15 @@ from codebatch.cli.options import Answering
 from codebatch.cli.progress import Stage
 from codebatch.cli.work_analyze import is_agreed
 from codebatch.cli.work_options import Output
-from codebatch.cli.work_status import tasks_at_once, why_failed
+from codebatch.cli.work_status import stop_reason, tasks_at_once, why_failed
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
 from codebatch.model.quantities import count_of, human_seconds
+from codebatch.model.request import StopCause
 from codebatch.model.work import LeftOut, Work
 from codebatch.store.batches import Batch
 from codebatch.store.logs import last_lines
-from codebatch.work.listening import CommandEnded, WorkListener, WorkProgress
+from codebatch.work.listening import CommandEnded, CommandStopped, WorkListener, WorkProgress
 from codebatch.work.logs import LogReader
 
 _LINES_OF_FAILED = 20
@@ -88,6 +89,14 @@ class WorkTeller(WorkListener):
     def ending(self, running: int, *, is_killed: bool) -> None:
         told = count_of(running, "task")
         self.note(f"killing {told}" if is_killed else f"ending {told}, each in its grace (once more: kill what runs)")
+
+    def stopping(self, cause: StopCause, detail: str, running: int) -> None:
+        self.note(f"{stop_reason(cause, detail)}: ending {count_of(running, 'task')}, each in its grace")
+
+    def stopped(self, stopped: CommandStopped) -> None:
+        place = f"[{stopped.ended:,}/{stopped.planned:,}]"
+        why = stop_reason(stopped.cause, stopped.detail)
+        self.note(f"{place} {stopped.id.ljust(self._width)} stopped   {human_seconds(stopped.seconds):8} {why}")
 
     def _read_on(self, command: CommandId, log: Path, *, is_over: bool = False) -> None:
         _, reader = self._logs.setdefault(log, (command, LogReader(self._batch.files, log)))

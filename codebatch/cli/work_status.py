@@ -29,6 +29,12 @@ _REASONS = {
     "start": "it could not be started",
     "interrupted": "it was running when its worker or the machine died",
 }
+_STOPS = {
+    "signal": "{}",
+    "timeout": "the batch reached its time limit",
+    "failure": "{} failed",
+    "cancel": "the batch was cancelled",
+}
 _SAID_SHOWN_MAX = 80
 _ENDED_FAILING = (CommandState.FAILED, CommandState.BLOCKED, CommandState.SKIPPED, CommandState.CANCELLED)
 _TOLD_LAST = (
@@ -74,7 +80,8 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     `eta_seconds`: within which time all is likely done, in 1, 5 and 9 of 10 cases; null where nobody knows.
 
-    `stalled`: something is open, and nobody is at work. `cost` is what all attempts say that they cost, null where none
+    `stalled`: something is open, and nobody is at work. `timed_out`: it reached its time limit, and nothing new starts
+    before somebody resumes it. `cost` is what all attempts say that they cost, null where none
     says it. `coordinator` is who conducts it now, `workers` run commands.
     """
 
@@ -83,6 +90,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     status: str
     stalled: bool
+    timed_out: bool
     paused: bool
     strategy: str
     max_parallel: int
@@ -118,11 +126,12 @@ def status_lines(found: WorkBatch) -> Iterator[str]:
     """Where a batch stands, for people."""
     stands, work = found.standing, found.standing.work
     stalled = " (stalled: nobody is at work on it)" if stands.is_stalled else ""
+    expired = " (it reached its time limit)" if stands.is_expired else ""
     paused = " (paused: nothing new is begun)" if stands.is_paused else ""
     at_once = f", {stands.max_parallel} at once" if stands.max_parallel > 1 else ""
     yield f"batch     {found.batch.id}"
     yield f"source    {work.source}"
-    yield f"status    {stands.state.value}{stalled}{paused}"
+    yield f"status    {stands.state.value}{stalled}{expired}{paused}"
     yield f"strategy  {work.strategy}{at_once}"
     yield f"started   {instant(found.batch.about.created_at_ns)}"
     if found.ended_ns is not None:
@@ -168,6 +177,16 @@ def why_failed(reason: str | None, exit_status: int | None) -> str:
     return _REASONS.get(reason or "", "")
 
 
+def stop_reason(cause: str, detail: str) -> str:
+    """Why attempts are ended before their time, for people."""
+    return _STOPS[cause].format(detail)
+
+
+def why_stopped(cause: str, detail: str) -> str:
+    """As `stop_reason`, to stand behind the word "stopped"."""
+    return f"{' by ' if cause == 'signal' else ': '}{stop_reason(cause, detail)}"
+
+
 def _document(found: WorkBatch) -> WorkStatus:
     stands, work = found.standing, found.standing.work
     return WorkStatus(
@@ -176,6 +195,7 @@ def _document(found: WorkBatch) -> WorkStatus:
         source=work.source,
         status=stands.state.value,
         stalled=stands.is_stalled,
+        timed_out=stands.is_expired,
         paused=stands.is_paused,
         strategy=work.strategy,
         max_parallel=stands.max_parallel,
@@ -228,7 +248,8 @@ def _reasons(found: WorkBatch) -> Iterator[tuple[CommandStanding, str]]:
     asked = {each.task: each for each in open_questions(found)}
     for each in commands:
         wanted = (*needed.get(each.id, ()), *awaited.get(each.id, ())) if each.state is CommandState.PENDING else ()
-        yield each, _why(each, [on for on in wanted if not _has_ended(states[on])], asked.get(each.id))
+        waits = [on for on in wanted if not _has_ended(states[on])]
+        yield each, _why(each, waits, asked.get(each.id), is_expired=found.standing.is_expired)
 
 
 def _wanted(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:
@@ -244,8 +265,11 @@ def _has_ended(state: CommandState) -> bool:
     return state in (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
 
 
-def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None) -> str:
+def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None, *, is_expired: bool) -> str:
     match command.state:
+        case CommandState.PENDING | CommandState.READY if command.stopped is not None:
+            starts = "it starts again" if command.state is CommandState.READY else "`resume` starts it again"
+            return f"stopped{why_stopped(command.stopped.cause, command.stopped.detail)}; {starts}"
         case CommandState.FAILED:
             return why_failed(command.reason, command.exit_status)
         case CommandState.SKIPPED:
@@ -264,7 +288,8 @@ def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None)
         case CommandState.READY if command.round > command.ended:
             return f"{_REASONS['interrupted']}: it is begun again"
         case CommandState.PENDING:
-            return "nothing new starts: too many failed"
+            why = "the batch reached its time limit" if is_expired else "too many failed"
+            return f"nothing new starts: {why}"
         case _:
             return ""
 

@@ -180,17 +180,15 @@ class CommandCrew:
         if self._signals.is_suspension_asked:
             self._suspend()
         before, self._signals_seen = self._signals_seen, self._signals.count
-        if self._signals_seen > max(before, 1):
-            for worker in self._channels.workers.values():
-                if self._signals_seen == 2:
-                    worker.send(Terminate(why="interrupted"))
-                else:
-                    worker.kill("interrupted")
         if self._signals_seen == before:
             return []
+        is_killed = self._signals_seen > 2
+        for worker in self._channels.workers.values() if is_killed else ():
+            worker.kill("interrupted")
         assert self._signals.first is not None, "a signal was counted"
-        asked: list[CommandHeard] = [] if before else [DrainAsked(self._signals.first.name)]
-        return asked if self._signals_seen == 1 else [*asked, Insisted(is_killed=self._signals_seen > 2)]
+        reason = self._signals.first.name
+        asked: list[CommandHeard] = [] if before else [DrainAsked(reason)]
+        return asked if self._signals_seen == 1 else [*asked, Insisted(reason, is_killed)]
 
     def _suspend(self) -> None:
         """Ctrl-Z: stop the workers and their commands, then ourselves; go on together when continued."""

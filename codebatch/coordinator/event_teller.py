@@ -19,6 +19,7 @@ from codebatch.engine.story import (
     Asked,
     AskedLive,
     AttemptEnded,
+    AttemptStopped,
     Began,
     Counted,
     Happening,
@@ -33,7 +34,7 @@ from codebatch.model.batch_event import TaskEvent
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId, Used
 from codebatch.model.question import OUR_CHOICES, OUR_TEXTS, OurQuestion, Question, our_question
-from codebatch.model.request import Request
+from codebatch.model.request import Answer, Pause, Request, Set, Stop, Unpause
 from codebatch.model.work import Work
 from codebatch.store import layout
 from codebatch.store.attempts import CommandPlaces
@@ -159,20 +160,28 @@ class EventTeller:
                 case AskedLive(item, round_, question):
                     asked = self._asked(Digest(question))
                     self._tell_of(events.TaskBlocked, item, round_, question=asked, is_live=True)
-                case Counted(item, round_, is_done):
-                    if is_done:
-                        self._tell_of(events.TaskCompleted, item, round_, as_done=True)
-                    else:
-                        self._tell_of(events.TaskFailed, item, round_, reason="answer")
-                case Skipped(item, round_, cause):
-                    told = "request" if cause is None else self._ids[cause]
-                    why = "a request skips it" if cause is None else f"it needs {told}, which is not done"
-                    self._tell_of(events.TaskSkipped, item, round_, cause=told, why=why)
+                case Counted() | Skipped():
+                    self._tell_state(one)
                 case Interrupted(item, epoch, then):
                     round_ = self._conductor.attempt(item)[0]
                     self._tell_of(events.TaskInterrupted, item, round_, epoch=epoch, then=then)
+                case AttemptStopped(item, epoch, (cause, detail, _)):
+                    round_ = self._conductor.attempt(item)[0]
+                    self._tell_of(events.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)
                 case Asked(request):
                     self._tell_request(request)
+
+    def _tell_state(self, one: Counted | Skipped) -> None:
+        """What a command counts as without an end of its own."""
+        match one:
+            case Counted(item, round_, is_done=True):
+                self._tell_of(events.TaskCompleted, item, round_, as_done=True)
+            case Counted(item, round_):
+                self._tell_of(events.TaskFailed, item, round_, reason="answer")
+            case Skipped(item, round_, cause):
+                told = "request" if cause is None else self._ids[cause]
+                why = "a request skips it" if cause is None else f"it needs {told}, which is not done"
+                self._tell_of(events.TaskSkipped, item, round_, cause=told, why=why)
 
     def _tell_began(self, start: Start) -> None:
         holder, pid = self.members[start.item]
@@ -258,17 +267,20 @@ class EventTeller:
 
     def _tell_request(self, request: Request) -> None:
         by, n = request.head.by, request.n
-        body = msgspec.to_builtins(request.body)
-        match body.pop("request"):
-            case "answer":
-                if (item := self._story.item(body["task"])) is not None:
-                    self._tell_of(events.TaskAnswered, item, body["round"], by=by, text=body["text"], request=n)
-            case "pause":
+        match request.body:
+            case Answer(task=task, round=round_, text=text):
+                if (item := self._story.item(task)) is not None:
+                    self._tell_of(events.TaskAnswered, item, round_, by=by, text=text, request=n)
+            case Pause():
                 self.tell(events.BatchPaused, by=by, request=n)
-            case "unpause":
+            case Unpause():
                 self.tell(events.BatchUnpaused, by=by, request=n)
-            case "set":
-                self.tell(events.BatchChanged, by=by, request=n, set_=body)
+            case Set() as body:
+                changed = msgspec.to_builtins(body)
+                del changed["request"]
+                self.tell(events.BatchChanged, by=by, request=n, set_=changed)
+            case Stop(cause=cause, detail=detail, attempts=attempts, ends=True):
+                self.tell(events.BatchStopped, request=n, tasks=tuple(attempts), cause=cause, detail=detail)
             case _:
                 pass
 

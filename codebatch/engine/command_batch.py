@@ -10,10 +10,11 @@ from codebatch.engine.command_events import Conclusion
 from codebatch.engine.command_states import CommandStates
 from codebatch.engine.events import WorkerId
 from codebatch.engine.histories import Histories
+from codebatch.engine.interruptions import Interruptions
 from codebatch.engine.lifecycle import BatchState, CommandState, work_state
 from codebatch.engine.open_rule import OpenRule
 from codebatch.engine.queue import Queue
-from codebatch.engine.requests_made import RequestsMade
+from codebatch.engine.requests_made import RequestsMade, Stopped
 from codebatch.engine.runs import Runs
 from codebatch.model.digest import Digest
 from codebatch.model.work import IfInterrupted
@@ -28,6 +29,7 @@ class CommandBatch:
         self._histories = Histories(epochs)
         self._requests = RequestsMade({id_: item for item, id_ in enumerate(agenda.ids)})
         self._states = CommandStates(agenda, self._histories, self._requests)
+        self._interruptions = Interruptions(agenda, self._histories, self._requests)
         self._queue = Queue(agenda, self._is_startable)
         self._asking = Asking(self._histories, self._requests, self._queue)
         self._foreign: set[int] = set()
@@ -45,6 +47,12 @@ class CommandBatch:
     def running(self) -> frozenset[int]:
         """Items that run now, foreign ones among them."""
         return frozenset(self._foreign.union(self._at))
+
+    @property
+    def given(self) -> dict[int, tuple[int, WorkerId]]:
+        """What workers of ours run, or may have begun by now: the lease epoch of each item, and the worker."""
+        found = {start.item: (start.epoch, start.worker) for start in self._runs_given.promised}
+        return found | {item: (self.epoch(item), worker) for item, worker in self._at.items() if self._runs(item)}
 
     @property
     def requests_seen(self) -> int:
@@ -102,6 +110,23 @@ class CommandBatch:
         waiting = self._states.question(item)
         return None if waiting is None else waiting.digest
 
+    def stopped(self, item: int, epoch: int | None = None) -> Stopped | None:
+        """Why an attempt of an item, by default the last, was stopped; None if it was not, or has an outcome."""
+        return self._interruptions.stopped(item, epoch)
+
+    def stops(self, item: int) -> Mapping[int, Stopped]:
+        """Why attempts of an item were stopped, by lease epoch, be it that they came to an end before."""
+        return self._interruptions.stops(item)
+
+    def after_interruption(self, item: int, epoch: int) -> IfInterrupted:
+        """What follows an attempt that has no outcome and does not run any more."""
+        return self._interruptions.follows(item, epoch)
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the time limit of the batch was reached, and nobody opened it since."""
+        return self._requests.is_expired
+
     def cause(self, item: int) -> int:
         """The item for whose sake a skipped one is: itself, where that was asked for."""
         return self._states.graph.cause(item)
@@ -129,13 +154,7 @@ class CommandBatch:
 
     def _is_judged(self, item: int) -> bool:
         """Whether it was interrupted, and what follows is to be settled by whoever conducts."""
-        return item in self._settling or self._follows(item) != "restart"
-
-    def _follows(self, item: int) -> IfInterrupted:
-        """What follows where it was interrupted; where it was not, it may be begun as ever."""
-        starts = self._histories.unended(item)
-        is_interrupted = starts > 0 and not self._runs(item)
-        return self.agenda.policies[item].after_interruption(starts) if is_interrupted else "restart"
+        return item in self._settling or (not self._runs(item) and self._interruptions.follows(item) != "restart")
 
     def _is_startable(self, item: int) -> bool:
         return self._could_start(item) and not self._states.rests(item) and not self._states.rule.is_paused(item)

@@ -33,7 +33,7 @@ class CommandStates:
         self.rule = OpenRule(agenda, histories, requests)
         self.graph = CommandGraph(agenda.needs, goes_on=agenda.on_failure == "continue")
         self._own: list[Own] = ["open"] * len(agenda.ids)
-        self._failed: set[int] = set()
+        self._failed: dict[int, None] = {}
         self._blocked: set[int] = set()
         self._rested: dict[int, int] = {}
 
@@ -42,14 +42,24 @@ class CommandStates:
         own = self._own[item] = "open" if runs else self.rule.own(item)
         last = self._histories.last(item)
         counts = own == "failed" and last is not None and not self._requests.is_seen(item, last.round)
-        (self._failed.add if counts else self._failed.discard)(item)
+        if counts:
+            self._failed.setdefault(item)
+        else:
+            self._failed.pop(item, None)
         (self._blocked.add if own == "blocked" else self._blocked.discard)(item)
         return self.graph.set(item, "runs" if runs else FACES[own])
 
     @property
     def is_stopped(self) -> bool:
-        """Whether so many have failed that nothing new starts."""
-        return self._agenda.on_failure == "stop" and len(self._failed) >= self._agenda.failures_max
+        """Whether nothing new starts: too many have failed, or the time limit of the batch was reached."""
+        return self._requests.is_expired or self.stopped_by is not None
+
+    @property
+    def stopped_by(self) -> int | None:
+        """The item whose failure was one too many; None if there is none."""
+        if self._agenda.on_failure != "stop" or len(self._failed) < self._agenda.failures_max:
+            return None
+        return next(reversed(self._failed))
 
     @property
     def is_answer_awaited(self) -> bool:

@@ -7,10 +7,12 @@ The rules (SPEC.md "Commands"):
    the next one does where there is to be some time between two starts.
    Commands of live workers that an earlier coordinator left are `foreign`: they count, even above the limit.
    Behind one that starts others may be given to its worker, to be begun in its place (runs.py).
-3. A lease without an outcome is an interrupted attempt, once its holder is dead and what it ran is: it is started
-   again in the next epoch, or settled, as its policy says.
+3. A lease without an outcome is an attempt that was stopped or interrupted, once its holder is dead and what it ran
+   is: it is started again in the next epoch, or settled, as its policy says (interruptions.py).
 4. One that asks while it runs gives its slots back. Once it is answered it has them again, before anything new starts.
-5. Deaths in a row with no outcome between mean that the machine is at fault: nothing new starts, what runs ends.
+5. Attempts are stopped by a request that names them: for a signal, the time limit of the batch, or a failure that
+   halts it. What runs has that request to obey, whoever started it.
+6. Deaths in a row with no outcome between mean that the machine is at fault: nothing new starts, what runs ends.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.agenda import SLOTS, Agenda
 from codebatch.engine.command_batch import CommandBatch
 from codebatch.engine.command_events import (
+    WHOLE,
     Asked,
     CommandAction,
     CommandEvent,
@@ -32,19 +35,22 @@ from codebatch.engine.command_events import (
     Due,
     GoneOn,
     Lost,
+    MakeRequest,
     Proceed,
     Recall,
     Released,
     Requested,
     Returned,
     Settle,
+    Signalled,
     Start,
     Terminate,
+    Wake,
     Went,
 )
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
 from codebatch.model.digest import Digest
-from codebatch.model.request import Cancel, Request, Set, Skip
+from codebatch.model.request import Cancel, Request, Set, Skip, Stop, StopCause
 
 DEATHS_MAX = 6
 
@@ -68,6 +74,7 @@ class Conductor(CommandBatch):
         super().__init__(agenda, epochs)
         self._idle: set[WorkerId] = set()
         self._spawning = 0
+        self._stopping: set[tuple[int, int]] = set()
         self._resting: dict[int, int] = {}
         self._consulting: dict[Digest, bool] = {}
         self._wanted: list[CommandAction] = []
@@ -94,6 +101,7 @@ class Conductor(CommandBatch):
         match event:
             case Started():
                 actions += self._queue.space() if self._histories.leased else []
+                actions += self._limit_time()
                 for item in sorted(set(self._histories.leased) - self._foreign):
                     actions += self._look_at_interrupted(item)
             case Ready() | Refused() | Finished() | Went() | Returned() | Lost():
@@ -107,19 +115,31 @@ class Conductor(CommandBatch):
                     actions += self._reopen(item)
             case Requested(request):
                 actions += self._request(request)
-            case Due(item, round_):
-                self._states.has_rested(item, round_)
-                self._resting.pop(item, None)
-                self._queue.add(item)
-            case Asked(item):
-                self._asking.add(event)
-                self._look_at_question(item)
-            case Consulted(question):
-                self._consulting[question] = False
+            case Signalled(name, ends):
+                actions += self._stop("signal", name, ends=ends)
+            case Due():
+                actions += self._hear_of_time(event)
+            case Asked() | Consulted():
+                self._hear_of_question(event)
             case DrainRequested():
                 self._is_draining = True
                 actions += [Recall(worker) for worker in self._runs_given.workers]
         return actions + self._go_on()
+
+    def _hear_of_time(self, due: Due) -> list[CommandAction]:
+        if due.item == WHOLE:
+            return [] if self._has_ended else self._stop("timeout")
+        self._states.has_rested(due.item, due.round)
+        self._resting.pop(due.item, None)
+        self._queue.add(due.item)
+        return []
+
+    def _hear_of_question(self, event: Asked | Consulted) -> None:
+        if isinstance(event, Consulted):
+            self._consulting[event.question] = False
+        else:
+            self._asking.add(event)
+            self._look_at_question(event.item)
 
     def _hear_of_worker(self, event: Ready | Refused | Finished | Went | Returned | Lost) -> list[CommandAction]:
         match event:
@@ -166,8 +186,8 @@ class Conductor(CommandBatch):
                 self._spawning -= 1
                 self._deaths += 1
             return []
-        self._deaths += 1
         item = self._end(lost.worker, is_well=False)
+        self._deaths += self.stopped(item) is None
         if lost.leased_by == "another":
             self._hold(item)
             return []
@@ -176,6 +196,7 @@ class Conductor(CommandBatch):
         return self._reopen(item)
 
     def _request(self, request: Request) -> list[CommandAction]:
+        was_expired = self.is_expired
         for item in self._note_request(request):
             self._refresh(item)
         match request.body:
@@ -184,8 +205,31 @@ class Conductor(CommandBatch):
             case Skip(task=task, over=over):
                 at = [(item, worker) for item, worker in self._at.items() if self.agenda.ids[item] == task]
                 return [Terminate(worker, None, task) for item, worker in at if self.attempt(item)[0] <= over]
+            case Stop(attempts=attempts, ends=True):
+                told = [(self.agenda.ids[item], epoch, worker) for item, (epoch, worker) in self.given.items()]
+                return [
+                    Terminate(worker, None, id_, "stopped") for id_, epoch, worker in told if attempts.get(id_) == epoch
+                ]
             case _:
-                return []
+                return self._limit_time() if was_expired and not self.is_expired else []
+
+    def _limit_time(self) -> list[CommandAction]:
+        seconds = self.agenda.timeout_seconds
+        return [] if seconds is None else [Wake(WHOLE, 0, seconds)]
+
+    def _stop(self, cause: StopCause, detail: str = "", *, ends: bool = True) -> list[CommandAction]:
+        """Have attempts stopped: what runs, and what a worker may have begun behind it. Adopted ones outlive a signal
+        that others hear.
+        """
+        chosen = {item: epoch for item, (epoch, _) in self.given.items()}
+        if cause != "signal" or not ends:
+            chosen |= {item: self.epoch(item) for item in self._foreign}
+        new = [each for each in sorted(chosen.items()) if each not in self._stopping]
+        self._stopping.update(new if ends else ())
+        if not new and cause != "timeout":
+            return []
+        attempts = {self.agenda.ids[item]: epoch for item, epoch in new}
+        return [MakeRequest(Stop(cause=cause, detail=detail, attempts=attempts, ends=ends))]
 
     def _note_request(self, request: Request) -> list[int]:
         if isinstance(request.body, Set):
@@ -220,7 +264,7 @@ class Conductor(CommandBatch):
 
     def _look_at_interrupted(self, item: int) -> list[CommandAction]:
         """Judge an item that was begun and has no end. Nothing of it runs any more."""
-        then = self._follows(item)
+        then = self._interruptions.follows(item)
         if then == "restart" or not self._states.is_open(item) or item in self._settling:
             return []
         self._settling.add(item)
@@ -269,6 +313,8 @@ class Conductor(CommandBatch):
         if self._has_ended:
             return []
         actions, self._wanted = self._wanted, []
+        if self.agenda.halts and (failed := self._states.stopped_by) is not None:
+            actions += self._stop("failure", self.agenda.ids[failed])
         actions += [Proceed(self._at[item]) for item in self._asking.iter_proceeding()]
         is_broken = self._deaths >= DEATHS_MAX
         may_begin = not (self._is_draining or is_broken or self._states.is_stopped)

@@ -191,6 +191,18 @@ class TaskInterrupted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_INTE
     then: Literal["restart", "fail", "ask", "none"]
 
 
+class TaskStopped(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_STOPPED"):
+    """Its attempt, of the lease `epoch`, was ended before its time. It failed by nothing, and uses up no try.
+
+    `cause`: a signal to the coordinator, the time limit of the batch, a failure that halts it, or a cancel. `detail`
+    names the signal, or the task that failed.
+    """
+
+    epoch: int
+    cause: Literal["signal", "timeout", "failure", "cancel"]
+    detail: str = ""
+
+
 class BatchPaused(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PAUSED"):
     """Nothing new is started, by the request of that number."""
 
@@ -211,6 +223,18 @@ class BatchChanged(BatchEvent, frozen=True, kw_only=True, tag="BATCH_CHANGED"):
     by: str
     request: int
     set_: dict[str, object] = msgspec.field(name="set")
+
+
+class BatchStopped(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STOPPED"):
+    """These `tasks`, which run, are ended before their time, by the request of that number. `cause` as in TaskStopped.
+
+    Nothing new starts until somebody resumes the batch.
+    """
+
+    cause: Literal["signal", "timeout", "failure"]
+    detail: str = ""
+    tasks: tuple[str, ...] = ()
+    request: int
 
 
 class TaskAtWork(msgspec.Struct, frozen=True, kw_only=True):
@@ -281,9 +305,11 @@ AnyEvent = (
     | TaskSkipped
     | TaskCancelled
     | TaskInterrupted
+    | TaskStopped
     | BatchPaused
     | BatchUnpaused
     | BatchChanged
+    | BatchStopped
     | BatchProgress
     | BatchDrained
     | BatchCompleted

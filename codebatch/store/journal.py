@@ -108,7 +108,7 @@ class Finished(_Event, frozen=True, kw_only=True):
 
 
 class Ran(_Event, frozen=True, kw_only=True):
-    """An attempt of a command is over, and its outcome durable; of an `interrupted` one there is none.
+    """An attempt of a command is over, and its outcome durable; a `stopped` one has none.
 
     `log` is the name of its log, `output_bytes` all that it wrote, `evidence` the last of it. `memory_peak_bytes` is
     the most that was seen. `left` names processes that run on. `tried` tries had failed before.

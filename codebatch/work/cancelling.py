@@ -55,7 +55,8 @@ def cancel_batch(
     found = look_at(store, batch)
     if _is_over(found):
         return found
-    request(batch, Cancel(grace_seconds=grace_seconds))
+    attempts = {each.id: each.epoch for each in found.standing.commands if each.holder is not None}
+    request(batch, Cancel(grace_seconds=grace_seconds, attempts=attempts))
     if is_forced:
         _kill_holders(batch, listener.note)
     if waits:

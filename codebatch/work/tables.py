@@ -24,6 +24,7 @@ from codebatch.model.work import (
     RETRIES_MAX,
     RETRY_REASONS,
     EventName,
+    Halt,
     IfInterrupted,
     OnBlocked,
     OnFailure,
@@ -229,6 +230,8 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     include: Annotated[tuple[str, ...], Meta(description="a list of paths")] = ()
     on_blocked: Annotated[OnBlocked, _choice(OnBlocked)] = "end"
     start_every_seconds: Grace = 0.0
+    timeout_seconds: Seconds | UnsetType = UNSET
+    halt: Annotated[Halt, _choice(Halt)] | UnsetType = UNSET
     answering: (
         Annotated[AnsweringTable, Meta(description="a table with rules, command, timeout_seconds or per_task_max")]
         | UnsetType

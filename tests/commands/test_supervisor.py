@@ -143,17 +143,17 @@ def test_terminate_ends_what_runs(tmp_path: Path) -> None:
     assert (outcome.type, outcome.exit_status) == ("cancelled", -signal.SIGKILL)
 
 
-def test_what_is_interrupted_is_not_committed_and_its_worker_ends(tmp_path: Path) -> None:
+def test_nothing_is_committed_of_what_is_stopped_and_its_worker_ends(tmp_path: Path) -> None:
     place = make_place(tmp_path, command(LONG))
     with coordinating(place) as coordinator:
         coordinator.assign()
         wait_began(place)
-        coordinator.worker.send(Terminate(why="interrupted"))
+        coordinator.worker.send(Terminate(why="stopped"))
         assert coordinator.wait_end() == 0
     assert place.outcomes() == []
     ((lease,),) = [LeaseReader(place.batch.files, place.batch.root).leases().values()]
     assert not lease.is_live, "as if the worker had died"
-    assert [ran.type for ran in place.ran()] == ["interrupted"]
+    assert [ran.type for ran in place.ran()] == ["stopped"]
 
 
 def test_nothing_is_begun_once_another_coordinator_has_come(tmp_path: Path) -> None:

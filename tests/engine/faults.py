@@ -20,10 +20,10 @@ class Worker:
     coordinator: int
     start: Start | None = None
     at: Literal["given", "leased", "running", "ended"] = "given"
-    ending: Literal["result", "failed", "blocked", "cancelled", "unbegun"] = "unbegun"
+    ending: Literal["result", "failed", "blocked", "cancelled", "stopped", "unbegun"] = "unbegun"
     asks: Digest | None = None
     questions: int = 0
-    is_told_to_end: bool = False
+    told_to_end: Literal["", "cancelled", "stopped"] = ""
     behind: list[Start] = field(default_factory=list)
     held: list[tuple[Start, Conclusion]] = field(default_factory=list)
     known: Start | None = None
@@ -33,7 +33,7 @@ class Worker:
     def give(self, start: Start) -> None:
         """It is to begin a command."""
         self.start, self.at = start, "given"
-        self.asks, self.questions, self.is_told_to_end = None, 0, False
+        self.asks, self.questions, self.told_to_end = None, 0, ""
         self.given.append(start)
 
 

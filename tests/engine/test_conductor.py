@@ -34,12 +34,14 @@ KINDS = (
 
 @pytest.mark.parametrize("first", range(0, SEEDS, STEP))
 def test_whatever_is_killed_and_asked_every_rule_holds(first: int) -> None:
-    given_behind = 0
+    given_behind = stopped = 0
     for seed in range(first, first + STEP):
         world = CheckedWorld(seed, KINDS[seed % len(KINDS)])
         _live(world, drains=seed % 7 == 0)
         given_behind += world.ahead
+        stopped += world.stopped
     assert given_behind > STEP / 10, "too little was given at once for this to prove anything"
+    assert stopped > STEP / 10, "too little was stopped for this to prove anything"
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, STEP))
@@ -143,6 +145,23 @@ class _RestartsAll(Conductor):
         return []
 
 
+class _BooksStopsAsAccidents(Conductor):
+    """What the user ends is judged as what dies."""
+
+    def __init__(self, agenda: Agenda, **known: object) -> None:
+        super().__init__(agenda, **known)  # type: ignore[arg-type] # Whatever a conductor takes.
+        self._interruptions.stops = lambda item: {}  # type: ignore[method-assign]
+
+
+class _ForgetsTheLimit(Conductor):
+    """The time limit ends what runs, and no more."""
+
+    def _note_request(self, request: Request) -> list[int]:
+        touched = super()._note_request(request)
+        self._requests.is_expired = False
+        return touched
+
+
 class _TriesForEver(Conductor):
     """It is tried again as long as it fails."""
 
@@ -229,6 +248,8 @@ PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "given and not begun": (DEADLY, _LosesWhatItGave, "READY|no end|by the disk"),
     "counted twice": (Faults(), _CountsTwice, "starts while|waits for nothing|READY"),
     "memory alone": (DEADLY, _Remembers, "by the disk|is begun in round"),
+    "stopped by the user": (Faults(coordinator=0.02), _BooksStopsAsAccidents, "was stopped, and is judged"),
+    "time limit": (Faults(), _ForgetsTheLimit, "after the time limit|by the disk"),
     "cancelled": (Faults(), _StartsCancelled, "after a Cancel|no end"),
     "at most once": (DEADLY, _RestartsAll, "was begun"),
     "sweep after the session": (Faults(everybody=0.02, sweeps_late=True), Conductor, "at once"),
@@ -241,7 +262,7 @@ PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "no look before exec": (
         Faults(coordinator=0.05, looks_before_exec=False),
         Conductor,
-        "after a Cancel",
+        "after a Cancel|not told",
     ),
 }
 

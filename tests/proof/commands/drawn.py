@@ -44,6 +44,8 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> Comma
         on_failure=chance.choice(("skip-dependents", "skip-dependents", "continue", "stop")),
         answering=chance.choice((None, None, Answering(command=("helper",)))),
         start_every_seconds=chance.choice((0.0, 0.0, 0.0, 1.0)),
+        timeout_seconds=chance.choice((None, None, None, 1.0)),
+        halt=chance.choice(("soon", "now")),
     )
     if seed % 3 == 1:
         work = _flat(work)

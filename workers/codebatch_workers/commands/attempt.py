@@ -30,7 +30,7 @@ _ENDING_TICK_SECONDS = 0.02
 _MEMORY_TICK_SECONDS = 1.0
 _MB = 1 << 20
 
-Cause = Literal["timeout", "stall", "memory", "cancelled", "interrupted"]
+Cause = Literal["timeout", "stall", "memory", "cancelled", "stopped"]
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,7 +203,7 @@ class Attempt:
                 return "failed", self._cause
             case "cancelled":
                 return "cancelled", None
-            case "interrupted":
+            case "stopped":
                 return None, None
             case None:
                 assert ended is not None, "nothing but its end ended it"

@@ -112,7 +112,7 @@ class Supervisor:
         self._now_ns = now_ns
 
     def run(self) -> None:
-        """Work until told to stop, or an attempt was interrupted. Raises CoordinatorGone."""
+        """Work until told to end. Raises CoordinatorGone."""
         root = self._batch.root
         kept = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.LOGS))
         with (
@@ -170,8 +170,8 @@ class Supervisor:
             if not self._holder.try_lease(unit.shard, unit.start, epoch, may_be_forgotten=assign.is_repeatable):
                 return "refused"
             try:
-                wish = self._ears.look(assign.requests, command.id, unit.round)
-                if self._ears.is_alone or (wish is not None and wish.why == "interrupted"):
+                wish = self._ears.look(assign.requests, command.id, unit.round, epoch)
+                if self._ears.is_alone or (wish is not None and wish.why == "stopped"):
                     self._leave_unbegun(unit, epoch)
                     return "ends"
                 self._run.note(_began(unit, epoch))
@@ -256,7 +256,7 @@ class Supervisor:
         """Take note of what became of an attempt."""
         self._run.note(_event_of(assign, result, log))
         if result.type is None:
-            return "ends"
+            return "ends"  # While its lease is alive the attempt seems to run.
         self._run.add(assign, result, questions)
         return "goes on" if result.type == "result" else "is over"
 
@@ -304,7 +304,7 @@ def _event_of(assign: Assign, result: Result, log: AttemptLog | None) -> journal
         start=unit.start,
         round=unit.round,
         epoch=epoch,
-        type=result.type or "interrupted",
+        type=result.type or "stopped",
         reason=result.reason,
         exit_status=status,
         signal=signal.Signals(-status).name if status is not None and status < 0 else "",
