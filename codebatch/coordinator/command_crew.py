@@ -13,11 +13,13 @@ from codebatch.coordinator.command_port import CommandHeard, Helped, Insisted, R
 from codebatch.coordinator.crew import Died, DrainAsked, Member
 from codebatch.coordinator.helper_process import HelperProcess
 from codebatch.coordinator.signals import SignalCounter
+from codebatch.coordinator.stopped_workers import StoppedWorkers, Watched
 from codebatch.coordinator.workers import WorkerProcess, start_worker
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
 from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE, attempt_mark
 from codebatch.protocol.messages import Assign, Terminate, ToWorker
+from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.children import child_of
 from codebatch.store.holders import HolderFile, LeaseReader
@@ -34,7 +36,7 @@ class CommandCrew:
     """The workers of one coordinator of a work batch, in one thread; signals are heard where that is the main one.
 
     The first signal is heard as DrainAsked, the second has commands ended with their grace, the third kills them.
-    SIGHUP is passed over: a batch goes on without a terminal.
+    SIGHUP is passed over: a batch goes on without a terminal. Its methods are many.
     """
 
     def __init__(self, batch: Batch, *, store_root: str, coordinator: HolderId, store_lock: int | None = None) -> None:
@@ -51,6 +53,8 @@ class CommandCrew:
         self._timers: list[tuple[int, int, int]] = []
         self._helper: HelperProcess | None = None
         self._was_not_started = self._is_helped_alone = False
+        self._stopped = StoppedWorkers()
+        self._adopted: list[Watched] = []
 
     @property
     def exit_status(self) -> int:
@@ -101,7 +105,7 @@ class CommandCrew:
         """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
         came, _ = self._channels.hear()
         heard: list[CommandHeard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
-        return heard + self._obey_signals() + self._hear_timers() + self._hear_helper()
+        return heard + self._obey_signals() + self._hear_timers() + self._hear_helper() + self._look_at_stopped()
 
     def wake(self, item: int, round_: int, seconds: float) -> None:
         """Say Rang after so many seconds, in which the machine did not sleep."""
@@ -119,6 +123,18 @@ class CommandCrew:
             self._helper = HelperProcess(arguments, given, seconds, environment)
         except (OSError, ValueError):
             self._was_not_started = True
+
+    def _look_at_stopped(self) -> list[CommandHeard]:
+        workers = {worker.holder: worker for worker in self._channels.workers.values()}
+        ours = [self._watch(holder, worker.process.pid) for holder, worker in workers.items()]
+        found = self._stopped.look(running_ns(), ours + self._adopted)
+        for one in found:
+            if one.is_killed and one.holder in workers:
+                workers[one.holder].killed_for = "stopped"
+        return [*found]
+
+    def _watch(self, holder: HolderId, pid: int) -> Watched:
+        return Watched(holder, pid, self._batch.root / layout.HOLDERS / holder)
 
     def _hear_timers(self) -> list[CommandHeard]:
         heard: list[CommandHeard] = []
@@ -142,6 +158,7 @@ class CommandCrew:
             if is_here(holder.host):
                 self._signal_child(child_of(self._batch, holder.holder), signal.SIGCONT)
                 _signal(holder.pid, signal.SIGCONT)
+                self._adopted.append(self._watch(holder.holder, holder.pid))
 
     def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
         """Kill what attempts of dead workers left running: the session of each command, and all with their marks."""
@@ -154,11 +171,11 @@ class CommandCrew:
         self._channels.remove(worker)
         marks = self._marks.pop(worker.id, None)
         child = child_of(self._batch, worker.holder)
+        if worker.killed_for == "stopped":  # Its command may trace it, and so keep it from being reaped.
+            self._kill_command(child, marks)
         death = worker.bury()
         if death.returncode != 0:
-            self._signal_child(child, signal.SIGKILL)
-            if marks is not None:
-                kill_marked(ATTEMPT_VARIABLE, marks)
+            self._kill_command(child, marks)
         return Died(
             worker=worker.id,
             returncode=death.returncode,
@@ -167,6 +184,11 @@ class CommandCrew:
             stderr=worker.stderr_text,
             memory_peak_bytes=death.memory_peak_bytes,
         )
+
+    def _kill_command(self, child: Child | None, marks: Collection[str] | None) -> None:
+        self._signal_child(child, signal.SIGKILL)
+        if marks is not None:
+            kill_marked(ATTEMPT_VARIABLE, marks)
 
     @staticmethod
     def _signal_child(child: Child | None, number: int) -> None:

@@ -37,7 +37,16 @@ class Insisted(msgspec.Struct, frozen=True):
     is_killed: bool
 
 
-CommandHeard = Heard | Rang | Helped | Insisted
+class WorkerHindered(msgspec.Struct, frozen=True):
+    """A worker was found stopped, or traced by another process. It was continued, or `is_killed`."""
+
+    holder: HolderId
+    pid: int
+    is_traced: bool
+    is_killed: bool
+
+
+CommandHeard = Heard | Rang | Helped | Insisted | WorkerHindered
 
 
 class CommandCrew(Protocol):

@@ -14,11 +14,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from codebatch.coordinator.briefing import brief_of
-from codebatch.coordinator.command_port import CommandCrew, CommandHeard, CommandWatcher, Helped, Insisted, Rang
+from codebatch.coordinator.briefing import assign_of
+from codebatch.coordinator.command_port import (
+    CommandCrew,
+    CommandHeard,
+    CommandWatcher,
+    Helped,
+    Insisted,
+    Rang,
+    WorkerHindered,
+)
 from codebatch.coordinator.crew import Died, DrainAsked, Member, Said
 from codebatch.coordinator.questioning import Questioning
 from codebatch.coordinator.stop_requests import StopRequests
+from codebatch.coordinator.stopped_workers import hindered_text
 from codebatch.coordinator.telling import NO_HELPERS, Clocks, Found, Helpers, Telling
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.agenda import agenda_of
@@ -55,7 +64,7 @@ from codebatch.model.work import WORK_TASK, Work
 from codebatch.protocol import messages
 from codebatch.protocol.launch import attempt_mark
 from codebatch.store import journal, layout
-from codebatch.store.attempts import Attempts, Leased, read_leases
+from codebatch.store.attempts import Attempts, read_leases
 from codebatch.store.batches import Batch, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, Lease, LeaseReader
 from codebatch.store.leftovers import BatchLeftovers
@@ -67,15 +76,6 @@ from codebatch.system.clock import running_ns
 _LOOK_EVERY = 100
 _QUIET_TURN = 20
 _HEED_NS = 20_000_000  # Requests and questions are looked for so often while there is always something to hear.
-
-
-def _unended(leased: Leased, concluded: Concluded) -> dict[int, Lease]:
-    """The leases of dead holders, by item, of which nothing came."""
-    ended: dict[int, int] = {}
-    for one in concluded.conclusions:
-        ended[one.item] = max(ended.get(one.item, 0), one.epoch)
-    dead = {item: lease for item, lease in leased.leases.items() if not lease.is_live}
-    return {item: lease for item, lease in dead.items() if lease.epoch > ended.get(item, 0)}
 
 
 def _message_of(action: Recall | Terminate | Proceed | Retire) -> messages.ToWorker:
@@ -133,7 +133,7 @@ class Conducting:
             self._requests = Requests(batch.files, batch.root)
             leased = read_leases(self._leases, self.attempts.places)
             concluded = self.attempts.read()
-            self._bury_dead(_unended(leased, concluded))
+            self._bury_dead(leased.unended(concluded))
             self._crew.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
             requests = list(self._requests.read())
             self._questioning = Questioning(
@@ -257,10 +257,23 @@ class Conducting:
                 if self._watcher is not None:
                     self._watcher.insisted(is_killed)
                 self._handle(Signalled(reason, ends=True))
+            case WorkerHindered():
+                self._tell_hindered(heard)
             case Rang(item, round_):
                 self._handle(Due(item, round_))
             case Helped(output):
                 self._consult(lambda: self._questioning.heard(output))
+
+    def _tell_hindered(self, found: WorkerHindered) -> None:
+        self._journal.write(
+            journal.Hindered(worker=found.holder, pid=found.pid, is_traced=found.is_traced, is_killed=found.is_killed)
+        )
+        if self._watcher is not None:
+            leases = read_leases(self._leases, self.attempts.places).leases
+            held = [
+                item for item in self.conductor.running & leases.keys() if leases[item].holder.holder == found.holder
+            ]
+            self._watcher.noted(hindered_text(found, self.conductor.agenda.ids[held[0]] if held else ""))
 
     def _consult(self, consult: Callable[[], Consulted | None]) -> None:
         """Have a question answered. Of what the disk refuses nothing comes: it is for people."""
@@ -307,7 +320,7 @@ class Conducting:
                 member = self._workers[worker] = self._crew.start(worker)
                 self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
             case Start():
-                self._crew.send(action.worker, self._assign(action))
+                self._crew.send(action.worker, assign_of(self.conductor, action, self.attempts.places))
                 self._telling.starts(action, self._workers[action.worker])
             case GoneOn(start):
                 self._telling.starts(start, self._workers[start.worker])
@@ -338,17 +351,6 @@ class Conducting:
     def _name_leased(self) -> None:
         if self._stops.is_waiting and self._end is None:
             self._request(self._stops.append_waiting, ends=True)
-
-    def _assign(self, start: Start) -> messages.Assign:
-        shard, item = self.attempts.places.place(start.item)
-        return messages.Assign(
-            unit=Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),
-            epoch=start.epoch,
-            requests=start.requests,
-            brief=brief_of(self.conductor, start, self.attempts.places),
-            is_repeatable=start.epoch == 1 and self.conductor.agenda.policies[start.item].is_repeatable,
-            then=tuple(map(self._assign, start.then)),
-        )
 
     def _receive(self, worker: WorkerId, message: messages.FromWorker) -> None:
         match message:

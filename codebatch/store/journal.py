@@ -147,6 +147,15 @@ class Lost(_Event, frozen=True, kw_only=True):
     evidence: str
 
 
+class Hindered(_Event, frozen=True, kw_only=True):
+    """A worker was found stopped, or traced by another process. It was continued, or `is_killed`."""
+
+    worker: HolderId
+    pid: int
+    is_traced: bool = False
+    is_killed: bool = False
+
+
 class Drained(_Event, frozen=True, kw_only=True):
     """A signal asked the coordinator to end."""
 
@@ -166,7 +175,19 @@ class Merged(_Event, frozen=True, kw_only=True):
 
 
 JournalEvent = (
-    Started | Spawned | Began | Refused | Committed | Failed | Finished | Ran | Lost | Drained | Ended | Merged
+    Started
+    | Spawned
+    | Began
+    | Refused
+    | Committed
+    | Failed
+    | Finished
+    | Ran
+    | Lost
+    | Hindered
+    | Drained
+    | Ended
+    | Merged
 )
 
 
