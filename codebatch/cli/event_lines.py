@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 
 from codebatch.cli.eta import eta_text
-from codebatch.cli.work_status import stop_reason, why_failed, why_stopped
+from codebatch.cli.work_status import stop_reason, wait_text, why_failed, why_stopped
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model import batch_event as events
-from codebatch.model.batch_event import name_of
+from codebatch.model.batch_event import instant_ns, name_of
 from codebatch.model.quantities import count_of, human_seconds
 
 _FOLLOWS = {
@@ -48,6 +48,8 @@ def _of_task(event: events.TaskEvent) -> str:
             why = "as somebody said" if event.reason == "answer" else why_failed(event.reason, event.exit_status)
             wait = event.wait_seconds if isinstance(event, events.TaskRetrying) else None
             again = f"; again in {human_seconds(wait)}" if wait is not None else ""
+            if isinstance(event, events.TaskRetrying) and event.until is not None:
+                again = f"; {wait_text(event.pools, instant_ns(event.until))}"
             return f"{word} {event.task}{more}{_took(event.seconds)}: {why}{again}"
         case events.TaskBlocked(question=question):
             choices = f" [{', '.join(question.choices)}]" if question.choices else ""

@@ -10,7 +10,7 @@ from codebatch.cli.options import Answering
 from codebatch.cli.progress import Stage
 from codebatch.cli.work_analyze import is_agreed
 from codebatch.cli.work_options import Output
-from codebatch.cli.work_status import stop_reason, tasks_at_once, why_failed
+from codebatch.cli.work_status import closed_texts, stop_reason, tasks_at_once, wait_text, why_failed
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
 from codebatch.model.quantities import count_of, human_seconds
@@ -54,7 +54,8 @@ class WorkTeller(WorkListener):
         more = len(progress.running) - _RUNNING_SHOWN
         failed = [f"{progress.failed:,} failed"] if progress.failed else []
         blocked = [f"{progress.blocked:,} blocked"] if progress.blocked else []
-        told = ", ".join([*failed, *blocked, *shown, *([f"{more} more"] if more > 0 else [])])
+        closed = closed_texts(progress.closed)
+        told = ", ".join([*failed, *blocked, *closed, *shown, *([f"{more} more"] if more > 0 else [])])
         eta = progress.eta
         left = "" if eta is None else eta_text(eta.seconds, unknown=eta.unknown, blocked=progress.blocked)
         stage = Stage("running", progress.ended, progress.planned, "tasks", told, is_even=False, left=left)
@@ -68,7 +69,9 @@ class WorkTeller(WorkListener):
             self._read_on(ended.id, ended.log, is_over=True)
         took = "" if ended.seconds is None else human_seconds(ended.seconds)
         why = why_failed(ended.reason, ended.exit_status)
-        if ended.again_seconds is not None:
+        if ended.until_ns:
+            why += f"; {wait_text(ended.pools, ended.until_ns)}"
+        elif ended.again_seconds is not None:
             why += f"; tried again in {human_seconds(ended.again_seconds)}" if ended.again_seconds else "; tried again"
         if ended.state is CommandState.BLOCKED:
             why = f"asks: codebatch work questions --batch {self._batch.id}"

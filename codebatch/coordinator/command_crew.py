@@ -25,7 +25,7 @@ from codebatch.store.children import child_of
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.system import proc
 from codebatch.system.cell import Child
-from codebatch.system.clock import running_ns
+from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.environment import given_environment
 from codebatch.system.host import is_here
 from codebatch.system.machine import kill_marked
@@ -51,6 +51,7 @@ class CommandCrew:
         self._signals_seen = 0
         self._ends_adopted = False
         self._timers: list[tuple[int, int, int]] = []
+        self._alarms: list[tuple[int, int, int]] = []
         self._helper: HelperProcess | None = None
         self._was_not_started = self._is_helped_alone = False
         self._stopped = StoppedWorkers()
@@ -107,9 +108,12 @@ class CommandCrew:
         heard: list[CommandHeard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
         return heard + self._obey_signals() + self._hear_timers() + self._hear_helper() + self._look_at_stopped()
 
-    def wake(self, item: int, round_: int, seconds: float) -> None:
-        """Say Rang after so many seconds, in which the machine did not sleep."""
-        heapq.heappush(self._timers, (running_ns() + round(seconds * 1e9), item, round_))
+    def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
+        """Say Rang after so many seconds in which the machine did not sleep, or at a time of the wall clock."""
+        if until_ns:
+            heapq.heappush(self._alarms, (until_ns, item, round_))
+        else:
+            heapq.heappush(self._timers, (running_ns() + round(seconds * 1e9), item, round_))
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
         """Run a program beside us, and say Helped when it is no more. What dead coordinators ran is ended first."""
@@ -138,9 +142,10 @@ class CommandCrew:
 
     def _hear_timers(self) -> list[CommandHeard]:
         heard: list[CommandHeard] = []
-        while self._timers and self._timers[0][0] <= running_ns():
-            _, item, round_ = heapq.heappop(self._timers)
-            heard.append(Rang(item, round_))
+        for waiting, now_ns in ((self._timers, running_ns()), (self._alarms, wall_ns())):
+            while waiting and waiting[0][0] <= now_ns:
+                _, item, round_ = heapq.heappop(waiting)
+                heard.append(Rang(item, round_))
         return heard
 
     def _hear_helper(self) -> list[CommandHeard]:

@@ -67,8 +67,8 @@ class CommandCrew(Protocol):
     def wait(self) -> list[CommandHeard]:
         """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
 
-    def wake(self, item: int, round_: int, seconds: float) -> None:
-        """Say Rang after so many seconds."""
+    def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
+        """Say Rang after so many seconds, or once the wall clock has passed `until_ns`, if that is set."""
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
         """Run a program with something on its standard input, and say Helped when it has ended, or been ended after so

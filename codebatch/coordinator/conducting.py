@@ -330,8 +330,8 @@ class Conducting:
                 self._settle(action)
             case MakeRequest(body):
                 self._request(lambda given: self._stops.append(body, given), ends=body.ends)
-            case Wake(item, round_, seconds):
-                self._crew.wake(item, round_, seconds)
+            case Wake(item, round_, seconds, until_ns):
+                self._crew.wake(item, round_, seconds, until_ns)
             case Consult():
                 self._consult(lambda: self._questioning.consult(action))
             case Complete() | Drained() | Break():

@@ -129,7 +129,8 @@ class EventTeller:
         last, tried = self._conductor.conclusion(item), self._conductor.rule.tried(item)
         if last is None or last.round < round_:
             return tried + 1
-        return max(1, (tried if last.type == "failed" else tried + 1) - (last.round - round_))
+        counts = last.type == "failed" and not self._conductor.rule.is_limited(item)
+        return max(1, (tried if counts else tried + 1) - (last.round - round_))
 
     def started(self, requests: int) -> None:
         """The batch is conducted as the first; so many requests were made."""
@@ -222,10 +223,7 @@ class EventTeller:
                     exit_status=status,
                 )
             case "failed" if not asks:
-                waits = self._conductor.conclusion(one.item) is one and (
-                    self._conductor.state(one.item) is CommandState.WAITING
-                )
-                told = {"wait_seconds": round(self._conductor.wait_seconds(one.item), 3)} if waits else {}
+                told = self._wait_of(one) if goes_on else {}
                 self._tell_of(
                     events.TaskRetrying if goes_on else events.TaskFailed,
                     one.item,
@@ -241,6 +239,17 @@ class EventTeller:
                 self._tell_of(events.TaskBlocked, one.item, one.round, question=self._question(one))
             case "cancelled":
                 self._tell_of(events.TaskCancelled, one.item, one.round, seconds=seconds)
+
+    def _wait_of(self, one: Conclusion) -> dict[str, object]:
+        """What is waited for before a command is tried again that failed."""
+        item = one.item
+        is_last = self._conductor.conclusion(item) is one
+        if not is_last or self._conductor.state(item) is not CommandState.WAITING:
+            return {}
+        if until_ns := self._conductor.until_ns(item):
+            pools = tuple(self._conductor.agenda.policies[item].pools)
+            return {"until": events.instant_ms(until_ns), "pools": pools}
+        return {"wait_seconds": round(self._conductor.wait_seconds(item), 3)}
 
     def _question(self, one: Conclusion) -> events.AskedQuestion:
         if one.question:
@@ -291,6 +300,10 @@ class EventTeller:
             eta_seconds=None if eta is None else eta.seconds,
             unknown=0 if eta is None else eta.unknown,
             running=tuple(map(self._at_work, sorted(self._conductor.running))),
+            closed=tuple(
+                events.ClosedPool(pool=pool, until=events.instant_ms(until_ns))
+                for pool, until_ns in sorted(self._conductor.closed_pools.items())
+            ),
         )
 
     def running_seconds(self) -> dict[int, float]:

@@ -30,7 +30,7 @@ class CommandBatch:
         self._requests = RequestsMade({id_: item for item, id_ in enumerate(agenda.ids)})
         self._states = CommandStates(agenda, self._histories, self._requests)
         self._interruptions = Interruptions(agenda, self._histories, self._requests)
-        self._queue = Queue(agenda, self._is_startable)
+        self._queue = Queue(agenda, self._is_startable, self._states.closed_pools)
         self._asking = Asking(self._histories, self._requests, self._queue)
         self._foreign: set[int] = set()
         self._at: dict[int, WorkerId] = {}
@@ -98,6 +98,15 @@ class CommandBatch:
     def rule(self) -> OpenRule:
         """What each item is by itself."""
         return self._states.rule
+
+    @property
+    def closed_pools(self) -> Mapping[str, int]:
+        """Pools of which nothing is taken for a rate limit, and until when by the wall clock (ns)."""
+        return self._states.closed_pools()
+
+    def until_ns(self, item: int) -> int:
+        """When an item that is WAITING for a rate limit is tried again, by the wall clock; 0: it waits for none."""
+        return self._states.until_ns(item)
 
     def wait_seconds(self, item: int) -> float:
         """How long is waited in all before an item that is WAITING is tried again."""

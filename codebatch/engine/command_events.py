@@ -18,7 +18,8 @@ from codebatch.model.request import Request, Stop
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How an attempt ended: the outcome of a round, and the epoch of the lease that it was made under.
 
-    `question` is what the command ended with, empty where that is nothing of its own. `said` decides nothing.
+    `question` is what the command ended with, empty where that is nothing of its own. `said` decides nothing. What is
+    `limited` waits until `until_ns` (wall clock). A failure that `is_final` is not tried again.
     """
 
     item: int
@@ -29,6 +30,8 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     exit_status: int | None = None
     question: Digest = Digest("")
     said: Said | None = None
+    until_ns: int = 0
+    is_final: bool = False
 
 
 class Concluded(msgspec.Struct, frozen=True):
@@ -193,11 +196,15 @@ class Proceed(msgspec.Struct, frozen=True):
 
 
 class Wake(msgspec.Struct, frozen=True):
-    """Say Due for the attempt of a round, or for ANY, after so many seconds."""
+    """Say Due for the attempt of a round, for ANY or for the WHOLE, after so many seconds.
+
+    If `until_ns` is set, say it once the wall clock has passed that.
+    """
 
     item: int
     round: int
     seconds: float
+    until_ns: int = 0
 
 
 class Consult(msgspec.Struct, frozen=True):

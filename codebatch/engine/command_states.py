@@ -36,6 +36,7 @@ class CommandStates:
         self._failed: dict[int, None] = {}
         self._blocked: set[int] = set()
         self._rested: dict[int, int] = {}
+        self._limited: set[int] = set()
 
     def refresh(self, item: int, *, runs: bool) -> set[int]:
         """Look at an item again; returns those whose readiness may have changed. One that runs is open."""
@@ -47,6 +48,8 @@ class CommandStates:
         else:
             self._failed.pop(item, None)
         (self._blocked.add if own == "blocked" else self._blocked.discard)(item)
+        is_limited = own == "retry" and self.rule.is_limited(item)
+        (self._limited.add if is_limited else self._limited.discard)(item)
         return self.graph.set(item, "runs" if runs else FACES[own])
 
     @property
@@ -83,12 +86,28 @@ class CommandStates:
         if self._own[item] != "retry":
             return False
         has_rested = self._rested.get(item) == self._histories.next_round(item)
-        return not has_rested and self._agenda.policies[item].backoff_seconds > 0
+        return not has_rested and (item in self._limited or self._agenda.policies[item].backoff_seconds > 0)
+
+    def until_ns(self, item: int) -> int:
+        """When an item that rests for a rate limit may start again, by the wall clock; 0 if it does not."""
+        last = self._histories.last(item)
+        return last.until_ns if item in self._limited and last is not None and self.rests(item) else 0
+
+    def closed_pools(self) -> dict[str, int]:
+        """Pools of which nothing is taken, and until when: those of items that rest for a rate limit."""
+        closed: dict[str, int] = {}
+        for item in self._limited:
+            if self.rests(item):
+                for pool in self._agenda.policies[item].pools:
+                    closed[pool] = max(self.until_ns(item), closed.get(pool, 0))
+        return closed
 
     def wake(self, item: int) -> Wake:
         """What says when an item that rests has done so."""
         policy, id_ = self._agenda.policies[item], self._agenda.ids[item]
         round_ = self._histories.next_round(item)
+        if item in self._limited:
+            return Wake(item, round_, 0.0, self.until_ns(item))
         tried = self.rule.tried(item)
         seconds = backoff_seconds(policy, tried, batch=self._agenda.batch, command=id_, round_=round_)
         return Wake(item, round_, seconds)

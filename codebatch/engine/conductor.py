@@ -172,6 +172,8 @@ class Conductor(CommandBatch):
                 self._let_go(item)
             self._refresh(item)
         actions: list[CommandAction] = []
+        if any(one.reason == "limited" for one in concluded.conclusions) and self.closed_pools:
+            actions += [Recall(worker) for worker in self._runs_given.workers]
         for item, _ in concluded.unreadable:
             if item in self._settling:  # The name that we wanted is taken by bytes that say nothing.
                 self._settling.discard(item)

@@ -138,9 +138,13 @@ class _Unsuccessful(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCC
 
 
 class TaskRetrying(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_RETRYING"):
-    """It failed, and is tried again."""
+    """It failed, and is tried again. A rate limit (reason `limited`) uses up no try: the task waits `until` then, and
+    nothing else that takes of its `pools` starts before.
+    """
 
     wait_seconds: float | None = None
+    until: str | None = None
+    pools: tuple[str, ...] = ()
 
 
 class TaskFailed(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_FAILED"):
@@ -245,15 +249,24 @@ class TaskAtWork(msgspec.Struct, frozen=True, kw_only=True):
     output_bytes: int = 0
 
 
+class ClosedPool(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool of which nothing is taken `until` then, for a rate limit."""
+
+    pool: str
+    until: str
+
+
 class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS"):
     """How far it is. `eta_seconds`: within which time all is likely done, in 1, 5 and 9 of 10 cases; null: not known.
 
-    Of so many tasks as are `unknown` nobody knows how long they take: the time is that of the others then.
+    Of so many tasks as are `unknown` nobody knows how long they take: the time is that of the others then. Pools that
+    are `closed` are not in the estimate.
     """
 
     eta_seconds: tuple[float, float, float] | None = None
     unknown: int = 0
     running: tuple[TaskAtWork, ...] = ()
+    closed: tuple[ClosedPool, ...] = ()
 
 
 class BatchDrained(BatchEvent, frozen=True, kw_only=True, tag="BATCH_DRAINED"):

@@ -22,6 +22,8 @@ RETRIES_MAX = 100
 BACKOFF_SECONDS = 1.0
 BACKOFF_FACTOR = 2.0
 BACKOFF_SECONDS_MAX = 300.0
+WAITS_MAX = 100
+"""How often in a row a rate limit uses up no try."""
 
 Strategy = Literal["serial", "parallel", "auto"]
 """`auto` is parallel, with edges of which the texts of tasks speak, too."""

@@ -36,11 +36,11 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     `round` is the highest that it had, or has while it runs; 0 where it never began. `ended` is the highest that has an
     outcome: what a request may open, for one that was interrupted is begun again in its round. `tried` counts the
     failures since a request last opened it; `is_decided`: somebody answered what it counts as. `reason` and
-    `exit_status` are of the last that ended, `said` is what that says of itself. `stops`: why attempts without
-    an outcome were ended before their time, by epoch. `cause` is the command for whose sake
-    it is SKIPPED, itself where that was asked for. `question` is the digest of what it waits for an answer to: while it
-    runs, where it `is_live`. `log` is the name of the last attempt's log, in the batch's `logs/`, empty where it never
-    began.
+    `exit_status` are of the last that ended, `said` is what that says of itself. `stops`: why attempts without an
+    outcome were ended before their time, by epoch. One that is WAITING for a rate limit does until `until_ns` (wall
+    clock). `cause` is the command for whose sake it is SKIPPED, itself where that was asked for. `question` is the
+    digest of what it waits for an answer to: while it runs, where it `is_live`. `log` is the name of the last attempt's
+    log, in the batch's `logs/`, empty where it never began.
     """
 
     id: CommandId
@@ -56,6 +56,7 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     exit_status: int | None = None
     said: Said | None = None
     stops: Mapping[int, Stopped] = msgspec.field(default_factory=dict)
+    until_ns: int = 0
     cause: CommandId | None = None
     question: str = ""
     log: str = ""
@@ -74,7 +75,7 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
     `capacity` is how large pools are now, `asked` what commands ever asked, by digest. `cost` is what all attempts say
     that they cost, together; None where none says it. How the last attempt of those that are `unreadable` ended is on
     disk, and damaged: they count as interrupted. `is_expired`: the time limit of the batch was reached, and nothing
-    new starts before somebody resumes it.
+    new starts before somebody resumes it. Of `closed` pools nothing is taken for a rate limit, until then (wall clock).
     """
 
     state: BatchState
@@ -88,6 +89,7 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None = None
     unreadable: tuple[CommandId, ...] = ()
     is_expired: bool = False
+    closed: Mapping[str, int] = msgspec.field(default_factory=dict)
 
     @property
     def max_parallel(self) -> int:
@@ -158,6 +160,7 @@ def _standing(store: Store, batch: Batch, attempts: Attempts, *, may_fork: bool)
         workers=tuple({each.holder: each for each in holders.values()}.values()),
         is_paused=conductor.is_paused,
         is_expired=conductor.is_expired,
+        closed=conductor.closed_pools,
         capacity=dict(conductor.capacity),
         asked={question.digest: question for _, _, question in asked},
         cost=round(math.fsum(costs), 6) if costs else None,
@@ -188,6 +191,7 @@ def _standing_of(
         exit_status=last.exit_status if last else None,
         said=last.said if last else None,
         stops=conductor.stops(item),
+        until_ns=conductor.until_ns(item) if state is CommandState.WAITING else 0,
         cause=commands[conductor.cause(item)] if state is CommandState.SKIPPED else None,
         question=(conductor.question(item) or "") if state is CommandState.BLOCKED else "",
         log=layout.log_name(*attempts.places.place(item), round_, epoch) if round_ and not is_unbegun else "",

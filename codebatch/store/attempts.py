@@ -112,6 +112,8 @@ class Attempts:
                     exit_status=outcome.exit_status,
                     question=outcome.question,
                     said=outcome.said,
+                    until_ns=outcome.until_ns,
+                    is_final=outcome.is_final,
                 )
             )
         return found

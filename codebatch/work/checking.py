@@ -109,10 +109,13 @@ class TableChecker:
         elif key == "tries" and isinstance(value, list):
             for number, table in enumerate(value, start=1):
                 self._check_try(Place(place.file, f"{place.table}.tries {number}"), table)
-        elif key == "question" and isinstance(value, dict):
-            check_pattern(value.get("pattern", ""), f"{place} question", self._problems)
+        elif key in ("question", "retry_if") and isinstance(value, dict):
+            check_pattern(value.get("pattern", ""), f"{place} {key}", self._problems)
             if not value.get("pattern") and not value.get("exits"):
-                self._problems.add(f"{place} has a question that is known by nothing", "set `pattern` or `exits` in it")
+                told = "a question that is known by nothing" if key == "question" else "a retry_if that never holds"
+                self._problems.add(f"{place} has {told}", "set `pattern` or `exits` in it")
+        elif key == "wait_if" and isinstance(value, str):
+            check_pattern(value, f"{place} wait_if", self._problems, groups=("at", "seconds"))
 
     def _check_run(self, place: Place, key: str, value: str | list[str]) -> None:
         if not value or not value[0].strip():

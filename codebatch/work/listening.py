@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -37,6 +37,7 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that ended. `seconds` are counted from when we saw it run, None where we did not.
 
     `ended` of `planned` commands are at an end now, this one among them; or it is tried again, after `again_seconds`.
+    For a rate limit it waits until `until_ns` (wall clock), and so does all that takes of its `pools`.
     """
 
     id: CommandId
@@ -48,6 +49,8 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     ended: int
     planned: int
     again_seconds: float | None = None
+    until_ns: int = 0
+    pools: tuple[str, ...] = ()
 
 
 class CommandStopped(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +80,7 @@ class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a batch is: `ended` of `planned` commands, of which some `failed`; what runs, longest first.
 
     `blocked` ones wait for an answer: they have not ended, nor do those run that live. `eta` is how long it takes yet,
-    None where nobody knows.
+    None where nobody knows. The `closed` pools are those of which nothing is taken for a rate limit, and until when.
     """
 
     ended: int
@@ -86,6 +89,7 @@ class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
     blocked: int
     running: tuple[CommandRunning, ...]
     eta: Eta | None = None
+    closed: Mapping[str, int] = msgspec.field(default_factory=dict)
 
 
 class WorkListener:
@@ -197,6 +201,7 @@ class Watch:
                     if item not in self._asking and self._conductor.attempt(item)[0] > self._told.get(item, 0)
                 ),
                 eta=eta,
+                closed=self._conductor.closed_pools,
             )
         )
 
@@ -272,6 +277,8 @@ class Watch:
                 ended=len(self._ended),
                 planned=len(self._ids),
                 again_seconds=again,
+                until_ns=self._conductor.until_ns(item),
+                pools=tuple(self._conductor.agenda.policies[item].pools),
             )
         )
 

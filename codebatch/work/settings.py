@@ -166,16 +166,19 @@ def settings_of(
 def _on_failure(
     first: SettingsTable, options: WorkOptions, file: WorkFile, problems: Problems
 ) -> tuple[OnFailure, Halt]:
-    """What a failure means for the others, and for what runs. Who says how to halt stops at a failure."""
-    on_failure = first.on_failure if options.on_failure is None else msgspec.convert(options.on_failure, OnFailure)
+    """What a failure means for the others, and for what runs. To set `halt` is to stop at a failure."""
     halt = options.halt or (None if first.halt is UNSET else first.halt)
-    if halt is None or on_failure == "stop":
+    if options.on_failure is not None:
+        on_failure, is_contradicted = msgspec.convert(options.on_failure, OnFailure), options.halt is not None
+    else:
+        on_failure, is_contradicted = first.on_failure, options.halt is None and "on_failure" in file.settings
+    if on_failure == "stop" or halt is None:
         return on_failure, halt or "soon"
-    if options.on_failure is not None or (options.halt is None and "on_failure" in file.settings):
+    if is_contradicted:
         where = "--halt" if options.halt is not None else f"{file.place().of(file.settings, 'halt')}: halt"
         told = f"{where} is {halt!r}, and on_failure is {on_failure!r}: nothing stops at a failure"
         problems.add(told, 'set on_failure to "stop", or leave it out')
-    return "stop", halt
+    return (on_failure, "soon") if options.on_failure is not None else ("stop", halt)
 
 
 def _notify(first: SettingsTable) -> Notify | None:

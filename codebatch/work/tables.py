@@ -88,6 +88,13 @@ class QuestionTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     exits: tuple[Status, ...] = ()
 
 
+class RetryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`retry_if`: which failures are tried again."""
+
+    exits: tuple[Status, ...] = ()
+    pattern: str = ""
+
+
 class ResultTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`result`: JSON pointers into the last JSON object of a task's output."""
 
@@ -158,6 +165,8 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         tuple[TryTable, ...],
         Meta(max_length=RETRIES_MAX, description="a list of tables with run, env, timeout_seconds or text_suffix"),
     ] = ()
+    retry_if: Annotated[RetryTable, Meta(description="a table with exits or pattern")] | UnsetType = UNSET
+    wait_if: Annotated[str, Meta(description="a regular expression")] = ""
     on_exhausted: Annotated[OnTrouble, _choice(OnTrouble)] = "fail"
     on_stall: Annotated[OnTrouble, _choice(OnTrouble)] = "fail"
     question: Annotated[QuestionTable, Meta(description="a table with pattern, last_lines or exits")] | UnsetType = (

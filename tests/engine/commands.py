@@ -45,11 +45,9 @@ from codebatch.engine.events import Finished, Ready, Refused, Started, WorkerId
 from codebatch.engine.lifecycle import CommandState
 from codebatch.engine.story import Happening, Story
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.outcome import OutcomeType
-from codebatch.model.record import CommandReason
 from codebatch.model.request import Answer, Cancel, Request, Skip, Stop, Unpause
 from tests.engine.agendas import flat, random_agenda
-from tests.engine.faults import Faults, Worker
+from tests.engine.faults import Faults, Worker, end_of
 from tests.engine.generous import GenerousRuns
 from tests.engine.start_checks import StartChecks
 from tests.engine.stream import Stream, told_in
@@ -394,16 +392,9 @@ class World(StartChecks):
                 del self.mine[id_]
                 self.inbox.append(Lost(id_, "it"))
             return
-        type_: OutcomeType = "cancelled" if worker.ending == "unbegun" else worker.ending
-        reason: CommandReason | None = "unbegun" if worker.ending == "unbegun" else None
-        if type_ == "failed":
-            reason = self.random.choice(("exit", "exit", "exit", "stall", "start"))
-        question = digest_bytes(repr(start).encode()) if type_ == "blocked" else Digest("")
-        one = Conclusion(
-            item=start.item, round=start.round, type=type_, reason=reason, epoch=start.epoch, question=question
-        )
+        one = end_of(start, worker.ending, self.random)
         worker.held.append((start, one))
-        if type_ == "result" and worker.behind and not worker.is_recalled and self.random.random() < 0.8:
+        if one.type == "result" and worker.behind and not worker.is_recalled and self.random.random() < 0.8:
             worker.give(worker.behind.pop(0))
             return
         self._say(worker, id_, is_over=True)

@@ -68,14 +68,32 @@ class StartChecks(SharedDisk):
         assert not self._stands(Cancel, item), "a start after a Cancel was seen"
         assert not self._stands(Pause, item), "a start after a Pause was seen"
         assert not self._is_expired(), "a start after the time limit"
+        closed = self._closed_pools().intersection(self.agenda.policies[item].pools)
+        assert not closed, f"item {item} takes of the closed {closed}"
         known = {round_: one for (at, round_), one in self.registers.items() if at == item and one is not None}
         rounds = {round_: one for round_, one in known.items() if round_ < start.round}
         requests = self.requests[: self.conductor.requests_seen]
         policy = self.agenda.policies[item]
         own = own_of(self.agenda.ids[item], policy, rounds, requests)
         assert own in ("open", "retry"), f"item {item} is begun in round {start.round} while it is {own}"
-        is_due = (item, start.round) in self.due or not policy.backoff_seconds
+        last = self.conductor.conclusion(item)
+        is_limited = last is not None and last.reason == "limited"
+        is_due = (item, start.round) in self.due or not (policy.backoff_seconds or is_limited)
         assert own == "open" or is_due, f"item {item} is begun again before its time"
+
+    def _closed_pools(self) -> set[str]:
+        """Pools of commands that wait for a rate limit to end, as far as the coordinator knows of it."""
+        closed: set[str] = set()
+        requests = self.requests[: self.conductor.requests_seen]
+        for item, policy in enumerate(self.agenda.policies):
+            last = self.conductor.conclusion(item)
+            if last is None or last.reason != "limited" or (item, last.round + 1) in self.due:
+                continue
+            rounds = {one.round: one for one in self.registers.values() if one is not None and one.item == item}
+            rounds = {round_: one for round_, one in rounds.items() if round_ <= last.round}
+            if own_of(self.agenda.ids[item], policy, rounds, requests) == "retry":
+                closed.update(policy.pools)
+        return closed
 
     def _check_needs(self, item: int) -> None:
         for need in self.agenda.needs[item]:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable
 import pytest
 from msgspec.structs import replace
 
+from codebatch.engine.actions import Spawn
 from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
-from codebatch.engine.command_events import CommandAction, CommandEvent, Concluded, Conclusion, Lost, Start
+from codebatch.engine.command_events import CommandAction, CommandEvent, Concluded, Conclusion, Due, Lost, Start, Wake
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import Finished, Ready, Started, WorkerId
 from codebatch.engine.story import Happening, Story, Told
 from codebatch.model.command import CommandId
-from codebatch.model.request import Answer, Open, Request
+from codebatch.model.request import Answer, Open, Request, RequestHead
 from codebatch.model.work import Policy, Work
 from tests.engine.faults import Faults
 from tests.engine.lived import CheckedWorld, live_out
@@ -223,6 +224,14 @@ class _OverdrawsPools(Conductor):
         return actions
 
 
+class _TakesOfClosedPools(Conductor):
+    """Who meets a rate limit waits alone."""
+
+    def handle(self, event: CommandEvent) -> list[CommandAction]:
+        self._queue._closed_pools = dict
+        return super().handle(event)
+
+
 class _StartsSoon(Conductor):
     """One may start right behind another."""
 
@@ -236,6 +245,7 @@ DEADLY = Faults(coordinator=0.02, worker=0.03, power=0.01)
 PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "needs": (Faults(), _StartsWithoutNeeds, "starts while"),
     "pools": (Faults(), _OverdrawsPools, "than there is|not alone"),
+    "closed pools": (Faults(), _TakesOfClosedPools, "takes of the closed"),
     "paused": (Faults(), _StartsPaused, "after a Pause"),
     "before its time": (Faults(), _StartsAtOnce, "before its time"),
     "soon after another": (Faults(), _StartsSoon, "too soon"),
@@ -356,3 +366,36 @@ def test_who_wants_much_of_a_pool_is_not_starved_by_those_that_want_little() -> 
 def test_an_exclusive_command_waits_until_all_is_free_and_lets_nobody_pass() -> None:
     policies = {"a": Policy(), "alone": Policy(exclusive=True), "b": Policy(), "c": Policy()}
     assert _order_of_starts(policies, at_once=2) == ["a", "alone", "b", "c"]
+
+
+def test_a_rate_limit_closes_its_pool_and_holds_nothing_else() -> None:
+    """`b` waits for the closed pool: it does not keep `c` from another that it wants too. No worker waits with it."""
+    pools = {"a": {"agents": 1}, "b": {"agents": 1, "db": 1}, "c": {"db": 1}, "d": {"agents": 1}}
+    ids = [CommandId(id_) for id_ in pools]
+    work = Work(
+        source="test",
+        root=b"/",
+        order=tuple(ids),
+        policies={id_: Policy(pools=pools[id_], priority=-place) for place, id_ in enumerate(ids)},
+        strategy="parallel",
+        max_parallel=4,
+        pools={"agents": 1, "db": 1},
+    )
+    agenda = agenda_of(work, ids)
+    limited = Conclusion(item=0, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
+    conductor = Conductor(agenda, concluded=Concluded([limited]), epochs={0: 1})
+    assert conductor.closed_pools == {"agents": 5}
+    assert conductor.until_ns(0) == 5
+    actions = conductor.handle(Started())
+    assert actions == [Wake(0, 2, 0.0, 5), Spawn()]
+    (start,) = conductor.handle(Ready(WorkerId(1)))
+    assert isinstance(start, Start)
+    assert ids[start.item] == "c"
+    assert {type(action) for action in conductor.handle(Due(0, 2))} == {Spawn}
+    assert conductor.closed_pools == {}
+    again = Conductor(agenda, concluded=Concluded([limited]), epochs={0: 1}, requests=[_opened("a", 1)])
+    assert again.closed_pools == {}, "who opens it knows that the limit is over"
+
+
+def _opened(task: str, round_: int) -> Request:
+    return Request(RequestHead(n=1, at_ns=0, by="test"), Open(over={CommandId(task): round_}))

@@ -60,7 +60,7 @@ class SimulatedCommandCrew:
                 self._world.given_behind += len(message.then)
             self.workers[worker].pipe.send(message)
 
-    def wake(self, item: int, round_: int, seconds: float) -> None:
+    def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
         self._timers.append(Rang(item, round_))
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:

@@ -86,6 +86,7 @@ class Alive:
     question: Path
     asks_live: bool = False
     leaves_question: bool = False
+    output: bytes = b""
     is_told_to_end: bool = False
 
 
@@ -287,6 +288,7 @@ class CommandWorld:
             question=Path(start.environment["CODEBATCH_QUESTION"]),
             asks_live=drawn.random() < 0.15,
             leaves_question=drawn.random() < 0.15,
+            output=drawn.choice((b"", b"limited")),
         )
         return one
 
@@ -471,7 +473,8 @@ class _SimulatedRunning:
         return False
 
     def read(self) -> bytes:
-        return b""
+        data, self._alive.output = self._alive.output, b""
+        return data
 
     def poll(self) -> bool:
         return self._alive.left < 0 or self._alive.is_told_to_end

@@ -178,7 +178,14 @@ def _encoded(one: _Ended) -> EncodedOutcome:
     result = one.result
     assert result.type is not None, "nothing is committed of what was stopped"
     return attempt_outcome(
-        one.assign.unit, result.type, result.reason, result.exit_status, question=one.question, said=result.said
+        one.assign.unit,
+        result.type,
+        result.reason,
+        result.exit_status,
+        question=one.question,
+        said=result.said,
+        until_ns=result.until_ns,
+        is_final=result.is_final,
     )
 
 

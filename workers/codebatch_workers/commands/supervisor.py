@@ -191,7 +191,8 @@ class Supervisor:
             self._scratch.end(directory, is_left_alone=is_left_alone)
 
     def _log(self, command: Command, unit: Unit, epoch: int, scratch: Path) -> AttemptLog:
-        end = EVIDENCE_BYTES if command.result is None else RESULT_BYTES_MAX
+        is_searched = command.result is not None or command.retry_if is not None or command.wait_if
+        end = RESULT_BYTES_MAX if is_searched else EVIDENCE_BYTES
         path = f"{self._logs}/{_log_of(unit, epoch)}"
         return AttemptLog(self._files, path, scratch, command.log_mb_max << 20, end_bytes=end)
 
@@ -247,6 +248,7 @@ class Supervisor:
             start_of=start_of_it,
             tell=self._cell.write_child,
             run=self._run,
+            wall_ns=wall_ns,
             has_written=lambda: not self._scratch.is_untouched(directory),
             now_ns=self._now_ns,
         )
