@@ -303,9 +303,9 @@ def _has_ended(state: CommandState) -> bool:
 
 def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None, *, is_expired: bool) -> str:
     match command.state:
-        case CommandState.PENDING | CommandState.READY if command.stopped is not None:
+        case CommandState.PENDING | CommandState.READY if command.last_stop is not None:
             starts = "it starts again" if command.state is CommandState.READY else "`resume` starts it again"
-            return f"stopped{why_stopped(command.stopped.cause, command.stopped.detail)}; {starts}"
+            return f"stopped{why_stopped(command.last_stop.cause, command.last_stop.detail)}; {starts}"
         case CommandState.FAILED:
             return why_failed(command.reason, command.exit_status)
         case CommandState.SKIPPED:

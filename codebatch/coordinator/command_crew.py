@@ -13,7 +13,7 @@ from codebatch.coordinator.command_port import CommandHeard, Helped, Insisted, R
 from codebatch.coordinator.crew import Died, DrainAsked, Member
 from codebatch.coordinator.helper_process import HelperProcess
 from codebatch.coordinator.signals import SignalCounter
-from codebatch.coordinator.stopped_workers import StoppedWorkers, Watched
+from codebatch.coordinator.stopped_workers import WatchedWorker, WorkerWatch
 from codebatch.coordinator.workers import WorkerProcess, start_worker
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
@@ -54,8 +54,8 @@ class CommandCrew:
         self._alarms: list[tuple[int, int, int]] = []
         self._helper: HelperProcess | None = None
         self._was_not_started = self._is_helped_alone = False
-        self._stopped = StoppedWorkers()
-        self._adopted: list[Watched] = []
+        self._stopped = WorkerWatch()
+        self._adopted: list[WatchedWorker] = []
 
     @property
     def exit_status(self) -> int:
@@ -137,8 +137,8 @@ class CommandCrew:
                 workers[one.holder].killed_for = "stopped"
         return [*found]
 
-    def _watch(self, holder: HolderId, pid: int) -> Watched:
-        return Watched(holder, pid, self._batch.root / layout.HOLDERS / holder)
+    def _watch(self, holder: HolderId, pid: int) -> WatchedWorker:
+        return WatchedWorker(holder, pid, self._batch.root / layout.HOLDERS / holder)
 
     def _hear_timers(self) -> list[CommandHeard]:
         heard: list[CommandHeard] = []

@@ -37,7 +37,7 @@ class Insisted(msgspec.Struct, frozen=True):
     is_killed: bool
 
 
-class WorkerHindered(msgspec.Struct, frozen=True):
+class StoppedWorker(msgspec.Struct, frozen=True):
     """A worker was found stopped, or traced by another process. It was continued, or `is_killed`."""
 
     holder: HolderId
@@ -46,7 +46,7 @@ class WorkerHindered(msgspec.Struct, frozen=True):
     is_killed: bool
 
 
-CommandHeard = Heard | Rang | Helped | Insisted | WorkerHindered
+CommandHeard = Heard | Rang | Helped | Insisted | StoppedWorker
 
 
 class CommandCrew(Protocol):

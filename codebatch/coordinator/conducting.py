@@ -22,12 +22,12 @@ from codebatch.coordinator.command_port import (
     Helped,
     Insisted,
     Rang,
-    WorkerHindered,
+    StoppedWorker,
 )
 from codebatch.coordinator.crew import Died, DrainAsked, Member, Said
 from codebatch.coordinator.questioning import Questioning
 from codebatch.coordinator.stop_requests import StopRequests
-from codebatch.coordinator.stopped_workers import hindered_text
+from codebatch.coordinator.stopped_workers import stopped_worker_text
 from codebatch.coordinator.telling import NO_HELPERS, Clocks, Found, Helpers, Telling
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.agenda import agenda_of
@@ -257,23 +257,25 @@ class Conducting:
                 if self._watcher is not None:
                     self._watcher.insisted(is_killed)
                 self._handle(Signalled(reason, ends=True))
-            case WorkerHindered():
-                self._tell_hindered(heard)
+            case StoppedWorker():
+                self._tell_stopped_worker(heard)
             case Rang(item, round_):
                 self._handle(Due(item, round_))
             case Helped(output):
                 self._consult(lambda: self._questioning.heard(output))
 
-    def _tell_hindered(self, found: WorkerHindered) -> None:
+    def _tell_stopped_worker(self, found: StoppedWorker) -> None:
         self._journal.write(
-            journal.Hindered(worker=found.holder, pid=found.pid, is_traced=found.is_traced, is_killed=found.is_killed)
+            journal.WorkerStopped(
+                worker=found.holder, pid=found.pid, is_traced=found.is_traced, is_killed=found.is_killed
+            )
         )
         if self._watcher is not None:
             leases = read_leases(self._leases, self.attempts.places).leases
             held = [
                 item for item in self.conductor.running & leases.keys() if leases[item].holder.holder == found.holder
             ]
-            self._watcher.noted(hindered_text(found, self.conductor.agenda.ids[held[0]] if held else ""))
+            self._watcher.noted(stopped_worker_text(found, self.conductor.agenda.ids[held[0]] if held else ""))
 
     def _consult(self, consult: Callable[[], Consulted | None]) -> None:
         """Have a question answered. Of what the disk refuses nothing comes: it is for people."""

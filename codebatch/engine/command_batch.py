@@ -14,7 +14,7 @@ from codebatch.engine.interruptions import Interruptions
 from codebatch.engine.lifecycle import BatchState, CommandState, work_state
 from codebatch.engine.open_rule import OpenRule
 from codebatch.engine.queue import Queue
-from codebatch.engine.requests_made import RequestsMade, Stopped
+from codebatch.engine.requests_made import AttemptStop, RequestsMade
 from codebatch.engine.runs import Runs
 from codebatch.model.digest import Digest
 from codebatch.model.work import IfInterrupted
@@ -119,11 +119,11 @@ class CommandBatch:
         waiting = self._states.question(item)
         return None if waiting is None else waiting.digest
 
-    def stopped(self, item: int, epoch: int | None = None) -> Stopped | None:
+    def find_stop(self, item: int, epoch: int | None = None) -> AttemptStop | None:
         """Why an attempt of an item, by default the last, was stopped; None if it was not, or has an outcome."""
-        return self._interruptions.stopped(item, epoch)
+        return self._interruptions.find_stop(item, epoch)
 
-    def stops(self, item: int) -> Mapping[int, Stopped]:
+    def stops(self, item: int) -> Mapping[int, AttemptStop]:
         """Why attempts of an item were stopped, by lease epoch, be it that they came to an end before."""
         return self._interruptions.stops(item)
 

@@ -55,10 +55,10 @@ class CommandStates:
     @property
     def is_stopped(self) -> bool:
         """Whether nothing new starts: too many have failed, or the time limit of the batch was reached."""
-        return self._requests.is_expired or self.stopped_by is not None
+        return self._requests.is_expired or self.stopping_failure is not None
 
     @property
-    def stopped_by(self) -> int | None:
+    def stopping_failure(self) -> int | None:
         """The item whose failure was one too many; None if there is none."""
         if self._agenda.on_failure != "stop" or len(self._failed) < self._agenda.failures_max:
             return None

@@ -189,7 +189,7 @@ class Conductor(CommandBatch):
                 self._deaths += 1
             return []
         item = self._end(lost.worker, is_well=False)
-        self._deaths += self.stopped(item) is None
+        self._deaths += self.find_stop(item) is None
         if lost.leased_by == "another":
             self._hold(item)
             return []
@@ -315,7 +315,7 @@ class Conductor(CommandBatch):
         if self._has_ended:
             return []
         actions, self._wanted = self._wanted, []
-        if self.agenda.halts and (failed := self._states.stopped_by) is not None:
+        if self.agenda.halts and (failed := self._states.stopping_failure) is not None:
             actions += self._stop("failure", self.agenda.ids[failed])
         actions += [Proceed(self._at[item]) for item in self._asking.iter_proceeding()]
         is_broken = self._deaths >= DEATHS_MAX

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from codebatch.engine.agenda import Agenda
 from codebatch.engine.histories import Histories
-from codebatch.engine.requests_made import RequestsMade, Stopped
+from codebatch.engine.requests_made import AttemptStop, RequestsMade
 from codebatch.model.work import IfInterrupted
 
 
@@ -25,16 +25,16 @@ class Interruptions:
         self._histories = histories
         self._requests = requests
 
-    def stopped(self, item: int, epoch: int | None = None) -> Stopped | None:
+    def find_stop(self, item: int, epoch: int | None = None) -> AttemptStop | None:
         """Why an attempt without an outcome was stopped, by default the last of an item. None: it was not."""
         epoch = self._histories.epoch(item) if epoch is None else epoch
         last = self._histories.last(item)
         return None if last is not None and last.epoch >= epoch else self.stops(item).get(epoch)
 
-    def stops(self, item: int) -> Mapping[int, Stopped]:
+    def stops(self, item: int) -> Mapping[int, AttemptStop]:
         """Why attempts of an item were stopped, by lease epoch. One may have had an outcome all the same."""
         may_repeat = self._agenda.policies[item].if_interrupted == "restart"
-        return {epoch: one for epoch, one in self._requests.stopped(item).items() if one.ends or may_repeat}
+        return {epoch: one for epoch, one in self._requests.stops(item).items() if one.ends or may_repeat}
 
     def follows(self, item: int, epoch: int | None = None) -> IfInterrupted:
         """What follows an attempt, by default the last of an item, of which nothing runs. One that was not interrupted
@@ -43,7 +43,7 @@ class Interruptions:
         epoch = self._histories.epoch(item) if epoch is None else epoch
         last = self._histories.last(item)
         begun = range(1 + (last.epoch if last else 0), epoch + 1)
-        if not begun or self.stopped(item, epoch) is not None:
+        if not begun or self.find_stop(item, epoch) is not None:
             return "restart"
-        accidents = len(begun) - sum(each in begun for each in self._requests.stopped(item))
+        accidents = len(begun) - sum(each in begun for each in self._requests.stops(item))
         return self._agenda.policies[item].after_interruption(accidents)

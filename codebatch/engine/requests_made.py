@@ -18,7 +18,7 @@ class Answered(NamedTuple):
     text: str
 
 
-class Stopped(NamedTuple):
+class AttemptStop(NamedTuple):
     """Why an attempt was stopped, as in Stop. Unless it `ends`, the attempt could have run to its end."""
 
     cause: StopCause | Literal["cancel"]
@@ -36,7 +36,7 @@ class RequestsMade:
         self._answers: dict[int, dict[Digest, list[Answered]]] = {}
         self._lifted: dict[int, int] = {}
         self._seen: dict[int, int] = {}
-        self._stopped: dict[int, dict[int, Stopped]] = {}
+        self._stopped: dict[int, dict[int, AttemptStop]] = {}
         self._cancelled_at = self._paused_at = 0
         self.is_expired = False
         """Whether the time limit of the batch was reached, and no Open came since."""
@@ -49,7 +49,7 @@ class RequestsMade:
         match request.body:
             case Cancel(attempts=attempts):
                 self._cancelled_at = request.n
-                return self._stop(attempts, Stopped("cancel"))
+                return self._stop(attempts, AttemptStop("cancel"))
             case Pause():
                 self._paused_at = request.n
                 return []
@@ -71,11 +71,11 @@ class RequestsMade:
                 return [item]
             case Stop(cause=cause, detail=detail, attempts=attempts, ends=ends):
                 self.is_expired = self.is_expired or cause == "timeout"
-                return self._stop(attempts, Stopped(cause, detail, ends))
+                return self._stop(attempts, AttemptStop(cause, detail, ends))
             case Set():
                 return []
 
-    def _stop(self, attempts: Mapping[CommandId, int], stopped: Stopped) -> list[int]:
+    def _stop(self, attempts: Mapping[CommandId, int], stopped: AttemptStop) -> list[int]:
         epochs = {self._items[id_]: epoch for id_, epoch in attempts.items() if id_ in self._items}
         for item, epoch in epochs.items():
             known = self._stopped.setdefault(item, {})
@@ -121,7 +121,7 @@ class RequestsMade:
         """Whether a Pause does."""
         return max(lifted, self._lifted.get(item, 0)) < self._paused_at
 
-    def stopped(self, item: int) -> Mapping[int, Stopped]:
+    def stops(self, item: int) -> Mapping[int, AttemptStop]:
         """The attempts of an item that were stopped, by lease epoch."""
         return self._stopped.get(item, {})
 

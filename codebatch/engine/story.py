@@ -28,7 +28,7 @@ from codebatch.engine.command_events import (
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import Finished, Refused, WorkerId
 from codebatch.engine.lifecycle import CommandState
-from codebatch.engine.requests_made import Stopped
+from codebatch.engine.requests_made import AttemptStop
 from codebatch.model.command import CommandId
 from codebatch.model.request import Open, Request
 
@@ -100,7 +100,7 @@ class AttemptStopped(msgspec.Struct, frozen=True):
 
     item: int
     epoch: int
-    stopped: Stopped
+    stopped: AttemptStop
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -312,7 +312,7 @@ class Story:
         if (last is not None and last.epoch >= epoch) or (item, epoch) in self._told.interrupted:
             return []
         self._told.interrupted.add((item, epoch))
-        if (stopped := self._conductor.stopped(item, epoch)) is not None:
+        if (stopped := self._conductor.find_stop(item, epoch)) is not None:
             return [AttemptStopped(item, epoch, stopped)]
         if self._conductor.state(item) in (CommandState.CANCELLED, CommandState.SKIPPED):
             return [Interrupted(item, epoch, "none")]

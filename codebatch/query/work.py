@@ -12,7 +12,7 @@ from codebatch.engine.agenda import SLOTS, agenda_of
 from codebatch.engine.command_events import Asked
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.lifecycle import BatchState, CommandState
-from codebatch.engine.requests_made import Stopped
+from codebatch.engine.requests_made import AttemptStop
 from codebatch.model.command import CommandId
 from codebatch.model.outcome import HolderId, Said
 from codebatch.model.question import Question
@@ -55,7 +55,7 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     reason: CommandReason | None = None
     exit_status: int | None = None
     said: Said | None = None
-    stops: Mapping[int, Stopped] = msgspec.field(default_factory=dict)
+    stops: Mapping[int, AttemptStop] = msgspec.field(default_factory=dict)
     until_ns: int = 0
     cause: CommandId | None = None
     question: str = ""
@@ -63,7 +63,7 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     holder: HolderId | None = None
 
     @property
-    def stopped(self) -> Stopped | None:
+    def last_stop(self) -> AttemptStop | None:
         """Why its last attempt was ended before its time. None: it was not, or it has an outcome, or runs yet."""
         return self.stops.get(self.epoch) if self.round > self.ended and self.holder is None else None
 

@@ -147,7 +147,7 @@ class Lost(_Event, frozen=True, kw_only=True):
     evidence: str
 
 
-class Hindered(_Event, frozen=True, kw_only=True):
+class WorkerStopped(_Event, frozen=True, kw_only=True, tag="worker_stopped"):
     """A worker was found stopped, or traced by another process. It was continued, or `is_killed`."""
 
     worker: HolderId
@@ -184,7 +184,7 @@ JournalEvent = (
     | Finished
     | Ran
     | Lost
-    | Hindered
+    | WorkerStopped
     | Drained
     | Ended
     | Merged

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.engine.command_events import Conclusion
-from codebatch.engine.requests_made import Stopped
+from codebatch.engine.requests_made import AttemptStop
 from codebatch.model.command import CommandId
 from codebatch.model.outcome import Said
 from codebatch.store import layout
@@ -36,7 +36,7 @@ class AttemptMade(msgspec.Struct, frozen=True, kw_only=True):
     ended: str
     reason: str | None
     exit_status: int | None
-    stopped: Stopped | None
+    stopped: AttemptStop | None
     memory_peak_bytes: int | None
     said: Said | None
     log: Path
@@ -93,7 +93,7 @@ def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptMade
     return made
 
 
-def _ended(conclusion: Conclusion | None, stopped: Stopped | None, *, runs: bool, is_damaged: bool) -> str:
+def _ended(conclusion: Conclusion | None, stopped: AttemptStop | None, *, runs: bool, is_damaged: bool) -> str:
     if runs:
         return "running"
     if conclusion is not None:

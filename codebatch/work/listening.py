@@ -217,7 +217,7 @@ class Watch:
         running = self._conductor.running
         for item in sorted(self._began.keys() - running):
             began = self._began.pop(item)
-            if (stopped := self._conductor.stopped(item)) is not None:
+            if (stopped := self._conductor.find_stop(item)) is not None:
                 self._listener.stopped(
                     CommandStopped(
                         id=self._ids[item],

@@ -31,6 +31,7 @@ def test_a_rate_limit_closes_its_pool_until_it_is_over_whoever_dies(line: Comman
     assert re.fullmatch(r"pool agents closed until .*: rate limited", whys["two"])
     assert re.search(r"\nwaits     pool agents closed until .*: rate limited\n", line("status").text)
     assert re.search(r"retrying one .*: rate limited; pool agents closed until ", line("events").text)
+    wait_until(lambda: b'"closed":[{"pool":"agents"' in line("events", "--json").stdout, "who follows is told")
     process.kill()
     process.communicate()
     resumed = line.start("resume")

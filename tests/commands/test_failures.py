@@ -9,14 +9,14 @@ import pytest
 from codebatch.model.command import Command, CommandId, RetryRule
 from codebatch.model.record import CommandReason
 from codebatch_workers.commands.attempt import Result
-from codebatch_workers.commands.failures import WAIT_SECONDS, WAIT_SECONDS_MAX, Judged, judge_failure
+from codebatch_workers.commands.failures import WAIT_SECONDS, WAIT_SECONDS_MAX, FailureVerdict, judge_failure
 
 NOW_NS = 1_782_824_700 * 1_000_000_000
 
 
 def _judge(
     output: bytes, reason: CommandReason = "exit", status: int = 1, *, retry: RetryRule | None = None, wait: str = ""
-) -> Judged:
+) -> FailureVerdict:
     command = Command(id=CommandId("a"), run="x", retry_if=retry, wait_if=wait)
     return judge_failure(command, Result(type="failed", reason=reason, exit_status=status), output, lambda: NOW_NS)
 
@@ -77,19 +77,19 @@ def test_no_number_is_waited_for_that_is_none(said: str) -> None:
 
 
 def test_a_rate_limit_goes_before_the_rule_for_tries() -> None:
-    judged = _judge(b"rate limit", retry=RetryRule(exits=(75,)), wait="rate limit")
-    assert (judged.result.reason, judged.result.is_final) == ("limited", False)
-    assert judged.note.startswith("a rate limit: it is tried again after 2026-")
+    verdict = _judge(b"rate limit", retry=RetryRule(exits=(75,)), wait="rate limit")
+    assert (verdict.result.reason, verdict.result.is_final) == ("limited", False)
+    assert verdict.note.startswith("a rate limit: it is tried again after 2026-")
     assert _judge(b"fine", retry=RetryRule(exits=(75,)), wait="rate limit").result.is_final
 
 
 def test_a_pattern_that_takes_too_long_is_not_heeded() -> None:
     slow = r"(a+)+b"
-    judged = _judge(b"a" * 60, wait=slow)
-    assert (judged.result.reason, judged.note) == (
+    verdict = _judge(b"a" * 60, wait=slow)
+    assert (verdict.result.reason, verdict.note) == (
         "exit",
         "the pattern of wait_if took longer than 1 s, and is not heeded",
     )
-    judged = _judge(b"a" * 60, retry=RetryRule(pattern=slow))
-    assert judged.result.is_final
-    assert "retry_if" in judged.note
+    verdict = _judge(b"a" * 60, retry=RetryRule(pattern=slow))
+    assert verdict.result.is_final
+    assert "retry_if" in verdict.note

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator.command_port import WorkerHindered
-from codebatch.coordinator.stopped_workers import LOOK_NS, LOOKS_MAX, STOPS_MAX, StoppedWorkers, Watched
+from codebatch.coordinator.command_port import StoppedWorker
+from codebatch.coordinator.stopped_workers import LOOK_NS, LOOKS_MAX, STOPS_MAX, WatchedWorker, WorkerWatch
 from codebatch.model.outcome import HolderId
 from codebatch.system import proc, processes
 from codebatch.system.processes import reap
@@ -39,11 +39,11 @@ class _Watch:
         file.touch()
         with open(file, "rb") as held:
             self.process = subprocess.Popen(["sleep", "1000"], pass_fds=[held.fileno()])
-        self.worker = Watched(HOLDER, self.process.pid, file)
-        self._workers = StoppedWorkers()
+        self.worker = WatchedWorker(HOLDER, self.process.pid, file)
+        self._workers = WorkerWatch()
         self._now_ns = 0
 
-    def look(self) -> list[WorkerHindered]:
+    def look(self) -> list[StoppedWorker]:
         self._now_ns += LOOK_NS
         return self._workers.look(self._now_ns, [self.worker])
 
@@ -74,7 +74,7 @@ def watch(tmp_path: Path) -> Iterator[_Watch]:
 def test_a_worker_that_is_stopped_is_continued(watch: _Watch) -> None:
     assert watch.look() == []
     watch.stop()
-    assert watch.look() == [WorkerHindered(HOLDER, watch.process.pid, is_traced=False, is_killed=False)]
+    assert watch.look() == [StoppedWorker(HOLDER, watch.process.pid, is_traced=False, is_killed=False)]
     watch.wait_until(lambda: not watch.is_stopped)
     assert watch.look() == []
 

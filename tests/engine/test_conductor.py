@@ -10,7 +10,17 @@ from msgspec.structs import replace
 
 from codebatch.engine.actions import Spawn
 from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
-from codebatch.engine.command_events import CommandAction, CommandEvent, Concluded, Conclusion, Due, Lost, Start, Wake
+from codebatch.engine.command_events import (
+    CommandAction,
+    CommandEvent,
+    Concluded,
+    Conclusion,
+    Due,
+    Lost,
+    Recall,
+    Start,
+    Wake,
+)
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import Finished, Ready, Started, WorkerId
 from codebatch.engine.story import Happening, Story, Told
@@ -18,6 +28,7 @@ from codebatch.model.command import CommandId
 from codebatch.model.request import Answer, Open, Request, RequestHead
 from codebatch.model.work import Policy, Work
 from tests.engine.faults import Faults
+from tests.engine.generous import GenerousRuns
 from tests.engine.lived import CheckedWorld, live_out
 
 SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "200"))
@@ -42,7 +53,7 @@ def test_whatever_is_killed_and_asked_every_rule_holds(first: int) -> None:
         given_behind += world.ahead
         stopped += world.stopped
     assert given_behind > STEP / 10, "too little was given at once for this to prove anything"
-    assert stopped > STEP / 10, "too little was stopped for this to prove anything"
+    assert stopped > STEP / 20, "too little was stopped for this to prove anything"
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, STEP))
@@ -395,6 +406,27 @@ def test_a_rate_limit_closes_its_pool_and_holds_nothing_else() -> None:
     assert conductor.closed_pools == {}
     again = Conductor(agenda, concluded=Concluded([limited]), epochs={0: 1}, requests=[_opened("a", 1)])
     assert again.closed_pools == {}, "who opens it knows that the limit is over"
+
+
+def test_what_a_worker_was_given_at_once_comes_back_where_a_pool_is_closed() -> None:
+    ids = [CommandId(id_) for id_ in "abcd"]
+    pools = {"agents": 1}
+    policies = {id_: Policy(pools=pools) for id_ in ids} | {ids[3]: Policy(pools=pools | {"db": 1}, priority=1)}
+    work = Work(
+        source="test", root=b"/", order=tuple(ids), policies=policies, strategy="parallel", max_parallel=2,
+        pools={"agents": 4, "db": 1},
+    )  # fmt: skip
+    conductor = Conductor(agenda_of(work, ids), concluded=Concluded(()), epochs={})
+    conductor._runs_given = GenerousRuns()
+    first, second = (
+        action
+        for event in (Started(), Ready(WorkerId(1)), Ready(WorkerId(2)))
+        for action in conductor.handle(event)
+        if isinstance(action, Start)
+    )
+    assert (first.item, [each.item for each in second.then]) == (3, [1, 2])
+    limited = Conclusion(item=3, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
+    assert Recall(second.worker) in conductor.handle(Concluded([limited]))
 
 
 def _opened(task: str, round_: int) -> Request:

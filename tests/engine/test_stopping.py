@@ -119,9 +119,9 @@ def test_what_the_user_ended_is_begun_again_whatever_its_policy(if_interrupted: 
     stops = [Stop(cause="signal", detail="SIGTERM", attempts={A: epoch}) for epoch in range(1, 6)]
     left = _left(agenda, {0: 5}, stops)
     assert left.state(0) is CommandState.READY
-    assert left.stopped(0) == ("signal", "SIGTERM", True)
+    assert left.find_stop(0) == ("signal", "SIGTERM", True)
     accident = _left(agenda, {0: 6}, stops)
-    assert accident.stopped(0) is None
+    assert accident.find_stop(0) is None
     assert accident.after_interruption(0, 6) == ("fail" if if_interrupted == "restart" else if_interrupted)
 
 
@@ -133,7 +133,7 @@ def test_what_died_while_it_could_go_on_is_begun_twice_only_if_it_may_be(
     agenda = _agenda(A, policy=Policy(if_interrupted=if_interrupted, restarts_max=0))
     left = _left(agenda, {0: 1}, [Stop(cause="signal", detail="SIGTERM", attempts={A: 1}, ends=False)])
     assert left.state(0).value == state
-    assert (left.stopped(0) is None) == (if_interrupted != "restart")
+    assert (left.find_stop(0) is None) == (if_interrupted != "restart")
 
 
 def test_only_accidents_use_up_restarts() -> None:
@@ -189,7 +189,7 @@ def test_the_first_failure_ends_what_runs_where_it_halts() -> None:
     assert run.told_to_end() == ["a", "c"]
     run.hand(*(Lost(worker, "it") for worker in run.at.values()))
     assert [state.value for state in run.conductor.states()] == ["PENDING", "FAILED", "PENDING"]
-    assert run.conductor.stopped(0) == ("failure", "b", True)
+    assert run.conductor.find_stop(0) == ("failure", "b", True)
     one = Conclusion(item=1, round=1, type="failed", reason="exit", epoch=1)
     bodies: list[RequestBody] = [*run.made(), Open(over={B: 1}, seen={B: 1})]
     left = _left(agenda, {0: 1, 1: 1, 2: 1}, bodies, one)

@@ -70,10 +70,10 @@ class Execution:
             return result
         from codebatch_workers.commands.failures import judge_failure  # Few commands have such rules.
 
-        judged = judge_failure(self._command, result, self._log.end, self._wall_ns)
-        if judged.note:
-            self._log.write(f"codebatch: {judged.note}\n".encode())
-        return judged.result
+        verdict = judge_failure(self._command, result, self._log.end, self._wall_ns)
+        if verdict.note:
+            self._log.write(f"codebatch: {verdict.note}\n".encode())
+        return verdict.result
 
     def _attempt(self) -> Result:
         try:

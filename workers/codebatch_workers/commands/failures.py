@@ -20,14 +20,14 @@ WAIT_SECONDS_MAX = 7 * 24 * 3600.0
 _EXITS_BY_ITSELF = ("exit", "signal", "check")
 
 
-class Judged(msgspec.Struct, frozen=True):
+class FailureVerdict(msgspec.Struct, frozen=True):
     """A result, and what is to be said about it in the log."""
 
     result: Result
     note: str = ""
 
 
-def judge_failure(command: Command, result: Result, output: bytes, wall_ns: Callable[[], int]) -> Judged:
+def judge_failure(command: Command, result: Result, output: bytes, wall_ns: Callable[[], int]) -> FailureVerdict:
     """What follows a result that failed, by the end of its output. A pattern that takes too long is not heeded."""
     text, problem = output.decode("utf-8", "replace"), ""
     if command.wait_if:
@@ -39,12 +39,12 @@ def judge_failure(command: Command, result: Result, output: bytes, wall_ns: Call
         except TooSlow:
             problem = _too_slow("wait_if")
     if command.retry_if is None or result.reason not in _EXITS_BY_ITSELF:
-        return Judged(result, problem)
+        return FailureVerdict(result, problem)
     try:
         is_final = not _holds(command.retry_if, result, text)
     except TooSlow:
         is_final, problem = True, _too_slow("retry_if")
-    return Judged(msgspec.structs.replace(result, is_final=is_final), problem)
+    return FailureVerdict(msgspec.structs.replace(result, is_final=is_final), problem)
 
 
 def _too_slow(key: str) -> str:
@@ -62,12 +62,12 @@ def _holds(rule: RetryRule, result: Result, text: str) -> bool:
         return re.search(rule.pattern, text, re.MULTILINE) is not None
 
 
-def _limited(result: Result, match: re.Match[str], now_ns: int) -> Judged:
+def _limited(result: Result, match: re.Match[str], now_ns: int) -> FailureVerdict:
     now = datetime.datetime.fromtimestamp(now_ns / 1e9).astimezone()
     until = now + datetime.timedelta(seconds=min(_seconds(match, now), WAIT_SECONDS_MAX))
     note = f"a rate limit: it is tried again after {until.isoformat(sep=' ', timespec='seconds')}, and this is no try"
     limited = msgspec.structs.replace(result, reason="limited", until_ns=round(until.timestamp() * 1e9))
-    return Judged(limited, note)
+    return FailureVerdict(limited, note)
 
 
 def _seconds(match: re.Match[str], now: datetime.datetime) -> float:
