@@ -1,7 +1,8 @@
-"""How long something takes yet, as people say it: a range."""
+"""How long something takes yet, as people say it: a range; and when something is over."""
 
 from __future__ import annotations
 
+import datetime
 from bisect import bisect_right
 from math import inf
 
@@ -26,6 +27,13 @@ def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, blocke
     unit, seconds = next(each for each in _UNITS if high >= each[1] * 2 or each[1] == 1)
     first, last = round(low / seconds), max(1, round(high / seconds))
     return f"{first}-{last} {unit} {left}" if first < last else f"about {last} {unit} {left}"
+
+
+def clock_time(at_ns: int) -> str:
+    """A time by the clock of this place: `14:05:30`, of another day `2026-07-01 14:05:30`."""
+    at = datetime.datetime.fromtimestamp(at_ns / 1e9).astimezone()
+    is_today = at.date() == datetime.datetime.now(at.tzinfo).date()
+    return f"{at:%H:%M:%S}" if is_today else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def _rounded(seconds: float) -> str:

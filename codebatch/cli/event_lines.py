@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 
 from codebatch.cli.eta import eta_text
-from codebatch.cli.work_status import why_failed
+from codebatch.cli.work_status import stop_reason, wait_text, why_failed, why_stopped
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model import batch_event as events
-from codebatch.model.batch_event import name_of
+from codebatch.model.batch_event import instant_ns, name_of
 from codebatch.model.quantities import count_of, human_seconds
 
 _FOLLOWS = {
@@ -48,6 +48,8 @@ def _of_task(event: events.TaskEvent) -> str:
             why = "as somebody said" if event.reason == "answer" else why_failed(event.reason, event.exit_status)
             wait = event.wait_seconds if isinstance(event, events.TaskRetrying) else None
             again = f"; again in {human_seconds(wait)}" if wait is not None else ""
+            if isinstance(event, events.TaskRetrying) and event.until is not None:
+                again = f"; {wait_text(event.pools, instant_ns(event.until))}"
             return f"{word} {event.task}{more}{_took(event.seconds)}: {why}{again}"
         case events.TaskBlocked(question=question):
             choices = f" [{', '.join(question.choices)}]" if question.choices else ""
@@ -58,6 +60,8 @@ def _of_task(event: events.TaskEvent) -> str:
             return f"skipped {event.task}: {why}"
         case events.TaskInterrupted(then=then):
             return f"interrupted {event.task}: {_FOLLOWS[then]}"
+        case events.TaskStopped(cause=cause, detail=detail):
+            return f"stopped {event.task}{why_stopped(cause, detail)}"
         case events.TaskCancelled(seconds=seconds):
             return f"cancelled {event.task}{_took(seconds)}"
         case _:
@@ -79,13 +83,15 @@ def _of_batch(event: events.BatchEvent) -> str:
         case events.BatchChanged(by=by):
             changed = ", ".join(f"{name} = {value}" for name, value in event.set_.items())
             return f"changed by {by}: {changed}"
+        case events.BatchStopped(cause=cause, detail=detail, tasks=tasks):
+            return f"ending {count_of(len(tasks), 'task')}: {stop_reason(cause, detail)}"
         case events.BatchProgress(eta_seconds=eta, unknown=unknown):
             blocked = event.counts.get(CommandState.BLOCKED.value, 0)
             left = eta_text(eta, unknown=unknown, blocked=blocked)
             return f"progress: {counts_text(event.counts)}{f', {left}' if left else ''}"
         case events.BatchDrained(signal=signal, why=why):
-            cause = f", for {signal}" if signal else f" ({why})" if why else ""
-            return f"left with work open{cause}: {counts_text(event.counts)}"
+            reason = f", for {signal}" if signal else f" ({why})" if why else ""
+            return f"left with work open{reason}: {counts_text(event.counts)}"
         case events.BatchEnded(seconds=seconds, all_seconds=in_all):
             state = name_of(event).removeprefix("BATCH_")
             is_more = in_all is not None and in_all >= seconds + 1

@@ -15,6 +15,7 @@ from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.progress import Stage
 from codebatch.cli.reading import explain_option
 from codebatch.cli.terminal import printable
+from codebatch.cli.work_status import closed_texts
 from codebatch.engine.lifecycle import CommandState
 from codebatch.errors import BatchIncomplete
 from codebatch.model.batch_event import AnyEvent, BatchEnded, BatchProgress, instant_ns
@@ -133,6 +134,8 @@ class _Moving:
         more = [f"{running:,} running"] if running else []
         more += [f"{count:,} {state.lower()}" for state, count in counts.items() if state in ("FAILED", "BLOCKED")]
         more += [f"{to_go:,} to go"] if to_go else []
+        closed = self._progress.closed if self._progress is not None else ()
+        more += closed_texts({each.pool: instant_ns(each.until) for each in closed})
         stage = Stage(
             "following", planned - to_go - running - blocked, planned, self._things, ", ".join(more), is_even=False
         )

@@ -21,7 +21,7 @@ from codebatch.cli.work_progress import WorkTeller
 from codebatch.cli.work_ran import answer_ran
 from codebatch.cli.work_status import answer_work
 from codebatch.engine.lifecycle import BatchState
-from codebatch.model.work import RETRIES_MAX, OnFailure, Strategy
+from codebatch.model.work import RETRIES_MAX, Halt, OnFailure, Strategy
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 from codebatch.work import running
@@ -54,6 +54,17 @@ def work() -> None:
 )
 @click.option("--on-failure", type=click.Choice(get_args(OnFailure)), help="What becomes of the rest where one fails.")
 @click.option("--failures-max", type=click.IntRange(min=1), help="With stop: how many failures stop it. Default: 1.")
+@click.option(
+    "--halt",
+    type=click.Choice(get_args(Halt)),
+    help="Stop at the first failure, or at --failures-max of them: now ends what runs, soon lets it run to its end.",
+)
+@click.option(
+    "--timeout",
+    type=float,
+    metavar="SECONDS",
+    help="Time limit of the whole batch. `resume` continues it with as much time again.",
+)
 @click.option("--retry", type=click.IntRange(0, RETRIES_MAX), help="How often what failed is tried again.")
 @click.option("--wait-answers", is_flag=True, help="Go on while a question is open, until it is answered.")
 @click.option(
@@ -84,6 +95,8 @@ def work_run(
     strategy: Strategy | None,
     on_failure: OnFailure | None,
     failures_max: int | None,
+    halt: Halt | None,
+    timeout: float | None,
     listing: Listing,
     retry: int | None,
     wait_answers: bool,
@@ -107,6 +120,8 @@ def work_run(
         strategy=strategy,
         on_failure=on_failure,
         failures_max=failures_max,
+        halt=halt,
+        timeout=timeout,
         retry=retry,
         wait_answers=wait_answers,
         env=variables,

@@ -14,7 +14,7 @@ from codebatch.cli.trusting import telling_foreign
 from codebatch.cli.work_options import Output, live_batch_option, output_option, reload_option, trust_option
 from codebatch.cli.work_progress import WorkTeller
 from codebatch.cli.work_ran import answer_ran
-from codebatch.cli.work_status import answer_work, first_line, summary, why_failed
+from codebatch.cli.work_status import answer_work, first_line, summary, why_failed, why_stopped
 from codebatch.errors import InvalidInput
 from codebatch.model.outcome import Said
 from codebatch.model.quantities import human_bytes, human_seconds
@@ -28,7 +28,10 @@ tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=T
 
 
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt of a task. `ended`: result, failed, blocked, cancelled, interrupted, running or unreadable.
+    """An attempt of a task. `ended`: result, failed, blocked, cancelled, stopped, interrupted, running or unreadable.
+
+    If it was stopped before its time, `reason` is `signal`, `timeout`, `failure` or `cancel`; `detail` names the signal
+    or the task that failed.
 
     `number` says which try it was. What only journals tell is null where those are gone. `says`, `cost` and `session`
     are what its `result` says.
@@ -41,6 +44,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None
     ended: str
     reason: str | None
+    detail: str
     exit_status: int | None
     memory_peak_bytes: int | None
     says: str
@@ -178,11 +182,17 @@ def _cells(made: AttemptMade) -> tuple[str, ...]:
         "-" if made.began_ns is None else instant(made.began_ns),
         "-" if made.seconds is None else human_seconds(made.seconds),
         made.ended,
-        why_failed(made.reason, made.exit_status) or "-",
+        _why(made) or "-",
         "-" if made.memory_peak_bytes is None else human_bytes(made.memory_peak_bytes),
         "-" if said.cost is None else f"{said.cost:g}",
         first_line(said.text) or "-",
     )
+
+
+def _why(made: AttemptMade) -> str:
+    if made.ended == "stopped" and made.stopped is not None:
+        return f"stopped{why_stopped(made.stopped.cause, made.stopped.detail)}"
+    return why_failed(made.reason, made.exit_status)
 
 
 def _row(made: AttemptMade) -> AttemptRow:
@@ -194,7 +204,8 @@ def _row(made: AttemptMade) -> AttemptRow:
         began_at=None if made.began_ns is None else instant(made.began_ns),
         seconds=made.seconds,
         ended=made.ended,
-        reason=made.reason,
+        reason=made.reason if made.stopped is None else made.stopped.cause,
+        detail="" if made.stopped is None else made.stopped.detail,
         exit_status=made.exit_status,
         memory_peak_bytes=made.memory_peak_bytes,
         says=said.text,

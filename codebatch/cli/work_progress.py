@@ -11,14 +11,15 @@ from codebatch.cli.program_output import ProgramOutput, shortened
 from codebatch.cli.progress import Stage
 from codebatch.cli.work_analyze import is_agreed
 from codebatch.cli.work_options import Output
-from codebatch.cli.work_status import tasks_at_once, why_failed
+from codebatch.cli.work_status import closed_texts, stop_reason, tasks_at_once, wait_text, why_failed
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
 from codebatch.model.quantities import count_of, human_seconds
+from codebatch.model.request import StopCause
 from codebatch.model.work import LeftOut, Work
 from codebatch.store.batches import Batch
 from codebatch.store.logs import last_lines
-from codebatch.work.listening import CommandEnded, WorkListener, WorkProgress
+from codebatch.work.listening import CommandEnded, CommandStopped, WorkListener, WorkProgress
 from codebatch.work.logs import LogReader
 
 _LINES_OF_FAILED = 20
@@ -59,7 +60,8 @@ class WorkTeller(WorkListener):
         more = len(progress.running) - _RUNNING_SHOWN
         failed = [f"{progress.failed:,} failed"] if progress.failed else []
         blocked = [f"{progress.blocked:,} blocked"] if progress.blocked else []
-        told = ", ".join([*failed, *blocked, *shown, *([f"{more} more"] if more > 0 else [])])
+        closed = closed_texts(progress.closed)
+        told = ", ".join([*failed, *blocked, *closed, *shown, *([f"{more} more"] if more > 0 else [])])
         eta = progress.eta
         left = "" if eta is None else eta_text(eta.seconds, unknown=eta.unknown, blocked=progress.blocked)
         stage = Stage("running", progress.ended, progress.planned, "tasks", told, is_even=False, left=left)
@@ -73,7 +75,9 @@ class WorkTeller(WorkListener):
             self._read_on(ended.id, ended.log, is_over=True)
         took = "" if ended.seconds is None else human_seconds(ended.seconds)
         why = why_failed(ended.reason, ended.exit_status)
-        if ended.again_seconds is not None:
+        if ended.until_ns:
+            why += f"; {wait_text(ended.pools, ended.until_ns)}"
+        elif ended.again_seconds is not None:
             why += f"; tried again in {human_seconds(ended.again_seconds)}" if ended.again_seconds else "; tried again"
         if ended.state is CommandState.BLOCKED:
             why = f"asks: codebatch work questions --batch {self._batch.id}"
@@ -95,6 +99,14 @@ class WorkTeller(WorkListener):
     def ending(self, running: int, *, is_killed: bool) -> None:
         told = count_of(running, "task")
         self.note(f"killing {told}" if is_killed else f"ending {told}, each in its grace (once more: kill what runs)")
+
+    def stopping(self, cause: StopCause, detail: str, running: int) -> None:
+        self.note(f"{stop_reason(cause, detail)}: ending {count_of(running, 'task')}, each in its grace")
+
+    def stopped(self, stopped: CommandStopped) -> None:
+        place = f"[{stopped.ended:,}/{stopped.planned:,}]"
+        why = stop_reason(stopped.cause, stopped.detail)
+        self.note(f"{place} {stopped.id.ljust(self._width)} stopped   {human_seconds(stopped.seconds):8} {why}")
 
     def _read_on(self, command: CommandId, log: Path, *, is_over: bool = False) -> None:
         if log not in self._logs:

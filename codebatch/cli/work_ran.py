@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from codebatch.cli.options import Answering
 from codebatch.cli.work_status import answer_work, end_line
 from codebatch.engine.lifecycle import BatchState
@@ -13,7 +15,8 @@ def answer_ran(answering: Answering, ran: WorkRan, name: str | None = None) -> i
     answer_work(answering, ran, [end_line(ran, ran.seconds)], name=name, changes=ran.changes)
     if ran.signal_status:
         if ran.standing.state is not BatchState.COMPLETED:
-            answering.note(f"stopped; go on with: codebatch resume --batch {ran.batch.id}")
+            name = signal.Signals(ran.signal_status - 128).name
+            answering.note(f"stopped by {name}; continue with: codebatch resume --batch {ran.batch.id}")
         return ran.signal_status
     if ran.shortfall is not None:
         raise ran.shortfall

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from codebatch.cli.at_work import HolderRow, holder_row, instant
-from codebatch.cli.eta import eta_text
+from codebatch.cli.eta import clock_time, eta_text
 from codebatch.cli.options import Answering
 from codebatch.cli.tables import table
 from codebatch.engine.lifecycle import CommandState
@@ -19,6 +19,7 @@ from codebatch.model.work import EdgeKind, Work
 from codebatch.query.work import CommandStanding
 from codebatch.store import layout
 from codebatch.store.holders import HolderFile
+from codebatch.system.clock import wall_ns
 from codebatch.work.list_changes import ListChanges
 from codebatch.work.open_questions import OpenQuestion, open_questions
 from codebatch.work.standing import NAMED_MAX, WorkBatch
@@ -30,6 +31,13 @@ _REASONS = {
     "check": "its check failed",
     "start": "it could not be started",
     "interrupted": "it was running when its worker or the machine died",
+    "limited": "rate limited",
+}
+_STOPS = {
+    "signal": "{}",
+    "timeout": "the batch reached its time limit",
+    "failure": "{} failed",
+    "cancel": "the batch was cancelled",
 }
 _SAID_SHOWN_MAX = 80
 _ENDED_FAILING = (CommandState.FAILED, CommandState.BLOCKED, CommandState.SKIPPED, CommandState.CANCELLED)
@@ -71,14 +79,23 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None
 
 
+class ClosedPoolRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool of which nothing is taken `until` then, for a rate limit."""
+
+    pool: str
+    until: str
+
+
 class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Where a batch of commands stands: how many of them are in which state, and each in the order of its file.
 
     `eta_seconds`: within which time all is likely done, in 1, 5 and 9 of 10 cases; null where nobody knows.
 
-    `stalled`: something is open, and nobody is at work. `cost` is what all attempts say that they cost, null where none
-    says it. `coordinator` is who conducts it now, `workers` run commands. `list_changes` are the differences between
-    the batch and its list when it was resumed, before it was reloaded if it was; null if there were none.
+    `stalled`: something is open, and nobody is at work. `timed_out`: it reached its time limit, and nothing new starts
+    before somebody resumes it. `closed_pools` are those that wait for a rate limit to end. `cost` is what all attempts
+    say that they cost, null where none says it. `coordinator` is who conducts it now, `workers` run commands.
+    `list_changes` are the differences between the batch and its list when it was resumed, before it was reloaded if it
+    was; null if there were none.
     """
 
     batch_id: str
@@ -87,6 +104,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     status: str
     stalled: bool
+    timed_out: bool
     paused: bool
     strategy: str
     max_parallel: int
@@ -94,6 +112,7 @@ class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: str | None
     counts: dict[str, int]
     eta_seconds: tuple[float, float, float] | None
+    closed_pools: tuple[ClosedPoolRow, ...]
     cost: float | None
     coordinator: HolderRow | None
     workers: tuple[HolderRow, ...]
@@ -129,11 +148,12 @@ def status_lines(found: WorkBatch) -> Iterator[str]:
     """Where a batch stands, for people."""
     stands, work = found.standing, found.standing.work
     stalled = " (stalled: nobody is at work on it)" if stands.is_stalled else ""
+    expired = " (it reached its time limit)" if stands.is_expired else ""
     paused = " (paused: nothing new is begun)" if stands.is_paused else ""
     at_once = f", {stands.max_parallel} at once" if stands.max_parallel > 1 else ""
     yield f"batch     {found.batch.id}"
     yield f"source    {work.source}"
-    yield f"status    {stands.state.value}{stalled}{paused}"
+    yield f"status    {stands.state.value}{stalled}{expired}{paused}"
     yield f"strategy  {work.strategy}{at_once}"
     yield f"started   {instant(found.batch.about.created_at_ns)}"
     if found.ended_ns is not None:
@@ -141,6 +161,8 @@ def status_lines(found: WorkBatch) -> Iterator[str]:
     if (eta := found.eta) is not None:
         blocked = stands.counts.get(CommandState.BLOCKED.value, 0)
         yield f"to go     {eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked)}"
+    for told in closed_texts(stands.closed):
+        yield f"waits     {told}"
     if stands.coordinator is not None:
         yield f"conducts  {_shown(stands.coordinator)}"
     elif stands.workers:
@@ -179,6 +201,32 @@ def why_failed(reason: str | None, exit_status: int | None) -> str:
     return _REASONS.get(reason or "", "")
 
 
+def _closed_now(closed: Mapping[str, int]) -> dict[str, int]:
+    now_ns = wall_ns()
+    return {pool: until_ns for pool, until_ns in sorted(closed.items()) if until_ns > now_ns}
+
+
+def closed_texts(closed: Mapping[str, int]) -> list[str]:
+    """Which pools are closed yet, and until when, for people."""
+    return [f"{wait_text([pool], until_ns)}: rate limited" for pool, until_ns in _closed_now(closed).items()]
+
+
+def wait_text(pools: Sequence[str], until_ns: int) -> str:
+    """What a rate limit keeps waiting, and until when, for people."""
+    closed = f"pool {', '.join(pools)} closed" if pools else "it waits"
+    return f"{closed} until {clock_time(until_ns)}"
+
+
+def stop_reason(cause: str, detail: str) -> str:
+    """Why attempts are ended before their time, for people."""
+    return _STOPS[cause].format(detail)
+
+
+def why_stopped(cause: str, detail: str) -> str:
+    """As `stop_reason`, to stand behind the word "stopped"."""
+    return f"{' by ' if cause == 'signal' else ': '}{stop_reason(cause, detail)}"
+
+
 def _document(found: WorkBatch, changes: ListChanges | None) -> WorkStatus:
     stands, work = found.standing, found.standing.work
     return WorkStatus(
@@ -188,6 +236,7 @@ def _document(found: WorkBatch, changes: ListChanges | None) -> WorkStatus:
         source=work.source,
         status=stands.state.value,
         stalled=stands.is_stalled,
+        timed_out=stands.is_expired,
         paused=stands.is_paused,
         strategy=work.strategy,
         max_parallel=stands.max_parallel,
@@ -195,6 +244,9 @@ def _document(found: WorkBatch, changes: ListChanges | None) -> WorkStatus:
         ended_at=None if found.ended_ns is None else instant(found.ended_ns),
         counts=stands.counts,
         eta_seconds=None if (eta := found.eta) is None else eta.seconds,
+        closed_pools=tuple(
+            ClosedPoolRow(pool=pool, until=instant(until_ns)) for pool, until_ns in _closed_now(stands.closed).items()
+        ),
         cost=stands.cost,
         coordinator=None if stands.coordinator is None else holder_row(stands.coordinator),
         workers=tuple(map(holder_row, stands.workers)),
@@ -238,10 +290,16 @@ def _reasons(found: WorkBatch) -> Iterator[tuple[CommandStanding, str]]:
     work, commands = found.standing.work, found.standing.commands
     needed, awaited = _wanted(work, "needs"), _wanted(work, "after")
     states = {each.id: each.state for each in commands}
+    closed = _closed_now(found.standing.closed)
     asked = {each.task: each for each in open_questions(found)}
     for each in commands:
         wanted = (*needed.get(each.id, ()), *awaited.get(each.id, ())) if each.state is CommandState.PENDING else ()
-        yield each, _why(each, [on for on in wanted if not _has_ended(states[on])], asked.get(each.id))
+        waits = [on for on in wanted if not _has_ended(states[on])]
+        if each.state is CommandState.READY and each.round == each.ended and closed:
+            pools = {pool: closed[pool] for pool in work.policy(each.id).pools if pool in closed}
+            yield each, ", ".join(closed_texts(pools))
+        else:
+            yield each, _why(each, waits, asked.get(each.id), is_expired=found.standing.is_expired)
 
 
 def _wanted(work: Work, kind: EdgeKind) -> dict[CommandId, list[CommandId]]:
@@ -257,12 +315,17 @@ def _has_ended(state: CommandState) -> bool:
     return state in (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
 
 
-def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None) -> str:
+def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None, *, is_expired: bool) -> str:
     match command.state:
+        case CommandState.PENDING | CommandState.READY if command.last_stop is not None:
+            starts = "it starts again" if command.state is CommandState.READY else "`resume` starts it again"
+            return f"stopped{why_stopped(command.last_stop.cause, command.last_stop.detail)}; {starts}"
         case CommandState.FAILED:
             return why_failed(command.reason, command.exit_status)
         case CommandState.SKIPPED:
             return "somebody said so" if command.cause == command.id else f"needs {command.cause}"
+        case CommandState.WAITING if command.until_ns:
+            return f"rate limited until {clock_time(command.until_ns)}"
         case CommandState.WAITING:
             return f"{why_failed(command.reason, command.exit_status)}; it is tried again"
         case CommandState.BLOCKED if asked is not None:
@@ -277,7 +340,8 @@ def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None)
         case CommandState.READY if command.round > command.ended:
             return f"{_REASONS['interrupted']}: it is begun again"
         case CommandState.PENDING:
-            return "nothing new starts: too many failed"
+            why = "the batch reached its time limit" if is_expired else "too many failed"
+            return f"nothing new starts: {why}"
         case _:
             return ""
 

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from codebatch.engine.command_events import Start
 from codebatch.engine.conductor import Conductor
-from codebatch.protocol.messages import Brief, NeedState
+from codebatch.model.outcome import Unit
+from codebatch.model.work import WORK_TASK
+from codebatch.protocol.messages import Assign, Brief, NeedState
 from codebatch.store import layout
 from codebatch.store.attempts import CommandPlaces
+
+
+def assign_of(conductor: Conductor, start: Start, places: CommandPlaces) -> Assign:
+    """The message that gives an attempt to a worker, with those that are to follow it."""
+    shard, item = places.place(start.item)
+    return Assign(
+        unit=Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),
+        epoch=start.epoch,
+        requests=start.requests,
+        brief=brief_of(conductor, start, places),
+        is_repeatable=start.epoch == 1 and conductor.agenda.policies[start.item].is_repeatable,
+        then=tuple(assign_of(conductor, each, places) for each in start.then),
+    )
 
 
 def brief_of(conductor: Conductor, start: Start, places: CommandPlaces) -> Brief:

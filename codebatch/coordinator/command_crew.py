@@ -13,17 +13,19 @@ from codebatch.coordinator.command_port import CommandHeard, Helped, Insisted, R
 from codebatch.coordinator.crew import Died, DrainAsked, Member
 from codebatch.coordinator.helper_process import HelperProcess
 from codebatch.coordinator.signals import SignalCounter
+from codebatch.coordinator.stopped_workers import WatchedWorker, WorkerWatch
 from codebatch.coordinator.workers import WorkerProcess, start_worker
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
 from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE, attempt_mark
 from codebatch.protocol.messages import Assign, Terminate, ToWorker
+from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.children import child_of
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.system import proc
 from codebatch.system.cell import Child
-from codebatch.system.clock import running_ns
+from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.environment import given_environment
 from codebatch.system.host import is_here
 from codebatch.system.machine import kill_marked
@@ -34,7 +36,7 @@ class CommandCrew:
     """The workers of one coordinator of a work batch, in one thread; signals are heard where that is the main one.
 
     The first signal is heard as DrainAsked, the second has commands ended with their grace, the third kills them.
-    SIGHUP is passed over: a batch goes on without a terminal.
+    SIGHUP is passed over: a batch goes on without a terminal. Its methods are many.
     """
 
     def __init__(
@@ -61,8 +63,11 @@ class CommandCrew:
         self._signals_seen = 0
         self._ends_adopted = False
         self._timers: list[tuple[int, int, int]] = []
+        self._alarms: list[tuple[int, int, int]] = []
         self._helper: HelperProcess | None = None
         self._was_not_started = self._is_helped_alone = False
+        self._stopped = WorkerWatch()
+        self._adopted: list[WatchedWorker] = []
 
     @property
     def exit_status(self) -> int:
@@ -114,11 +119,14 @@ class CommandCrew:
         """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
         came, _ = self._channels.hear()
         heard: list[CommandHeard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
-        return heard + self._obey_signals() + self._hear_timers() + self._hear_helper()
+        return heard + self._obey_signals() + self._hear_timers() + self._hear_helper() + self._look_at_stopped()
 
-    def wake(self, item: int, round_: int, seconds: float) -> None:
-        """Say Rang after so many seconds, in which the machine did not sleep."""
-        heapq.heappush(self._timers, (running_ns() + round(seconds * 1e9), item, round_))
+    def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
+        """Say Rang after so many seconds in which the machine did not sleep, or at a time of the wall clock."""
+        if until_ns:
+            heapq.heappush(self._alarms, (until_ns, item, round_))
+        else:
+            heapq.heappush(self._timers, (running_ns() + round(seconds * 1e9), item, round_))
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
         """Run a program beside us, and say Helped when it is no more. What dead coordinators ran is ended first."""
@@ -133,11 +141,24 @@ class CommandCrew:
         except (OSError, ValueError):
             self._was_not_started = True
 
+    def _look_at_stopped(self) -> list[CommandHeard]:
+        workers = {worker.holder: worker for worker in self._channels.workers.values()}
+        ours = [self._watch(holder, worker.process.pid) for holder, worker in workers.items()]
+        found = self._stopped.look(running_ns(), ours + self._adopted)
+        for one in found:
+            if one.is_killed and one.holder in workers:
+                workers[one.holder].killed_for = "stopped"
+        return [*found]
+
+    def _watch(self, holder: HolderId, pid: int) -> WatchedWorker:
+        return WatchedWorker(holder, pid, self._batch.root / layout.HOLDERS / holder)
+
     def _hear_timers(self) -> list[CommandHeard]:
         heard: list[CommandHeard] = []
-        while self._timers and self._timers[0][0] <= running_ns():
-            _, item, round_ = heapq.heappop(self._timers)
-            heard.append(Rang(item, round_))
+        for waiting, now_ns in ((self._timers, running_ns()), (self._alarms, wall_ns())):
+            while waiting and waiting[0][0] <= now_ns:
+                _, item, round_ = heapq.heappop(waiting)
+                heard.append(Rang(item, round_))
         return heard
 
     def _hear_helper(self) -> list[CommandHeard]:
@@ -155,6 +176,7 @@ class CommandCrew:
             if is_here(holder.host):
                 self._signal_child(child_of(self._batch, holder.holder), signal.SIGCONT)
                 _signal(holder.pid, signal.SIGCONT)
+                self._adopted.append(self._watch(holder.holder, holder.pid))
 
     def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
         """Kill what attempts of dead workers left running: the session of each command, and all with their marks."""
@@ -167,11 +189,11 @@ class CommandCrew:
         self._channels.remove(worker)
         marks = self._marks.pop(worker.id, None)
         child = child_of(self._batch, worker.holder)
+        if worker.killed_for == "stopped":  # Its command may trace it, and so keep it from being reaped.
+            self._kill_command(child, marks)
         death = worker.bury()
         if death.returncode != 0:
-            self._signal_child(child, signal.SIGKILL)
-            if marks is not None:
-                kill_marked(ATTEMPT_VARIABLE, marks)
+            self._kill_command(child, marks)
         return Died(
             worker=worker.id,
             returncode=death.returncode,
@@ -180,6 +202,11 @@ class CommandCrew:
             stderr=worker.stderr_text,
             memory_peak_bytes=death.memory_peak_bytes,
         )
+
+    def _kill_command(self, child: Child | None, marks: Collection[str] | None) -> None:
+        self._signal_child(child, signal.SIGKILL)
+        if marks is not None:
+            kill_marked(ATTEMPT_VARIABLE, marks)
 
     @staticmethod
     def _signal_child(child: Child | None, number: int) -> None:
@@ -193,17 +220,15 @@ class CommandCrew:
         if self._signals.is_suspension_asked:
             self._suspend()
         before, self._signals_seen = self._signals_seen, self._signals.count
-        if self._signals_seen > max(before, 1):
-            for worker in self._channels.workers.values():
-                if self._signals_seen == 2:
-                    worker.send(Terminate(why="interrupted"))
-                else:
-                    worker.kill("interrupted")
         if self._signals_seen == before:
             return []
+        is_killed = self._signals_seen > 2
+        for worker in self._channels.workers.values() if is_killed else ():
+            worker.kill("interrupted")
         assert self._signals.first is not None, "a signal was counted"
-        asked: list[CommandHeard] = [] if before else [DrainAsked(self._signals.first.name)]
-        return asked if self._signals_seen == 1 else [*asked, Insisted(is_killed=self._signals_seen > 2)]
+        reason = self._signals.first.name
+        asked: list[CommandHeard] = [] if before else [DrainAsked(reason)]
+        return asked if self._signals_seen == 1 else [*asked, Insisted(reason, is_killed)]
 
     def _suspend(self) -> None:
         """Ctrl-Z: stop the workers and their commands, then ourselves; go on together when continued."""

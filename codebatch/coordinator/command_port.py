@@ -1,4 +1,4 @@
-"""The crew of a work batch as the loop sees it, be it of processes or simulated (coordinator/crew.py)."""
+"""What who conducts a work batch sees of others: its crew, of processes or simulated (crew.py), and who looks on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Protocol
 import msgspec
 
 from codebatch.coordinator.crew import Heard, Member
+from codebatch.engine.command_events import CommandEvent
+from codebatch.engine.conductor import Conductor
+from codebatch.engine.estimate import Eta
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
 from codebatch.protocol import messages
@@ -28,12 +31,22 @@ class Helped(msgspec.Struct, frozen=True):
 
 
 class Insisted(msgspec.Struct, frozen=True):
-    """Somebody who wanted an end wants it now: what runs was told to end, or `is_killed`."""
+    """A second signal, of which `reason` is the name, wants an end now; a third one: workers are killed."""
 
+    reason: str
     is_killed: bool
 
 
-CommandHeard = Heard | Rang | Helped | Insisted
+class StoppedWorker(msgspec.Struct, frozen=True):
+    """A worker was found stopped, or traced by another process. It was continued, or `is_killed`."""
+
+    holder: HolderId
+    pid: int
+    is_traced: bool
+    is_killed: bool
+
+
+CommandHeard = Heard | Rang | Helped | Insisted | StoppedWorker
 
 
 class CommandCrew(Protocol):
@@ -54,8 +67,8 @@ class CommandCrew(Protocol):
     def wait(self) -> list[CommandHeard]:
         """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
 
-    def wake(self, item: int, round_: int, seconds: float) -> None:
-        """Say Rang after so many seconds."""
+    def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
+        """Say Rang after so many seconds, or once the wall clock has passed `until_ns`, if that is set."""
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
         """Run a program with something on its standard input, and say Helped when it has ended, or been ended after so
@@ -67,3 +80,28 @@ class CommandCrew(Protocol):
 
     def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
         """Kill what attempts with these marks left running, of workers that are dead."""
+
+
+class CommandWatcher(Protocol):
+    """Who is told of a batch of commands while it runs."""
+
+    def conducting(self, conductor: Conductor) -> None:
+        """Called once: whoever wants to know where things stand asks the conductor."""
+
+    def handled(self, event: CommandEvent) -> None:
+        """Called after each event."""
+
+    def turned(self, eta: Eta | None) -> None:
+        """Called after each turn: whenever something was heard, and ten times a second where nothing is.
+
+        `eta` is how long it takes yet, None where nobody knows.
+        """
+
+    def insisted(self, is_killed: bool) -> None:
+        """Called where somebody wants an end now: what runs was told to end, or `is_killed`."""
+
+    def noted(self, text: str) -> None:
+        """Something worth knowing."""
+
+    def warned(self, text: str) -> None:
+        """Something that must be known, also by callers that want no notes."""

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.coordinator.command_crew import CommandCrew
-from codebatch.coordinator.conducting import CommandWatcher, Conducting
+from codebatch.coordinator.command_port import CommandWatcher
+from codebatch.coordinator.conducting import Conducting
 from codebatch.coordinator.estimating import estimator_of
 from codebatch.coordinator.notifying import Notifier
 from codebatch.coordinator.telling import Helpers

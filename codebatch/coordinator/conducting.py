@@ -11,14 +11,23 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
 from msgspec.structs import replace
 
-from codebatch.coordinator.briefing import brief_of
-from codebatch.coordinator.command_port import CommandCrew, CommandHeard, Helped, Insisted, Rang
+from codebatch.coordinator.briefing import assign_of
+from codebatch.coordinator.command_port import (
+    CommandCrew,
+    CommandHeard,
+    CommandWatcher,
+    Helped,
+    Insisted,
+    Rang,
+    StoppedWorker,
+)
 from codebatch.coordinator.crew import Died, DrainAsked, Member, Said
 from codebatch.coordinator.questioning import Questioning
+from codebatch.coordinator.stop_requests import StopRequests
+from codebatch.coordinator.stopped_workers import stopped_worker_text
 from codebatch.coordinator.telling import NO_HELPERS, Clocks, Found, Helpers, Telling
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.agenda import agenda_of
@@ -32,19 +41,20 @@ from codebatch.engine.command_events import (
     Due,
     GoneOn,
     Lost,
+    MakeRequest,
     Proceed,
     Recall,
     Released,
     Requested,
     Returned,
     Settle,
+    Signalled,
     Start,
     Terminate,
     Wake,
     Went,
 )
 from codebatch.engine.conductor import Conductor
-from codebatch.engine.estimate import Eta
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
 from codebatch.errors import BatchConducted, CodebatchError, EnvironmentBroken, StoreCorrupt, StoreError, error_of
 from codebatch.model.command import CommandId
@@ -54,7 +64,7 @@ from codebatch.model.work import WORK_TASK, Work
 from codebatch.protocol import messages
 from codebatch.protocol.launch import attempt_mark
 from codebatch.store import journal, layout
-from codebatch.store.attempts import Attempts, Leased, read_leases
+from codebatch.store.attempts import Attempts, read_leases
 from codebatch.store.batches import Batch, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, Lease, LeaseReader
 from codebatch.store.leftovers import BatchLeftovers
@@ -68,38 +78,16 @@ _QUIET_TURN = 20
 _HEED_NS = 20_000_000  # Requests and questions are looked for so often while there is always something to hear.
 
 
-class CommandWatcher(Protocol):
-    """Who is told of a batch of commands while it runs."""
-
-    def conducting(self, conductor: Conductor) -> None:
-        """Called once: whoever wants to know where things stand asks the conductor."""
-
-    def handled(self, event: CommandEvent) -> None:
-        """Called after each event."""
-
-    def turned(self, eta: Eta | None) -> None:
-        """Called after each turn: whenever something was heard, and ten times a second where nothing is.
-
-        `eta` is how long it takes yet, None where nobody knows.
-        """
-
-    def insisted(self, is_killed: bool) -> None:
-        """Called where somebody wants an end now: what runs was told to end, or `is_killed`."""
-
-    def noted(self, text: str) -> None:
-        """Something worth knowing."""
-
-    def warned(self, text: str) -> None:
-        """Something that must be known, also by callers that want no notes."""
-
-
-def _unended(leased: Leased, concluded: Concluded) -> dict[int, Lease]:
-    """The leases of dead holders, by item, of which nothing came."""
-    ended: dict[int, int] = {}
-    for one in concluded.conclusions:
-        ended[one.item] = max(ended.get(one.item, 0), one.epoch)
-    dead = {item: lease for item, lease in leased.leases.items() if not lease.is_live}
-    return {item: lease for item, lease in dead.items() if lease.epoch > ended.get(item, 0)}
+def _message_of(action: Recall | Terminate | Proceed | Retire) -> messages.ToWorker:
+    match action:
+        case Recall():
+            return messages.Drain()
+        case Terminate(_, grace_seconds, task, why):
+            return messages.Terminate(why=why, grace_seconds=grace_seconds, task=task)
+        case Proceed():
+            return messages.Proceed()
+        case Retire():
+            return messages.Stop()
 
 
 class Conducting:
@@ -145,12 +133,13 @@ class Conducting:
             self._requests = Requests(batch.files, batch.root)
             leased = read_leases(self._leases, self.attempts.places)
             concluded = self.attempts.read()
-            self._bury_dead(_unended(leased, concluded))
+            self._bury_dead(leased.unended(concluded))
             self._crew.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
             requests = list(self._requests.read())
             self._questioning = Questioning(
                 batch, work, self.attempts.places, self._requests, text_of=text_of, start=crew.help, wall_ns=wall_ns
             )
+            self._stops = StopRequests(self._requests, self._leases, self.attempts, commands, about.pid, wall_ns)
             agenda = agenda_of(work, commands, batch.id, helpers.estimator.lengths if helpers.estimator else ())
             self.conductor = Conductor(
                 replace(agenda, waits_for_answers=True) if waits_for_answers else agenda,
@@ -161,10 +150,9 @@ class Conducting:
                 asked=self._questioning.read(),
             )
             found = Found(concluded, requests, leased.leases)
-            clocks = Clocks(wall_ns, now_ns)
             self._telling = Telling(
                 batch, work, self.conductor, self.attempts, self.epoch, found, self._questioning.question,
-                clocks=clocks, helpers=helpers,
+                clocks=Clocks(wall_ns, now_ns), helpers=helpers,
             )  # fmt: skip
             opened.callback(self._telling.close)
             self._opened = opened.pop_all()
@@ -250,6 +238,7 @@ class Conducting:
 
     def _turn(self) -> None:
         heard = self._crew.wait()
+        self._name_leased()
         for one in heard:
             self._hear(one)
         if not heard or self._now_ns() - self._heeded_ns >= _HEED_NS:
@@ -275,13 +264,30 @@ class Conducting:
                 self._telling.drains(reason)
                 self._journal.write(journal.Drained(reason=reason))
                 self._handle(DrainRequested())
-            case Insisted(is_killed):
+                self._handle(Signalled(reason, ends=False))
+            case Insisted(reason, is_killed):
                 if self._watcher is not None:
                     self._watcher.insisted(is_killed)
+                self._handle(Signalled(reason, ends=True))
+            case StoppedWorker():
+                self._tell_stopped_worker(heard)
             case Rang(item, round_):
                 self._handle(Due(item, round_))
             case Helped(output):
                 self._consult(lambda: self._questioning.heard(output))
+
+    def _tell_stopped_worker(self, found: StoppedWorker) -> None:
+        self._journal.write(
+            journal.WorkerStopped(
+                worker=found.holder, pid=found.pid, is_traced=found.is_traced, is_killed=found.is_killed
+            )
+        )
+        if self._watcher is not None:
+            leases = read_leases(self._leases, self.attempts.places).leases
+            held = [
+                item for item in self.conductor.running & leases.keys() if leases[item].holder.holder == found.holder
+            ]
+            self._watcher.noted(stopped_worker_text(found, self.conductor.agenda.ids[held[0]] if held else ""))
 
     def _consult(self, consult: Callable[[], Consulted | None]) -> None:
         """Have a question answered. Of what the disk refuses nothing comes: it is for people."""
@@ -328,37 +334,37 @@ class Conducting:
                 member = self._workers[worker] = self._crew.start(worker)
                 self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
             case Start():
-                self._crew.send(action.worker, self._assign(action))
+                self._crew.send(action.worker, assign_of(self.conductor, action, self.attempts.places))
                 self._telling.starts(action, self._workers[action.worker])
             case GoneOn(start):
                 self._telling.starts(start, self._workers[start.worker])
-            case Recall(worker):
-                self._crew.send(worker, messages.Drain())
+            case Recall() | Terminate() | Proceed() | Retire():
+                self._crew.send(action.worker, _message_of(action))
             case Settle():
                 self._settle(action)
-            case Terminate(worker, grace_seconds, task):
-                self._crew.send(worker, messages.Terminate(why="cancelled", grace_seconds=grace_seconds, task=task))
-            case Proceed(worker):
-                self._crew.send(worker, messages.Proceed())
-            case Wake(item, round_, seconds):
-                self._crew.wake(item, round_, seconds)
+            case MakeRequest(body):
+                self._request(lambda given: self._stops.append(body, given), ends=body.ends)
+            case Wake(item, round_, seconds, until_ns):
+                self._crew.wake(item, round_, seconds, until_ns)
             case Consult():
                 self._consult(lambda: self._questioning.consult(action))
-            case Retire(worker):
-                self._crew.send(worker, messages.Stop())
             case Complete() | Drained() | Break():
                 self._end = action
 
-    def _assign(self, start: Start) -> messages.Assign:
-        shard, item = self.attempts.places.place(start.item)
-        return messages.Assign(
-            unit=Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),
-            epoch=start.epoch,
-            requests=start.requests,
-            brief=brief_of(self.conductor, start, self.attempts.places),
-            is_repeatable=start.epoch == 1 and self.conductor.agenda.policies[start.item].is_repeatable,
-            then=tuple(map(self._assign, start.then)),
-        )
+    def _request(self, append: Callable[[Mapping[CommandId, int]], None], *, ends: bool) -> None:
+        """Append requests of ours. If the disk refuses them, attempts end all the same, and count as interrupted."""
+        ids = self.conductor.agenda.ids
+        try:
+            append({ids[item]: epoch for item, (epoch, _) in self.conductor.given.items()})
+        except StoreError as error:
+            self._give_up(error)
+            for worker in self._workers if ends else ():
+                self._crew.send(worker, messages.Terminate(why="stopped"))
+        self._heed_requests()
+
+    def _name_leased(self) -> None:
+        if self._stops.is_waiting and self._end is None:
+            self._request(self._stops.append_waiting, ends=True)
 
     def _receive(self, worker: WorkerId, message: messages.FromWorker) -> None:
         match message:
@@ -416,6 +422,8 @@ class Conducting:
             self._crew.send(worker, messages.Stop())
 
     def _bury(self, died: Died) -> None:
+        self._name_leased()
+        self._heed_requests()  # Whoever killed it may have said that it is no accident.
         found = self.attempts.read()  # It may have died between its last link and its report.
         leases = {} if self._end is not None else read_leases(self._leases, self.attempts.places).leases
         ended = self._follow(died.worker, leases, found)
@@ -475,6 +483,7 @@ class Conducting:
         leases = read_leases(self._leases, self.attempts.places).leases
         dead = {item: leases[item] for item in self.conductor.foreign if item in leases and not leases[item].is_live}
         self._bury_dead(dead)
+        self._heed_requests()
         self._learn()
         for item, lease in sorted(dead.items()):
             self._handle(Released(item, lease.epoch))

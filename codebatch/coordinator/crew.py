@@ -15,7 +15,7 @@ from codebatch.protocol.messages import FromWorker, ToWorker
 from codebatch.store.holders import HolderFile
 from codebatch.system.cell import PHASE_BATCHED, PHASE_COMMIT, PHASE_ITEM, PHASE_LEASE, Step
 
-KilledFor = Literal["", "timeout", "memory", "interrupted", "abandoned", "nonsense on its channel"]
+KilledFor = Literal["", "timeout", "memory", "interrupted", "abandoned", "stopped", "nonsense on its channel"]
 """Why a crew killed a worker; empty where it did not."""
 NONSENSE: Final = "nonsense on its channel"
 """What a worker is killed for where a task wrote to a descriptor that is not its own."""

@@ -19,6 +19,7 @@ from codebatch.engine.story import (
     Asked,
     AskedLive,
     AttemptEnded,
+    AttemptStopped,
     Began,
     Counted,
     Happening,
@@ -33,7 +34,7 @@ from codebatch.model.batch_event import TaskEvent
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId, Used
 from codebatch.model.question import OUR_CHOICES, OUR_TEXTS, OurQuestion, Question, our_question
-from codebatch.model.request import Request
+from codebatch.model.request import Answer, Pause, Request, Set, Stop, Unpause
 from codebatch.model.work import Work
 from codebatch.store import layout
 from codebatch.store.attempts import CommandPlaces
@@ -129,7 +130,8 @@ class EventTeller:
         last, tried = self._conductor.conclusion(item), self._conductor.rule.tried(item)
         if last is None or last.round < round_:
             return tried + 1
-        return max(1, (tried if last.type == "failed" else tried + 1) - (last.round - round_))
+        counts = last.type == "failed" and not self._conductor.rule.is_limited(item)
+        return max(1, (tried if counts else tried + 1) - (last.round - round_))
 
     def started(self, requests: int) -> None:
         """The batch is conducted as the first; so many requests were made."""
@@ -160,20 +162,28 @@ class EventTeller:
                 case AskedLive(item, round_, question):
                     asked = self._asked(Digest(question))
                     self._tell_of(events.TaskBlocked, item, round_, question=asked, is_live=True)
-                case Counted(item, round_, is_done):
-                    if is_done:
-                        self._tell_of(events.TaskCompleted, item, round_, as_done=True)
-                    else:
-                        self._tell_of(events.TaskFailed, item, round_, reason="answer")
-                case Skipped(item, round_, cause):
-                    told = "request" if cause is None else self._ids[cause]
-                    why = "a request skips it" if cause is None else f"it needs {told}, which is not done"
-                    self._tell_of(events.TaskSkipped, item, round_, cause=told, why=why)
+                case Counted() | Skipped():
+                    self._tell_state(one)
                 case Interrupted(item, epoch, then):
                     round_ = self._conductor.attempt(item)[0]
                     self._tell_of(events.TaskInterrupted, item, round_, epoch=epoch, then=then)
+                case AttemptStopped(item, epoch, (cause, detail, _)):
+                    round_ = self._conductor.attempt(item)[0]
+                    self._tell_of(events.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)
                 case Asked(request):
                     self._tell_request(request)
+
+    def _tell_state(self, one: Counted | Skipped) -> None:
+        """What a command counts as without an end of its own."""
+        match one:
+            case Counted(item, round_, is_done=True):
+                self._tell_of(events.TaskCompleted, item, round_, as_done=True)
+            case Counted(item, round_):
+                self._tell_of(events.TaskFailed, item, round_, reason="answer")
+            case Skipped(item, round_, cause):
+                told = "request" if cause is None else self._ids[cause]
+                why = "a request skips it" if cause is None else f"it needs {told}, which is not done"
+                self._tell_of(events.TaskSkipped, item, round_, cause=told, why=why)
 
     def _tell_began(self, start: Start) -> None:
         holder, pid = self.members[start.item]
@@ -214,10 +224,7 @@ class EventTeller:
                     exit_status=status,
                 )
             case "failed" if not asks:
-                waits = self._conductor.conclusion(one.item) is one and (
-                    self._conductor.state(one.item) is CommandState.WAITING
-                )
-                told = {"wait_seconds": round(self._conductor.wait_seconds(one.item), 3)} if waits else {}
+                told = self._wait_of(one) if goes_on else {}
                 self._tell_of(
                     events.TaskRetrying if goes_on else events.TaskFailed,
                     one.item,
@@ -233,6 +240,17 @@ class EventTeller:
                 self._tell_of(events.TaskBlocked, one.item, one.round, question=self._question(one))
             case "cancelled":
                 self._tell_of(events.TaskCancelled, one.item, one.round, seconds=seconds)
+
+    def _wait_of(self, one: Conclusion) -> dict[str, object]:
+        """What is waited for before a command is tried again that failed."""
+        item = one.item
+        is_last = self._conductor.conclusion(item) is one
+        if not is_last or self._conductor.state(item) is not CommandState.WAITING:
+            return {}
+        if until_ns := self._conductor.until_ns(item):
+            pools = tuple(self._conductor.agenda.policies[item].pools)
+            return {"until": events.instant_ms(until_ns), "pools": pools}
+        return {"wait_seconds": round(self._conductor.wait_seconds(item), 3)}
 
     def _question(self, one: Conclusion) -> events.AskedQuestion:
         if one.question:
@@ -259,17 +277,20 @@ class EventTeller:
 
     def _tell_request(self, request: Request) -> None:
         by, n = request.head.by, request.n
-        body = msgspec.to_builtins(request.body)
-        match body.pop("request"):
-            case "answer":
-                if (item := self._story.item(body["task"])) is not None:
-                    self._tell_of(events.TaskAnswered, item, body["round"], by=by, text=body["text"], request=n)
-            case "pause":
+        match request.body:
+            case Answer(task=task, round=round_, text=text):
+                if (item := self._story.item(task)) is not None:
+                    self._tell_of(events.TaskAnswered, item, round_, by=by, text=text, request=n)
+            case Pause():
                 self.tell(events.BatchPaused, by=by, request=n)
-            case "unpause":
+            case Unpause():
                 self.tell(events.BatchUnpaused, by=by, request=n)
-            case "set":
-                self.tell(events.BatchChanged, by=by, request=n, set_=body)
+            case Set() as body:
+                changed = msgspec.to_builtins(body)
+                del changed["request"]
+                self.tell(events.BatchChanged, by=by, request=n, set_=changed)
+            case Stop(cause=cause, detail=detail, attempts=attempts, ends=True):
+                self.tell(events.BatchStopped, request=n, tasks=tuple(attempts), cause=cause, detail=detail)
             case _:
                 pass
 
@@ -280,6 +301,10 @@ class EventTeller:
             eta_seconds=None if eta is None else eta.seconds,
             unknown=0 if eta is None else eta.unknown,
             running=tuple(map(self._at_work, sorted(self._conductor.running))),
+            closed=tuple(
+                events.ClosedPool(pool=pool, until=events.instant_ms(until_ns))
+                for pool, until_ns in sorted(self._conductor.closed_pools.items())
+            ),
         )
 
     def running_seconds(self) -> dict[int, float]:

@@ -142,7 +142,7 @@ class Telling:
     def turned(self) -> None:
         """A turn is over: what it brought about is written; now and then how far all is."""
         now = self._running_ns()
-        if now >= self._next_progress_ns and self._conductor.running:
+        if now >= self._next_progress_ns and (self._conductor.running or self._conductor.closed_pools):
             self._tell_progress(now)
         if self._estimator is not None and now - self._saved_ns >= _SAVE_SECONDS * 1e9:
             self._saved_ns = now

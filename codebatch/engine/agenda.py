@@ -34,7 +34,7 @@ class Agenda(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     `ranks` are the places in the file, `seconds` how long each takes likely; none where that does not matter. `batch`
     is its id, from which waits are drawn; between two starts are `start_every_seconds` at least. Where one
     `waits_for_answers`, it is not over while somebody could answer; where one `consults`, somebody else than people
-    may.
+    may. One coordinator runs it for `timeout_seconds` at most. If it `halts`, what runs is ended once it is stopped.
     """
 
     ids: tuple[CommandId, ...]
@@ -50,6 +50,8 @@ class Agenda(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     start_every_seconds: float = 0.0
     waits_for_answers: bool = False
     consults: bool = False
+    timeout_seconds: float | None = None
+    halts: bool = False
 
     @cached_property
     def keys(self) -> tuple[tuple[int, int, int], ...]:
@@ -85,6 +87,8 @@ def agenda_of(work: Work, ids: Sequence[CommandId], batch: str = "", seconds: Se
         start_every_seconds=work.start_every_seconds,
         waits_for_answers=work.on_blocked == "wait",
         consults=work.answering is not None,
+        timeout_seconds=work.timeout_seconds,
+        halts=work.halt == "now",
     )
 
 

@@ -12,13 +12,14 @@ from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, St
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import OutcomeType, Said
 from codebatch.model.record import CommandReason
-from codebatch.model.request import Request
+from codebatch.model.request import Request, Stop
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How an attempt ended: the outcome of a round, and the epoch of the lease that it was made under.
 
-    `question` is what the command ended with, empty where that is nothing of its own. `said` decides nothing.
+    `question` is what the command ended with, empty where that is nothing of its own. `said` decides nothing. What is
+    `limited` waits until `until_ns` (wall clock). A failure that `is_final` is not tried again.
     """
 
     item: int
@@ -29,6 +30,8 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     exit_status: int | None = None
     question: Digest = Digest("")
     said: Said | None = None
+    until_ns: int = 0
+    is_final: bool = False
 
 
 class Concluded(msgspec.Struct, frozen=True):
@@ -74,12 +77,21 @@ class Requested(msgspec.Struct, frozen=True):
     request: Request
 
 
+class Signalled(msgspec.Struct, frozen=True):
+    """The coordinator received a signal. Attempts may run to their end, or the user wants them to `end` now."""
+
+    name: str
+    ends: bool
+
+
 ANY = -1
 """In the place of an item: whichever starts next."""
+WHOLE = -2
+"""In the place of an item: the whole batch, whose time limit is a Wake."""
 
 
 class Due(msgspec.Struct, frozen=True):
-    """The time is over for which was to be waited before an attempt, or before ANY starts: a Wake comes back."""
+    """The time of a Wake is over: before an attempt of an item, before ANY starts, or that of the WHOLE batch."""
 
     item: int
     round: int
@@ -115,6 +127,7 @@ CommandEvent = (
     | Due
     | Asked
     | Consulted
+    | Signalled
     | DrainRequested
 )
 
@@ -160,11 +173,20 @@ class Settle(msgspec.Struct, frozen=True):
 
 
 class Terminate(msgspec.Struct, frozen=True):
-    """Have a worker end the command at hand for a Cancel, or for a Skip, where it is this one."""
+    """Have a worker end the command at hand for a Cancel, for a Stop, or for a Skip, where it is this one."""
 
     worker: WorkerId
     grace_seconds: float | None
     task: str = ""
+    why: Literal["cancelled", "stopped"] = "cancelled"
+
+
+class MakeRequest(msgspec.Struct, frozen=True):
+    """Append a request to those of the batch, durably, then report it as Requested. It names leased attempts alone:
+    no other start can have the epoch of one.
+    """
+
+    body: Stop
 
 
 class Proceed(msgspec.Struct, frozen=True):
@@ -174,11 +196,15 @@ class Proceed(msgspec.Struct, frozen=True):
 
 
 class Wake(msgspec.Struct, frozen=True):
-    """Say Due for the attempt of a round, or for ANY, after so many seconds."""
+    """Say Due for the attempt of a round, for ANY or for the WHOLE, after so many seconds.
+
+    If `until_ns` is set, say it once the wall clock has passed that.
+    """
 
     item: int
     round: int
     seconds: float
+    until_ns: int = 0
 
 
 class Consult(msgspec.Struct, frozen=True):
@@ -195,6 +221,7 @@ CommandAction = (
     | Recall
     | Settle
     | Terminate
+    | MakeRequest
     | Proceed
     | Wake
     | Consult

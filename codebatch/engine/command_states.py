@@ -33,23 +33,36 @@ class CommandStates:
         self.rule = OpenRule(agenda, histories, requests)
         self.graph = CommandGraph(agenda.needs, goes_on=agenda.on_failure == "continue")
         self._own: list[Own] = ["open"] * len(agenda.ids)
-        self._failed: set[int] = set()
+        self._failed: dict[int, None] = {}
         self._blocked: set[int] = set()
         self._rested: dict[int, int] = {}
+        self._limited: set[int] = set()
 
     def refresh(self, item: int, *, runs: bool) -> set[int]:
         """Look at an item again; returns those whose readiness may have changed. One that runs is open."""
         own = self._own[item] = "open" if runs else self.rule.own(item)
         last = self._histories.last(item)
         counts = own == "failed" and last is not None and not self._requests.is_seen(item, last.round)
-        (self._failed.add if counts else self._failed.discard)(item)
+        if counts:
+            self._failed.setdefault(item)
+        else:
+            self._failed.pop(item, None)
         (self._blocked.add if own == "blocked" else self._blocked.discard)(item)
+        is_limited = own == "retry" and self.rule.is_limited(item)
+        (self._limited.add if is_limited else self._limited.discard)(item)
         return self.graph.set(item, "runs" if runs else FACES[own])
 
     @property
     def is_stopped(self) -> bool:
-        """Whether so many have failed that nothing new starts."""
-        return self._agenda.on_failure == "stop" and len(self._failed) >= self._agenda.failures_max
+        """Whether nothing new starts: too many have failed, or the time limit of the batch was reached."""
+        return self._requests.is_expired or self.stopping_failure is not None
+
+    @property
+    def stopping_failure(self) -> int | None:
+        """The item whose failure was one too many; None if there is none."""
+        if self._agenda.on_failure != "stop" or len(self._failed) < self._agenda.failures_max:
+            return None
+        return next(reversed(self._failed))
 
     @property
     def is_answer_awaited(self) -> bool:
@@ -73,12 +86,28 @@ class CommandStates:
         if self._own[item] != "retry":
             return False
         has_rested = self._rested.get(item) == self._histories.next_round(item)
-        return not has_rested and self._agenda.policies[item].backoff_seconds > 0
+        return not has_rested and (item in self._limited or self._agenda.policies[item].backoff_seconds > 0)
+
+    def until_ns(self, item: int) -> int:
+        """When an item that rests for a rate limit may start again, by the wall clock; 0 if it does not."""
+        last = self._histories.last(item)
+        return last.until_ns if item in self._limited and last is not None and self.rests(item) else 0
+
+    def closed_pools(self) -> dict[str, int]:
+        """Pools of which nothing is taken, and until when: those of items that rest for a rate limit."""
+        closed: dict[str, int] = {}
+        for item in self._limited:
+            if self.rests(item):
+                for pool in self._agenda.policies[item].pools:
+                    closed[pool] = max(self.until_ns(item), closed.get(pool, 0))
+        return closed
 
     def wake(self, item: int) -> Wake:
         """What says when an item that rests has done so."""
         policy, id_ = self._agenda.policies[item], self._agenda.ids[item]
         round_ = self._histories.next_round(item)
+        if item in self._limited:
+            return Wake(item, round_, 0.0, self.until_ns(item))
         tried = self.rule.tried(item)
         seconds = backoff_seconds(policy, tried, batch=self._agenda.batch, command=id_, round_=round_)
         return Wake(item, round_, seconds)

@@ -7,60 +7,55 @@ The rules (SPEC.md "Commands"):
    the next one does where there is to be some time between two starts.
    Commands of live workers that an earlier coordinator left are `foreign`: they count, even above the limit.
    Behind one that starts others may be given to its worker, to be begun in its place (runs.py).
-3. A lease without an outcome is an interrupted attempt, once its holder is dead and what it ran is: it is started
-   again in the next epoch, or settled, as its policy says.
+3. A lease without an outcome is an attempt that was stopped or interrupted, once its holder is dead and what it ran
+   is: it is started again in the next epoch, or settled, as its policy says (interruptions.py).
 4. One that asks while it runs gives its slots back. Once it is answered it has them again, before anything new starts.
-5. Deaths in a row with no outcome between mean that the machine is at fault: nothing new starts, what runs ends.
-
-It is one class, long as it is: every event may change what is to start.
+5. Attempts are stopped by a request that names them: for a signal, the time limit of the batch, or a failure that
+   halts it. What runs has that request to obey, whoever started it.
+6. Deaths in a row with no outcome between mean that the machine is at fault: nothing new starts, what runs ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.agenda import SLOTS, Agenda
-from codebatch.engine.asking import Asking
+from codebatch.engine.command_batch import CommandBatch
 from codebatch.engine.command_events import (
+    WHOLE,
     Asked,
     CommandAction,
     CommandEvent,
     Concluded,
-    Conclusion,
     Consult,
     Consulted,
     Due,
     GoneOn,
     Lost,
+    MakeRequest,
     Proceed,
     Recall,
     Released,
     Requested,
     Returned,
     Settle,
+    Signalled,
     Start,
     Terminate,
+    Wake,
     Went,
 )
-from codebatch.engine.command_states import CommandStates
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
-from codebatch.engine.histories import Histories
-from codebatch.engine.lifecycle import BatchState, CommandState, work_state
-from codebatch.engine.open_rule import OpenRule
-from codebatch.engine.queue import Queue
-from codebatch.engine.requests_made import RequestsMade
-from codebatch.engine.runs import Runs
 from codebatch.model.digest import Digest
-from codebatch.model.request import Cancel, Request, Set, Skip
-from codebatch.model.work import IfInterrupted
+from codebatch.model.request import Cancel, Request, Set, Skip, Stop, StopCause
 
 DEATHS_MAX = 6
 
 
-class Conductor:
+class Conductor(CommandBatch):
     """One coordinator's run over one work batch, until Complete, Drained or Break is returned. Its methods are many."""
 
     def __init__(
@@ -76,19 +71,10 @@ class Conductor:
         """All that is on disk: outcomes, the highest epoch that each item was leased under, those whose holder lives,
         requests, and what commands asked while they ran.
         """
-        self.agenda = agenda
-        self._histories = Histories(epochs)
-        self._requests = RequestsMade({id_: item for item, id_ in enumerate(agenda.ids)})
-        self._states = CommandStates(agenda, self._histories, self._requests)
-        self._queue = Queue(agenda, self._is_startable)
-        self._asking = Asking(self._histories, self._requests, self._queue)
-        self._foreign: set[int] = set()
-        self._at: dict[int, WorkerId] = {}
-        self._running: dict[WorkerId, int] = {}
+        super().__init__(agenda, epochs)
         self._idle: set[WorkerId] = set()
-        self._runs_given = Runs()
         self._spawning = 0
-        self._settling: set[int] = set()
+        self._stopping: set[tuple[int, int]] = set()
         self._resting: dict[int, int] = {}
         self._consulting: dict[Digest, bool] = {}
         self._wanted: list[CommandAction] = []
@@ -109,100 +95,13 @@ class Conductor:
             self._queue.add(item)
             self._look_ahead(item)
 
-    @property
-    def foreign(self) -> frozenset[int]:
-        """Items that run under leases of others: the coordinator watches them."""
-        return frozenset(self._foreign)
-
-    @property
-    def running(self) -> frozenset[int]:
-        """Items that run now, foreign ones among them."""
-        return frozenset(self._foreign.union(self._at))
-
-    @property
-    def requests_seen(self) -> int:
-        """How many requests were taken note of."""
-        return self._requests.count
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether a Pause stands."""
-        return self._requests.is_paused
-
-    @property
-    def capacity(self) -> Mapping[str, int]:
-        """How large pools are now."""
-        return self._queue.capacity
-
-    def running_item(self, worker: WorkerId) -> int | None:
-        """The item that a worker has now."""
-        return self._running.get(worker)
-
-    def next_item(self, worker: WorkerId) -> int | None:
-        """The item that a worker begins next by itself, where it was given some at once."""
-        start = self._runs_given.next(worker)
-        return None if start is None else start.item
-
-    def epoch(self, item: int) -> int:
-        """The highest epoch that an item was leased under, or is to be."""
-        return self._histories.epoch(item)
-
-    def attempt(self, item: int) -> tuple[int, int]:
-        """The round and epoch of the last attempt of an item, be it under way; (0, 0) where it never began."""
-        return self._histories.attempt(item)
-
-    def conclusion(self, item: int) -> Conclusion | None:
-        """The highest outcome of an item."""
-        return self._histories.last(item)
-
-    def previous(self, item: int) -> Conclusion | None:
-        """The highest outcome of an attempt of an item that was begun."""
-        return self._histories.last_begun(item)
-
-    @property
-    def rule(self) -> OpenRule:
-        """What each item is by itself."""
-        return self._states.rule
-
-    def wait_seconds(self, item: int) -> float:
-        """How long is waited in all before an item that is WAITING is tried again."""
-        return self._states.wake(item).seconds
-
-    def question(self, item: int) -> Digest | None:
-        """What an item that is BLOCKED waits for an answer to."""
-        if self._runs(item):
-            return self._asking.question(item)
-        waiting = self._states.question(item)
-        return None if waiting is None else waiting.digest
-
-    def cause(self, item: int) -> int:
-        """The item for whose sake a skipped one is: itself, where that was asked for."""
-        return self._states.graph.cause(item)
-
-    def state(self, item: int) -> CommandState:
-        """Where a command stands."""
-        if self._runs(item):
-            return CommandState.RUNNING if self._asking.question(item) is None else CommandState.BLOCKED
-        return self._states.ended(item) or self._states.open_state(item, is_judged=self._is_judged(item))
-
-    def states(self) -> list[CommandState]:
-        """Where each command stands."""
-        return list(map(self.state, range(len(self.agenda.ids))))
-
-    def verdict(self, states: Sequence[CommandState] | None = None) -> BatchState:
-        """Where the batch stands: by the `states` of all, where these are at hand."""
-        states = self.states() if states is None else states
-        leased, pending = self._histories.leased, CommandState.PENDING
-        is_judged = any(states[item] is pending and self._is_judged(item) for item in leased)
-        runs, is_cancelled = any(map(self._runs, self.running)), self._requests.is_cancelled
-        return work_state(states, is_begun=bool(leased), is_at_work=runs or is_judged, is_cancelled=is_cancelled)
-
     def handle(self, event: CommandEvent) -> list[CommandAction]:
         """Take an event, return what to do, in order."""
         actions: list[CommandAction] = []
         match event:
             case Started():
                 actions += self._queue.space() if self._histories.leased else []
+                actions += self._limit_time()
                 for item in sorted(set(self._histories.leased) - self._foreign):
                     actions += self._look_at_interrupted(item)
             case Ready() | Refused() | Finished() | Went() | Returned() | Lost():
@@ -216,19 +115,31 @@ class Conductor:
                     actions += self._reopen(item)
             case Requested(request):
                 actions += self._request(request)
-            case Due(item, round_):
-                self._states.has_rested(item, round_)
-                self._resting.pop(item, None)
-                self._queue.add(item)
-            case Asked(item):
-                self._asking.add(event)
-                self._look_at_question(item)
-            case Consulted(question):
-                self._consulting[question] = False
+            case Signalled(name, ends):
+                actions += self._stop("signal", name, ends=ends)
+            case Due():
+                actions += self._hear_of_time(event)
+            case Asked() | Consulted():
+                self._hear_of_question(event)
             case DrainRequested():
                 self._is_draining = True
                 actions += [Recall(worker) for worker in self._runs_given.workers]
         return actions + self._go_on()
+
+    def _hear_of_time(self, due: Due) -> list[CommandAction]:
+        if due.item == WHOLE:
+            return [] if self._has_ended else self._stop("timeout")
+        self._states.has_rested(due.item, due.round)
+        self._resting.pop(due.item, None)
+        self._queue.add(due.item)
+        return []
+
+    def _hear_of_question(self, event: Asked | Consulted) -> None:
+        if isinstance(event, Consulted):
+            self._consulting[event.question] = False
+        else:
+            self._asking.add(event)
+            self._look_at_question(event.item)
 
     def _hear_of_worker(self, event: Ready | Refused | Finished | Went | Returned | Lost) -> list[CommandAction]:
         match event:
@@ -261,6 +172,8 @@ class Conductor:
                 self._let_go(item)
             self._refresh(item)
         actions: list[CommandAction] = []
+        if any(one.reason == "limited" for one in concluded.conclusions) and self.closed_pools:
+            actions += [Recall(worker) for worker in self._runs_given.workers]
         for item, _ in concluded.unreadable:
             if item in self._settling:  # The name that we wanted is taken by bytes that say nothing.
                 self._settling.discard(item)
@@ -275,8 +188,8 @@ class Conductor:
                 self._spawning -= 1
                 self._deaths += 1
             return []
-        self._deaths += 1
         item = self._end(lost.worker, is_well=False)
+        self._deaths += self.find_stop(item) is None
         if lost.leased_by == "another":
             self._hold(item)
             return []
@@ -285,6 +198,7 @@ class Conductor:
         return self._reopen(item)
 
     def _request(self, request: Request) -> list[CommandAction]:
+        was_expired = self.is_expired
         for item in self._note_request(request):
             self._refresh(item)
         match request.body:
@@ -293,17 +207,37 @@ class Conductor:
             case Skip(task=task, over=over):
                 at = [(item, worker) for item, worker in self._at.items() if self.agenda.ids[item] == task]
                 return [Terminate(worker, None, task) for item, worker in at if self.attempt(item)[0] <= over]
+            case Stop(attempts=attempts, ends=True):
+                told = [(self.agenda.ids[item], epoch, worker) for item, (epoch, worker) in self.given.items()]
+                return [
+                    Terminate(worker, None, id_, "stopped") for id_, epoch, worker in told if attempts.get(id_) == epoch
+                ]
             case _:
-                return []
+                return self._limit_time() if was_expired and not self.is_expired else []
+
+    def _limit_time(self) -> list[CommandAction]:
+        seconds = self.agenda.timeout_seconds
+        return [] if seconds is None else [Wake(WHOLE, 0, seconds)]
+
+    def _stop(self, cause: StopCause, detail: str = "", *, ends: bool = True) -> list[CommandAction]:
+        """Have attempts stopped: what runs, and what a worker may have begun behind it. Adopted ones outlive a signal
+        that others hear.
+        """
+        chosen = {item: epoch for item, (epoch, _) in self.given.items()}
+        if cause != "signal" or not ends:
+            chosen |= {item: self.epoch(item) for item in self._foreign}
+        new = [each for each in sorted(chosen.items()) if each not in self._stopping]
+        self._stopping.update(new if ends else ())
+        if not new and cause != "timeout":
+            return []
+        attempts = {self.agenda.ids[item]: epoch for item, epoch in new}
+        return [MakeRequest(Stop(cause=cause, detail=detail, attempts=attempts, ends=ends))]
 
     def _note_request(self, request: Request) -> list[int]:
         if isinstance(request.body, Set):
             slots = request.body.max_parallel
             self._queue.set_capacity(request.body.pools | ({} if slots is None else {SLOTS: slots}))
         return self._requests.add(request)
-
-    def _runs(self, item: int) -> bool:
-        return (item in self._at or item in self._foreign) and self._histories.unended(item) > 0
 
     def _refresh(self, item: int) -> None:
         for touched in self._states.refresh(item, runs=self._runs(item)):
@@ -330,19 +264,9 @@ class Conductor:
             self._consulting[question] = True
             self._wanted.append(Consult(item, question))
 
-    def _is_judged(self, item: int) -> bool:
-        """Whether it was interrupted, and what follows is to be settled by whoever conducts."""
-        return item in self._settling or self._follows(item) != "restart"
-
-    def _follows(self, item: int) -> IfInterrupted:
-        """What follows where it was interrupted; where it was not, it may be begun as ever."""
-        starts = self._histories.unended(item)
-        is_interrupted = starts > 0 and not self._runs(item)
-        return self.agenda.policies[item].after_interruption(starts) if is_interrupted else "restart"
-
     def _look_at_interrupted(self, item: int) -> list[CommandAction]:
         """Judge an item that was begun and has no end. Nothing of it runs any more."""
-        then = self._follows(item)
+        then = self._interruptions.follows(item)
         if then == "restart" or not self._states.is_open(item) or item in self._settling:
             return []
         self._settling.add(item)
@@ -355,14 +279,6 @@ class Conductor:
         actions = self._look_at_interrupted(item)
         self._queue.add(item)
         return actions
-
-    def _is_startable(self, item: int) -> bool:
-        return self._could_start(item) and not self._states.rests(item) and not self._states.rule.is_paused(item)
-
-    def _could_start(self, item: int) -> bool:
-        """Whether it may start, be it later, whatever becomes of the others."""
-        is_held = item in self._at or item in self._foreign or item in self._settling or item in self._runs_given
-        return not is_held and self._states.may_start(item)
 
     def _hold(self, item: int) -> None:
         self._foreign.add(item)
@@ -399,6 +315,8 @@ class Conductor:
         if self._has_ended:
             return []
         actions, self._wanted = self._wanted, []
+        if self.agenda.halts and (failed := self._states.stopping_failure) is not None:
+            actions += self._stop("failure", self.agenda.ids[failed])
         actions += [Proceed(self._at[item]) for item in self._asking.iter_proceeding()]
         is_broken = self._deaths >= DEATHS_MAX
         may_begin = not (self._is_draining or is_broken or self._states.is_stopped)

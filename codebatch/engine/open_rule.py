@@ -14,6 +14,7 @@ from codebatch.engine.histories import Histories
 from codebatch.engine.requests_made import Answered, RequestsMade
 from codebatch.model.digest import Digest
 from codebatch.model.question import OUR_CHOICES, OurQuestion, our_question
+from codebatch.model.work import WAITS_MAX
 
 Own = Literal["open", "retry", "done", "failed", "cancelled", "skipped", "blocked"]
 """`retry` is open too, after a failure."""
@@ -39,16 +40,17 @@ class Waiting(NamedTuple):
 
 class _Past(NamedTuple):
     """What an item's rounds come to: the failures since a request last opened it, what the last round asks and what was
-    answered to that, and the number of the last request that opened it by an answer.
+    answered to that, the number of the last request that opened it by an answer, and whether it waits for a rate limit.
     """
 
     tried: int
     question: Waiting | None
     answer: Answered | None
     lifted: int
+    is_limited: bool
 
 
-_DONE_AT_ONCE = _Past(0, None, None, 0)
+_DONE_AT_ONCE = _Past(0, None, None, 0, False)
 
 
 class OpenRule:
@@ -73,6 +75,8 @@ class OpenRule:
         if last.type == "cancelled":
             return "cancelled"
         past = self._past(item)
+        if past.is_limited:
+            return "retry"
         if past.question is not None:
             if past.answer is None:
                 return "blocked"
@@ -88,6 +92,10 @@ class OpenRule:
     def tried(self, item: int) -> int:
         """How many of its attempts failed since a request last opened it."""
         return self._past(item).tried
+
+    def is_limited(self, item: int) -> bool:
+        """Whether its last round met a rate limit, and used up no try."""
+        return self._past(item).is_limited
 
     def failures(self, item: int) -> tuple[int, bool]:
         """As `tried`, and whether somebody answered what it counts as."""
@@ -105,21 +113,25 @@ class OpenRule:
         return self._requests.is_paused and self._requests.is_paused_for(item, self._past(item).lifted)
 
     def _past(self, item: int) -> _Past:
-        tried = lifted = 0
+        tried = lifted = waits = 0
+        is_limited = False
         question: Waiting | None = None
         answer: Answered | None = None
         ended = self._histories.ended(item)
         if len(ended) == 1 and next(iter(ended.values())).type == "result":  # As of nearly every one.
             return _DONE_AT_ONCE
         for round_, one in sorted(ended.items()):
-            tried += one.type == "failed"
-            question = self._question(item, one, tried)
+            if one.reason != "unbegun":
+                waits = waits + 1 if one.reason == "limited" else 0
+            is_limited = one.reason == "limited" and waits <= WAITS_MAX
+            tried += one.type == "failed" and not is_limited
+            question = None if is_limited else self._question(item, one, tried)
             answer = None if question is None else self._answer(item, round_, question)
             if question is not None and answer is not None and _opens(question, answer):
                 tried, lifted = 0, max(lifted, answer.n)
             if self._requests.opens(item, round_):
-                tried = 0
-        return _Past(tried, question, answer, lifted)
+                tried = waits = 0
+        return _Past(tried, question, answer, lifted, is_limited)
 
     def _question(self, item: int, one: Conclusion, tried: int) -> Waiting | None:
         """What a round ended with, up to which so many attempts had failed."""
@@ -146,7 +158,7 @@ class OpenRule:
 
     def _has_try_left(self, item: int, one: Conclusion, tried: int) -> bool:
         policy = self._agenda.policies[item]
-        return tried <= policy.retries and one.reason in policy.retry_reasons
+        return tried <= policy.retries and one.reason in policy.retry_reasons and not one.is_final
 
 
 def _opens(question: Waiting, answer: Answered) -> bool:

@@ -7,7 +7,7 @@ its pools, so that nobody behind it takes them, while others go on. Who demands 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from codebatch.engine.agenda import ALL, SLOTS, Agenda, Demand
 from codebatch.engine.command_events import ANY, Wake
@@ -18,10 +18,15 @@ _Key = tuple[int, int, int]
 class Queue:
     """The items that wait to be started, and the tokens of those that run."""
 
-    def __init__(self, agenda: Agenda, is_startable: Callable[[int], bool]) -> None:
-        """`is_startable` is asked again before an item is given out: much may have happened since it came here."""
+    def __init__(
+        self, agenda: Agenda, is_startable: Callable[[int], bool], closed_pools: Callable[[], Collection[str]]
+    ) -> None:
+        """`is_startable` is asked again before an item is given out: much may have happened since it came here. Of the
+        `closed_pools` nothing is taken.
+        """
         self._agenda = agenda
         self._is_startable = is_startable
+        self._closed_pools = closed_pools
         self.capacity = dict(agenda.capacity)
         self.used = dict.fromkeys(agenda.capacity, 0)
         self._holds: dict[int, dict[str, int]] = {}
@@ -30,7 +35,11 @@ class Queue:
         self._is_spacing = False
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        """How many wait that take of no closed pool."""
+        closed = self._closed_pools()
+        if not closed:
+            return len(self._waiting)
+        return sum(not _takes_of(self._agenda.demands[item], closed) for item in self._waiting)
 
     @property
     def free_slots(self) -> int:
@@ -64,7 +73,10 @@ class Queue:
         if self._is_spacing:
             return None
         held: set[str] = set()
+        closed = self._closed_pools()
         for _, demand in self._heads():
+            if _takes_of(demand, closed):  # It holds nothing of the others meanwhile.
+                continue
             pools = [pool for pool, _ in demand[1:]]
             if not self._fits(*demand[0]):
                 return None
@@ -139,3 +151,7 @@ class Queue:
             if heap:
                 heads.append((heap[0][0], demand))
         return sorted(heads)
+
+
+def _takes_of(demand: Demand, pools: Collection[str]) -> bool:
+    return bool(pools) and any(pool in pools for pool, _ in demand)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from codebatch.model.command import CommandId
 from codebatch.model.digest import Digest
-from codebatch.model.request import Answer, Cancel, Open, Pause, Reload, Request, Set, Skip, Unpause
+from codebatch.model.request import Answer, Cancel, Open, Pause, Reload, Request, Set, Skip, Stop, StopCause, Unpause
 
 
 class Answered(NamedTuple):
@@ -16,6 +16,14 @@ class Answered(NamedTuple):
     n: int
     round: int
     text: str
+
+
+class AttemptStop(NamedTuple):
+    """Why an attempt was stopped, as in Stop. Unless it `ends`, the attempt could have run to its end."""
+
+    cause: StopCause | Literal["cancel"]
+    detail: str = ""
+    ends: bool = True
 
 
 class RequestsMade:
@@ -28,7 +36,10 @@ class RequestsMade:
         self._answers: dict[int, dict[Digest, list[Answered]]] = {}
         self._lifted: dict[int, int] = {}
         self._seen: dict[int, int] = {}
+        self._stopped: dict[int, dict[int, AttemptStop]] = {}
         self._cancelled_at = self._paused_at = 0
+        self.is_expired = False
+        """Whether the time limit of the batch was reached, and no Open came since."""
         self.count = 0
 
     def add(self, request: Request) -> list[int]:
@@ -36,9 +47,9 @@ class RequestsMade:
         assert request.n == self.count + 1, "requests come in order"
         self.count = request.n
         match request.body:
-            case Cancel():
+            case Cancel(attempts=attempts):
                 self._cancelled_at = request.n
-                return []
+                return self._stop(attempts, AttemptStop("cancel"))
             case Pause():
                 self._paused_at = request.n
                 return []
@@ -58,10 +69,22 @@ class RequestsMade:
                     return []
                 self._skips[item] = skip
                 return [item]
+            case Stop(cause=cause, detail=detail, attempts=attempts, ends=ends):
+                self.is_expired = self.is_expired or cause == "timeout"
+                return self._stop(attempts, AttemptStop(cause, detail, ends))
             case Set() | Reload():
                 return []
 
+    def _stop(self, attempts: Mapping[CommandId, int], stopped: AttemptStop) -> list[int]:
+        epochs = {self._items[id_]: epoch for id_, epoch in attempts.items() if id_ in self._items}
+        for item, epoch in epochs.items():
+            known = self._stopped.setdefault(item, {})
+            if epoch not in known or not known[epoch].ends:
+                known[epoch] = stopped
+        return list(epochs)
+
     def _open(self, body: Open, n: int) -> list[int]:
+        self.is_expired = False
         named = [self._items[id_] for id_ in body.over if id_ in self._items]
         for id_, round_ in body.over.items():
             if (item := self._items.get(id_)) is None:
@@ -97,6 +120,10 @@ class RequestsMade:
     def is_paused_for(self, item: int, lifted: int) -> bool:
         """Whether a Pause does."""
         return max(lifted, self._lifted.get(item, 0)) < self._paused_at
+
+    def stops(self, item: int) -> Mapping[int, AttemptStop]:
+        """The attempts of an item that were stopped, by lease epoch."""
+        return self._stopped.get(item, {})
 
     def opens(self, item: int, round_: int) -> bool:
         """Whether an item is to be begun again over a round."""

@@ -33,6 +33,11 @@ class Runs:
         """Those that have something before them."""
         return sorted(worker for worker, behind in self._behind.items() if behind)
 
+    @property
+    def promised(self) -> list[Start]:
+        """What workers have before them, and may have begun by now."""
+        return [start for worker in self.workers for start in self._behind[worker]]
+
     def length(self, waiting: int, slots: int) -> int:
         """How many may be given at once where so many wait for so many slots: to each its share."""
         return min(self._length, max(1, -(-waiting // max(1, slots))))

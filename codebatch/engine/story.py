@@ -13,6 +13,8 @@ import msgspec
 
 from codebatch.engine import command_events
 from codebatch.engine.command_events import (
+    ANY,
+    WHOLE,
     CommandEvent,
     Concluded,
     Conclusion,
@@ -26,6 +28,7 @@ from codebatch.engine.command_events import (
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import Finished, Refused, WorkerId
 from codebatch.engine.lifecycle import CommandState
+from codebatch.engine.requests_made import AttemptStop
 from codebatch.model.command import CommandId
 from codebatch.model.request import Open, Request
 
@@ -92,19 +95,29 @@ class Interrupted(msgspec.Struct, frozen=True):
     then: Then
 
 
+class AttemptStopped(msgspec.Struct, frozen=True):
+    """An attempt was stopped: what it ran is dead, and it has no outcome. `epoch` is its lease's."""
+
+    item: int
+    epoch: int
+    stopped: AttemptStop
+
+
 class Asked(msgspec.Struct, frozen=True):
     """Somebody made a request."""
 
     request: Request
 
 
-Happening = Queued | Began | Adopted | AttemptEnded | AskedLive | Counted | Skipped | Interrupted | Asked
+Happening = (
+    Queued | Began | Adopted | AttemptEnded | AskedLive | Counted | Skipped | Interrupted | AttemptStopped | Asked
+)
 
 
 class Told(msgspec.Struct, kw_only=True):
-    """What was told before: ends, what counts as ended, and entries into the queue by (item, round), interruptions by
-    (item, epoch), those that were skipped last, ends that asked something, questions of those that ran, and how many
-    requests.
+    """What was told before: ends, what counts as ended, and entries into the queue by (item, round), attempts without
+    an outcome by (item, epoch), those that were skipped last, ends that asked something, questions of those that ran,
+    and how many requests.
     """
 
     ends: set[tuple[int, int]] = msgspec.field(default_factory=set)
@@ -184,18 +197,16 @@ class Story:
                 looked_at.update(one.item for one in conclusions)
                 if self._conductor.agenda.on_failure == "stop":
                     looked_at.update(range(len(self._states)))
-            case Finished(worker) | Refused(worker):
-                looked_at.add(self._at.pop(worker).item)
-            case Went(worker) | Lost(worker):
+            case Finished(worker) | Refused(worker) | Went(worker) | Lost(worker):
                 if (start := self._at.pop(worker, None)) is not None:
                     looked_at.add(start.item)
-                    if isinstance(event, Went) or event.leased_by == "it":
-                        found += self._interrupted(start.item, start.epoch)
+                    is_begun = event.leased_by == "it" if isinstance(event, Lost) else not isinstance(event, Refused)
+                    found += self._interrupted(start.item, start.epoch) if is_begun else []
             case Released(item, epoch):
                 looked_at.add(item)
                 if item in self._foreign and item not in self._conductor.foreign:
                     found += self._interrupted(item, epoch)
-            case Due(item) | command_events.Asked(item) if item != command_events.ANY:
+            case Due(item) | command_events.Asked(item) if item not in (ANY, WHOLE):
                 looked_at.add(item)
             case Requested(request):
                 found.append(Asked(request))
@@ -301,8 +312,8 @@ class Story:
         if (last is not None and last.epoch >= epoch) or (item, epoch) in self._told.interrupted:
             return []
         self._told.interrupted.add((item, epoch))
+        if (stopped := self._conductor.find_stop(item, epoch)) is not None:
+            return [AttemptStopped(item, epoch, stopped)]
         if self._conductor.state(item) in (CommandState.CANCELLED, CommandState.SKIPPED):
             return [Interrupted(item, epoch, "none")]
-        policy = self._conductor.agenda.policies[item]
-        starts = epoch - (last.epoch if last else 0)
-        return [Interrupted(item, epoch, policy.after_interruption(starts))]
+        return [Interrupted(item, epoch, self._conductor.after_interruption(item, epoch))]

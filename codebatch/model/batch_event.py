@@ -138,9 +138,13 @@ class _Unsuccessful(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCC
 
 
 class TaskRetrying(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_RETRYING"):
-    """It failed, and is tried again."""
+    """It failed, and is tried again. A rate limit (reason `limited`) uses up no try: the task waits `until` then, and
+    nothing else that takes of its `pools` starts before.
+    """
 
     wait_seconds: float | None = None
+    until: str | None = None
+    pools: tuple[str, ...] = ()
 
 
 class TaskFailed(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_FAILED"):
@@ -191,6 +195,18 @@ class TaskInterrupted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_INTE
     then: Literal["restart", "fail", "ask", "none"]
 
 
+class TaskStopped(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_STOPPED"):
+    """Its attempt, of the lease `epoch`, was ended before its time. It failed by nothing, and uses up no try.
+
+    `cause`: a signal to the coordinator, the time limit of the batch, a failure that halts it, or a cancel. `detail`
+    names the signal, or the task that failed.
+    """
+
+    epoch: int
+    cause: Literal["signal", "timeout", "failure", "cancel"]
+    detail: str = ""
+
+
 class BatchPaused(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PAUSED"):
     """Nothing new is started, by the request of that number."""
 
@@ -213,6 +229,18 @@ class BatchChanged(BatchEvent, frozen=True, kw_only=True, tag="BATCH_CHANGED"):
     set_: dict[str, object] = msgspec.field(name="set")
 
 
+class BatchStopped(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STOPPED"):
+    """These `tasks`, which run, are ended before their time, by the request of that number. `cause` as in TaskStopped.
+
+    Nothing new starts until somebody resumes the batch.
+    """
+
+    cause: Literal["signal", "timeout", "failure"]
+    detail: str = ""
+    tasks: tuple[str, ...] = ()
+    request: int
+
+
 class TaskAtWork(msgspec.Struct, frozen=True, kw_only=True):
     """A task that runs: since so many seconds, having printed so much."""
 
@@ -221,15 +249,24 @@ class TaskAtWork(msgspec.Struct, frozen=True, kw_only=True):
     output_bytes: int = 0
 
 
+class ClosedPool(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool of which nothing is taken `until` then, for a rate limit."""
+
+    pool: str
+    until: str
+
+
 class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS"):
     """How far it is. `eta_seconds`: within which time all is likely done, in 1, 5 and 9 of 10 cases; null: not known.
 
-    Of so many tasks as are `unknown` nobody knows how long they take: the time is that of the others then.
+    Of so many tasks as are `unknown` nobody knows how long they take: the time is that of the others then. Pools that
+    are `closed` are not in the estimate.
     """
 
     eta_seconds: tuple[float, float, float] | None = None
     unknown: int = 0
     running: tuple[TaskAtWork, ...] = ()
+    closed: tuple[ClosedPool, ...] = ()
 
 
 class BatchDrained(BatchEvent, frozen=True, kw_only=True, tag="BATCH_DRAINED"):
@@ -282,9 +319,11 @@ AnyEvent = (
     | TaskSkipped
     | TaskCancelled
     | TaskInterrupted
+    | TaskStopped
     | BatchPaused
     | BatchUnpaused
     | BatchChanged
+    | BatchStopped
     | BatchProgress
     | BatchDrained
     | BatchCompleted

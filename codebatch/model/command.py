@@ -47,6 +47,15 @@ class QuestionRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     exits: tuple[int, ...] = ()
 
 
+class RetryRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which failures are tried again: the exit status is one of `exits` (128 + n for signal n), or a regular expression
+    has a match in the end of the output (`^` and `$` are the ends of any line).
+    """
+
+    pattern: str = ""
+    exits: tuple[int, ...] = ()
+
+
 class ResultPointers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """JSON pointers (RFC 6901) into the last JSON object that a command prints; empty where it has no such thing."""
 
@@ -77,7 +86,9 @@ class Command(Document, frozen=True, kw_only=True):
     root of the work batch. `stdin` is `none`, `text`, or a path behind `file:`. Statuses in `exit_ok` are success.
     `timeout_seconds` of an attempt and `stall_seconds` without a byte of output are on a clock that stops in suspend.
     `check` is run after it succeeded, and decides then. The second try does as the first of `tries` says, and so on; as
-    the last does all that follow. A question in its output is known by `question` or `result`.
+    the last does all that follow. A question in its output is known by `question` or `result`. Of failures for its exit
+    status, a signal or its check only those are tried again of which `retry_if` holds. One with a match of `wait_if` in
+    its output met a rate limit: its group `at` or `seconds` says how long that lasts.
     `grace_seconds` lie between SIGTERM and SIGKILL. `leftovers`: what becomes of what it left running when it ended by
     itself. `memory_mb_max` is resident memory of all its processes; `log_mb_max` the size of an attempt's log.
     `env_under` has the layers of variables below `env`, the lowest first; it is there if one of them has files.
@@ -106,6 +117,8 @@ class Command(Document, frozen=True, kw_only=True):
     tries: tuple[Try, ...] = ()
     question: QuestionRule | None = None
     result: ResultPointers | None = None
+    retry_if: RetryRule | None = None
+    wait_if: str = ""
     env_under: tuple[EnvLayer, ...] | UnsetType = UNSET
 
     def environments(self) -> list[dict[str, str]]:

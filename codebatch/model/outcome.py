@@ -66,7 +66,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     An attempt of a command covers one item and has no records, and no bytes. `blocked` is one that waits for an answer,
     `cancelled` one that was ended, or not begun, for a request. `exit_status` is the command's, negative where a signal
     ended it, or that of its check. `question` is the digest of what the command ended with, empty where that is nothing
-    of its own; `said` is what its result says of itself.
+    of its own; `said` is what its result says of itself. The pools of a `limited` one are closed until `until_ns` (wall
+    clock). One that `is_final` is not tried again, whatever tries are left.
     """
 
     shard: ShardId
@@ -89,6 +90,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     exit_status: int | None = None
     question: Digest = Digest("")
     said: Said | None = None
+    until_ns: int = 0
+    is_final: bool = False
 
     def at(self, offset: int) -> Outcome:
         """The same outcome with its place in the segment; that of its parts counts from it."""

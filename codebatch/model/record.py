@@ -39,9 +39,11 @@ ParseState = Literal["ok", "partial", "errors", "skipped", "unsupported"]
 FailureReason = Literal["exception", "timeout", "memory", "crash", "object", "needs"]
 
 # Why a command failed: its exit status, a signal, a limit, no byte of output for too long, its check; it could not be
-# started; it was running when its worker or the machine died. Or why an attempt was cancelled: its worker, which was
-# left alone or told to end, had leased it and not begun.
-CommandReason = Literal["exit", "signal", "timeout", "memory", "stall", "start", "check", "interrupted", "unbegun"]
+# started; it was running when its worker or the machine died; a service that it uses limits how often (rate limit). Or
+# why an attempt was cancelled: its worker, which was left alone or told to end, had leased it and not begun.
+CommandReason = Literal[
+    "exit", "signal", "timeout", "memory", "stall", "start", "check", "interrupted", "limited", "unbegun"
+]
 
 EdgeType = Literal["imports", "inherits", "calls", "depends"]
 

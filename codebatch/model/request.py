@@ -32,9 +32,13 @@ class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
 
 
 class Cancel(_Body, frozen=True, kw_only=True):
-    """End every attempt begun before, and begin none. `grace_seconds`: instead of each command's own."""
+    """End every attempt begun before, and begin none. `grace_seconds`: instead of each command's own.
+
+    `attempts` maps each command that ran to the lease epoch of its attempt. None of them counts as interrupted.
+    """
 
     grace_seconds: float | None = None
+    attempts: dict[CommandId, int] = msgspec.field(default_factory=dict)
 
 
 class Open(_Body, frozen=True, kw_only=True):
@@ -99,7 +103,25 @@ class Reload(_Body, frozen=True, kw_only=True):
     inferred: tuple[InferredEdge, ...] = ()
 
 
-RequestBody = Cancel | Open | Answer | Skip | Pause | Unpause | Set | Reload
+StopCause = Literal["signal", "timeout", "failure"]
+
+
+class Stop(_Body, frozen=True, kw_only=True):
+    """End attempts before their time: the request of a coordinator that received a signal, reached the time limit of
+    the batch, or has to halt at a failure.
+
+    `attempts` maps each command that runs to the lease epoch of its attempt. No outcome is committed for an attempt
+    that is ended so, and it does not count as interrupted. `detail` names the signal, or the command that failed.
+    Unless the request `ends` them, the attempts may run to their end. After a `timeout` nothing begins until an Open.
+    """
+
+    cause: StopCause
+    detail: str = ""
+    attempts: dict[CommandId, int] = msgspec.field(default_factory=dict)
+    ends: bool = True
+
+
+RequestBody = Cancel | Open | Answer | Skip | Pause | Unpause | Set | Reload | Stop
 
 
 class Request(msgspec.Struct, frozen=True):

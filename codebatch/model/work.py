@@ -22,6 +22,8 @@ RETRIES_MAX = 100
 BACKOFF_SECONDS = 1.0
 BACKOFF_FACTOR = 2.0
 BACKOFF_SECONDS_MAX = 300.0
+WAITS_MAX = 100
+"""How often in a row a rate limit uses up no try."""
 
 Strategy = Literal["serial", "parallel", "auto"]
 """`auto` is parallel, with edges of which the texts of tasks speak, too."""
@@ -30,6 +32,8 @@ IfInterrupted = Literal["restart", "fail", "ask"]
 EdgeKind = Literal["needs", "after"]
 OnBlocked = Literal["end", "wait"]
 OnTrouble = Literal["fail", "ask"]
+Halt = Literal["soon", "now"]
+"""When a batch stops at a failure: what runs goes on to its end, or is ended."""
 RetryReason = Literal["exit", "signal", "timeout", "stall", "check", "memory", "interrupted"]
 """Why an attempt failed that may be made again. One that could not be started would not be the next time either."""
 
@@ -116,9 +120,9 @@ NO_POLICY = Policy()
 EventName = Literal[
     "BATCH_STARTED", "BATCH_RESUMED", "BATCH_TASK_QUEUED", "BATCH_TASK_STARTED", "BATCH_TASK_ADOPTED",
     "BATCH_TASK_COMPLETED", "BATCH_TASK_RETRYING", "BATCH_TASK_FAILED", "BATCH_TASK_BLOCKED", "BATCH_TASK_ANSWERED",
-    "BATCH_TASK_SKIPPED", "BATCH_TASK_CANCELLED", "BATCH_TASK_INTERRUPTED", "BATCH_PAUSED", "BATCH_UNPAUSED",
-    "BATCH_CHANGED", "BATCH_PROGRESS", "BATCH_DRAINED", "BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED",
-    "BATCH_CANCELLED",
+    "BATCH_TASK_SKIPPED", "BATCH_TASK_CANCELLED", "BATCH_TASK_INTERRUPTED", "BATCH_TASK_STOPPED", "BATCH_PAUSED",
+    "BATCH_UNPAUSED", "BATCH_CHANGED", "BATCH_STOPPED", "BATCH_PROGRESS", "BATCH_DRAINED", "BATCH_COMPLETED",
+    "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED",
 ]  # fmt: skip
 """What events are called (model/batch_event.py)."""
 
@@ -174,7 +178,8 @@ class Work(Document, frozen=True, kw_only=True):
 
     `inferred` tells of those edges that nobody wrote. `source` is what it was made of, for people. `root`, an absolute
     path, is where commands start. With `stop`, nothing new starts after `failures_max` failures. With `wait`, who
-    conducts stays while somebody could answer a question. Between two starts are `start_every_seconds` at least.
+    conducts stays while somebody could answer a question. Between two starts are `start_every_seconds` at least. One
+    coordinator runs it for `timeout_seconds` at most. With `stop`, `halt` says what becomes of what runs.
 
     `origin` is None in batches of earlier versions. `met` are needs of its commands on tasks of the list that are not
     part of the batch, and count as done. `done_before` are tasks of the list that are not part of the batch and were
@@ -201,6 +206,8 @@ class Work(Document, frozen=True, kw_only=True):
     origin: ListOrigin | None = None
     met: tuple[WorkEdge, ...] = ()
     done_before: dict[CommandId, str] = msgspec.field(default_factory=dict)
+    timeout_seconds: float | None = None
+    halt: Halt = "soon"
 
     def policy(self, command: CommandId) -> Policy:
         """How a command is scheduled."""

@@ -161,11 +161,11 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True, tag="shrink"):
 class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="terminate"):
     """End the command at hand: SIGTERM, and after so many seconds (None: its own) SIGKILL.
 
-    A `cancelled` one is committed as that; of an `interrupted` one nothing is, as if its worker had died. Where a task
-    is named that is not at hand, it is over, and nothing is to be ended.
+    A `cancelled` attempt is committed as that. Nothing is committed of a `stopped` one, which a request names. If a
+    task is named that is not at hand, it is over, and nothing is to be ended.
     """
 
-    why: Literal["cancelled", "interrupted"]
+    why: Literal["cancelled", "stopped"]
     grace_seconds: float | None = None
     task: str = ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 
 import msgspec
 
@@ -11,6 +12,7 @@ from codebatch.engine.agenda import SLOTS, agenda_of
 from codebatch.engine.command_events import Asked
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.lifecycle import BatchState, CommandState
+from codebatch.engine.requests_made import AttemptStop
 from codebatch.model.command import CommandId
 from codebatch.model.outcome import HolderId, Said
 from codebatch.model.question import Question
@@ -34,10 +36,11 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     `round` is the highest that it had, or has while it runs; 0 where it never began. `ended` is the highest that has an
     outcome: what a request may open, for one that was interrupted is begun again in its round. `tried` counts the
     failures since a request last opened it; `is_decided`: somebody answered what it counts as. `reason` and
-    `exit_status` are of the last that ended, `said` is what that says of itself. `cause` is the command for whose sake
-    it is SKIPPED, itself where that was asked for. `question` is the digest of what it waits for an answer to: while it
-    runs, where it `is_live`. `log` is the name of the last attempt's log, in the batch's `logs/`, empty where it never
-    began.
+    `exit_status` are of the last that ended, `said` is what that says of itself. `stops`: why attempts without an
+    outcome were ended before their time, by epoch. One that is WAITING for a rate limit does until `until_ns` (wall
+    clock). `cause` is the command for whose sake it is SKIPPED, itself where that was asked for. `question` is the
+    digest of what it waits for an answer to: while it runs, where it `is_live`. `log` is the name of the last attempt's
+    log, in the batch's `logs/`, empty where it never began.
     """
 
     id: CommandId
@@ -52,10 +55,17 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     reason: CommandReason | None = None
     exit_status: int | None = None
     said: Said | None = None
+    stops: Mapping[int, AttemptStop] = msgspec.field(default_factory=dict)
+    until_ns: int = 0
     cause: CommandId | None = None
     question: str = ""
     log: str = ""
     holder: HolderId | None = None
+
+    @property
+    def last_stop(self) -> AttemptStop | None:
+        """Why its last attempt was ended before its time. None: it was not, or it has an outcome, or runs yet."""
+        return self.stops.get(self.epoch) if self.round > self.ended and self.holder is None else None
 
 
 class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +74,8 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
     `coordinator` is who conducts it now, `workers` are those at work, be it that nobody conducts them any more.
     `capacity` is how large pools are now, `asked` what commands ever asked, by digest. `cost` is what all attempts say
     that they cost, together; None where none says it. How the last attempt of those that are `unreadable` ended is on
-    disk, and damaged: they count as interrupted.
+    disk, and damaged: they count as interrupted. `is_expired`: the time limit of the batch was reached, and nothing
+    new starts before somebody resumes it. Of `closed` pools nothing is taken for a rate limit, until then (wall clock).
     """
 
     state: BatchState
@@ -77,6 +88,8 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
     asked: dict[str, Question] = msgspec.field(default_factory=dict)
     cost: float | None = None
     unreadable: tuple[CommandId, ...] = ()
+    is_expired: bool = False
+    closed: Mapping[str, int] = msgspec.field(default_factory=dict)
 
     @property
     def max_parallel(self) -> int:
@@ -146,6 +159,8 @@ def _standing(store: Store, batch: Batch, attempts: Attempts, *, may_fork: bool)
         coordinator=coordinator,
         workers=tuple({each.holder: each for each in holders.values()}.values()),
         is_paused=conductor.is_paused,
+        is_expired=conductor.is_expired,
+        closed=conductor.closed_pools,
         capacity=dict(conductor.capacity),
         asked={question.digest: question for _, _, question in asked},
         cost=round(math.fsum(costs), 6) if costs else None,
@@ -175,6 +190,8 @@ def _standing_of(
         reason=last.reason if last and not is_unbegun else None,
         exit_status=last.exit_status if last else None,
         said=last.said if last else None,
+        stops=conductor.stops(item),
+        until_ns=conductor.until_ns(item) if state is CommandState.WAITING else 0,
         cause=commands[conductor.cause(item)] if state is CommandState.SKIPPED else None,
         question=(conductor.question(item) or "") if state is CommandState.BLOCKED else "",
         log=layout.log_name(*attempts.places.place(item), round_, epoch) if round_ and not is_unbegun else "",

@@ -112,6 +112,8 @@ class Attempts:
                     exit_status=outcome.exit_status,
                     question=outcome.question,
                     said=outcome.said,
+                    until_ns=outcome.until_ns,
+                    is_final=outcome.is_final,
                 )
             )
         return found
@@ -143,6 +145,14 @@ class Leased(msgspec.Struct, frozen=True):
     def live(self) -> list[int]:
         """Those whose holder lives."""
         return [item for item, lease in self.leases.items() if lease.is_live]
+
+    def unended(self, concluded: Concluded) -> dict[int, Lease]:
+        """The leases of dead holders, by item, that have no outcome."""
+        ended: dict[int, int] = {}
+        for one in concluded.conclusions:
+            ended[one.item] = max(ended.get(one.item, 0), one.epoch)
+        dead = {item: lease for item, lease in self.leases.items() if not lease.is_live}
+        return {item: lease for item, lease in dead.items() if lease.epoch > ended.get(item, 0)}
 
 
 def read_leases(reader: LeaseReader, places: CommandPlaces, listed: Mapping[str, int] | None = None) -> Leased:

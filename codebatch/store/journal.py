@@ -108,7 +108,7 @@ class Finished(_Event, frozen=True, kw_only=True):
 
 
 class Ran(_Event, frozen=True, kw_only=True):
-    """An attempt of a command is over, and its outcome durable; of an `interrupted` one there is none.
+    """An attempt of a command is over, and its outcome durable; a `stopped` one has none.
 
     `log` is the name of its log, `output_bytes` all that it wrote, `evidence` the last of it. `memory_peak_bytes` is
     the most that was seen. `left` names processes that run on. `tried` tries had failed before.
@@ -147,6 +147,15 @@ class Lost(_Event, frozen=True, kw_only=True):
     evidence: str
 
 
+class WorkerStopped(_Event, frozen=True, kw_only=True, tag="worker_stopped"):
+    """A worker was found stopped, or traced by another process. It was continued, or `is_killed`."""
+
+    worker: HolderId
+    pid: int
+    is_traced: bool = False
+    is_killed: bool = False
+
+
 class Drained(_Event, frozen=True, kw_only=True):
     """A signal asked the coordinator to end."""
 
@@ -166,7 +175,19 @@ class Merged(_Event, frozen=True, kw_only=True):
 
 
 JournalEvent = (
-    Started | Spawned | Began | Refused | Committed | Failed | Finished | Ran | Lost | Drained | Ended | Merged
+    Started
+    | Spawned
+    | Began
+    | Refused
+    | Committed
+    | Failed
+    | Finished
+    | Ran
+    | Lost
+    | WorkerStopped
+    | Drained
+    | Ended
+    | Merged
 )
 
 

@@ -86,6 +86,8 @@ def attempt_outcome(
     *,
     question: Digest = Digest(""),  # noqa: B008 # A name for a text, which nothing changes.
     said: Said | None = None,
+    until_ns: int = 0,
+    is_final: bool = False,
 ) -> EncodedOutcome:
     """How an attempt of a command ended. It has no records, and so no bytes."""
     outcome = Outcome(
@@ -98,6 +100,8 @@ def attempt_outcome(
         exit_status=exit_status,
         question=question,
         said=said,
+        until_ns=until_ns,
+        is_final=is_final,
     )
     return EncodedOutcome(outcome, b"", b"")
 

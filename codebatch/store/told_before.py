@@ -23,6 +23,14 @@ _ENDS = (
     events.TaskCancelled,
 )
 
+_REQUESTED = (
+    events.TaskAnswered,
+    events.BatchPaused,
+    events.BatchUnpaused,
+    events.BatchChanged,
+    events.BatchStopped,
+)
+
 
 class ToldBefore:
     """What was told by coordinators before an epoch. `started`: when each (item, round) was told to have begun."""
@@ -60,7 +68,7 @@ class ToldBefore:
         told = self.told
         if isinstance(event, events.BatchStarted | events.BatchResumed):
             told.requests = max(told.requests, event.requests)
-        elif isinstance(event, events.TaskAnswered | events.BatchPaused | events.BatchUnpaused | events.BatchChanged):
+        elif isinstance(event, _REQUESTED):
             told.requests = max(told.requests, event.request)
         if isinstance(event, events.TaskEvent) and (item := self._items.get(event.task)) is not None:
             self._note_task(event, item)
@@ -74,7 +82,7 @@ class ToldBefore:
             told.skipped.discard(item)
         elif isinstance(event, events.TaskStarted):
             self.started[place] = event.at
-        elif isinstance(event, events.TaskInterrupted):
+        elif isinstance(event, events.TaskInterrupted | events.TaskStopped):
             told.interrupted.add((item, event.epoch))
         elif isinstance(event, events.TaskBlocked) and event.is_live:
             told.asked.add(event.question.digest)

@@ -36,13 +36,14 @@ def processes() -> list[int]:
 
 
 class Stat(msgspec.Struct, frozen=True):
-    """What the kernel says of a process: whether it has ended and waits to be reaped, or is stopped, who it was started
-    by or left to, its session, and when it was started, in clock ticks after boot: with its id that names it until the
-    machine stops.
+    """What the kernel says of a process: whether it has ended and waits to be reaped, or is stopped, be it by a tracer
+    (ptrace(2)); who it was started by or left to, its session, and when it was started, in clock ticks after boot: with
+    its id that names it until the machine stops.
     """
 
     is_zombie: bool
     is_stopped: bool
+    is_traced: bool
     parent: int
     session: int
     start_ticks: int
@@ -54,7 +55,8 @@ def stat(pid: int) -> Stat | None:
     fields = _read(f"{pid}/stat").rpartition(b")")[2].split()
     if len(fields) < 20:
         return None
-    return Stat(fields[0] == b"Z", fields[0] in (b"T", b"t"), int(fields[1]), int(fields[3]), int(fields[19]))
+    state = fields[0]
+    return Stat(state == b"Z", state in (b"T", b"t"), state == b"t", int(fields[1]), int(fields[3]), int(fields[19]))
 
 
 def parent(pid: int) -> int | None:

@@ -10,13 +10,17 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
+
+from codebatch.system.proc import has_open
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _CLOSE_RANGE_CLOEXEC = 4
 _GENERATIONS_MAX = 100
+REAP_SECONDS = 5.0
 
 
 def die_with_parent(parent: int) -> None:
@@ -131,13 +135,21 @@ def is_dead_child(pid: int) -> bool:
 
 
 def reap(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a process, set its `returncode`, and tell the most memory that it had resident, in bytes: wait4(2).
+    """Wait for a process that was killed, set its `returncode`, and return the most memory that it had resident, in
+    bytes: wait4(2).
 
-    On Linux a child starts from the peak of whoever started it, so the figure is never below that.
+    On Linux a child starts from the peak of its parent, so the figure is never below that. A process that is traced
+    stays a zombie until its tracer ends or detaches (ptrace(2)). After REAP_SECONDS it counts as killed.
     """
     if process.returncode is not None:
         return 0
-    _, status, usage = os.wait4(process.pid, 0)
+    deadline = time.monotonic() + REAP_SECONDS
+    while not (found := os.wait4(process.pid, os.WNOHANG))[0]:
+        if time.monotonic() > deadline:
+            process.returncode = -signal.SIGKILL
+            return 0
+        time.sleep(0.001)
+    _, status, usage = found
     process.returncode = os.waitstatus_to_exitcode(status)
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
@@ -146,6 +158,27 @@ def kill_group(process: subprocess.Popen[bytes], signal_number: int = signal.SIG
     """Signal a process started by `start_process` and whatever it left behind in its group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal_number)
+
+
+def kill_holder(pid: int, file: Path) -> bool:
+    """Kill the process that has the file of a holder open, in whatever namespace its id was told; whether it was there.
+
+    Another process of that id has not. Linux alone.
+    """
+    if sys.platform != "linux":
+        return False
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        if not has_open(pid, file):
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+        return True
+    finally:
+        os.close(process)
 
 
 def describe_end(returncode: int) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         start,
         unpause,
     )
-    from codebatch.work.listening import CommandEnded, CommandRunning, WorkListener, WorkProgress
+    from codebatch.work.listening import CommandEnded, CommandRunning, CommandStopped, WorkListener, WorkProgress
     from codebatch.work.open_questions import OpenQuestion
     from codebatch.work.running import WorkRan
     from codebatch.work.standing import WorkBatch
@@ -42,6 +42,7 @@ __all__ = [
     "CommandEnded",
     "CommandRunning",
     "CommandStanding",
+    "CommandStopped",
     "OpenQuestion",
     "WorkBatch",
     "WorkListener",
@@ -69,7 +70,7 @@ _NAMES = {
     "work.attempts_made": "AttemptMade",
     "work.calls": "answer attempts cancel change get iter_batches iter_events pause questions resume retry skip start "
     "unpause",
-    "work.listening": "CommandEnded CommandRunning WorkListener WorkProgress",
+    "work.listening": "CommandEnded CommandRunning CommandStopped WorkListener WorkProgress",
     "work.open_questions": "OpenQuestion",
     "work.running": "WorkRan",
     "work.standing": "WorkBatch",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -23,9 +24,13 @@ def answering_of(table: AnsweringTable, place: object, problems: Problems) -> An
     return msgspec.convert(msgspec.to_builtins(table), Answering)
 
 
-def check_pattern(pattern: str, place: object, problems: Problems) -> None:
-    """Tell where a regular expression is none."""
+def check_pattern(pattern: str, place: object, problems: Problems, *, groups: Sequence[str] | None = None) -> None:
+    """Report what is no regular expression, and named groups of it that are none of `groups`."""
     try:
-        re.compile(pattern)
+        compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         problems.add(f"{place} has a regular expression that is none: {error}")
+        return
+    for name in compiled.groupindex:
+        if groups is not None and name not in groups:
+            problems.add(f"{place} has the group {name!r}, which means nothing there", f"name it {' or '.join(groups)}")

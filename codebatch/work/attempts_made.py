@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.engine.command_events import Conclusion
+from codebatch.engine.requests_made import AttemptStop
 from codebatch.model.command import CommandId
 from codebatch.model.outcome import Said
 from codebatch.store import layout
@@ -21,8 +22,9 @@ from codebatch.work.standing import WorkBatch
 class AttemptMade(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt: a round, under the epoch of a lease. `number` says which try it was.
 
-    `ended` is the type of its outcome; `interrupted` or `running` where it has none, `unreadable` where one is damaged.
-    `said` is what it says of itself. What only journals tell is None where those are gone.
+    `ended` is the type of its outcome; `stopped`, `interrupted` or `running` where it has none, `unreadable` where one
+    is damaged. `stopped` says why an attempt was ended before its time, and `said` what it says of itself. What only
+    journals tell is None where those are gone.
     """
 
     task: CommandId
@@ -34,6 +36,7 @@ class AttemptMade(msgspec.Struct, frozen=True, kw_only=True):
     ended: str
     reason: str | None
     exit_status: int | None
+    stopped: AttemptStop | None
     memory_peak_bytes: int | None
     said: Said | None
     log: Path
@@ -68,6 +71,7 @@ def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptMade
     for command in named(found, tasks) if tasks else found.standing.commands:
         for place in of_item.get(command.item, ()):
             one, told = ended.get(place), ran.get(place)
+            stopped = None if one is not None else command.stops.get(place[2])
             runs = command.holder is not None and place[1:] == (command.round, command.epoch)
             made.append(
                 AttemptMade(
@@ -77,9 +81,10 @@ def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptMade
                     number=None if told is None else told.tried + 1,
                     began_ns=began.get(place),
                     seconds=None if told is None else told.seconds,
-                    ended=_ended(one, runs=runs, is_damaged=place in damaged),
+                    ended=_ended(one, stopped, runs=runs, is_damaged=place in damaged),
                     reason=None if one is None else one.reason,
                     exit_status=None if one is None else one.exit_status,
+                    stopped=stopped,
                     memory_peak_bytes=(told.memory_peak_bytes or None) if told is not None else None,
                     said=None if one is None else one.said,
                     log=batch.root / layout.LOGS / layout.log_name(*attempts.places.place(place[0]), *place[1:]),
@@ -88,9 +93,11 @@ def attempts_of(found: WorkBatch, tasks: Sequence[str] = ()) -> list[AttemptMade
     return made
 
 
-def _ended(conclusion: Conclusion | None, *, runs: bool, is_damaged: bool) -> str:
+def _ended(conclusion: Conclusion | None, stopped: AttemptStop | None, *, runs: bool, is_damaged: bool) -> str:
     if runs:
         return "running"
     if conclusion is not None:
         return conclusion.type
+    if stopped is not None and not is_damaged:
+        return "stopped"
     return "unreadable" if is_damaged else "interrupted"

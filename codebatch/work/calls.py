@@ -9,7 +9,7 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.following import Seen
 from codebatch.application.stores import StorePlace, open_store
 from codebatch.model.batch_event import AnyEvent
-from codebatch.model.work import OnFailure, Strategy
+from codebatch.model.work import Halt, OnFailure, Strategy
 from codebatch.query.arguments import path_of
 from codebatch.store.batch_resolution import resolve_batch
 from codebatch.work.attempts_made import AttemptMade, attempts_of
@@ -33,6 +33,8 @@ def start(
     on_failure: OnFailure | None = None,
     failures_max: int | None = None,
     retry: int | None = None,
+    timeout: float | None = None,
+    halt: Halt | None = None,
     wait_answers: bool = False,
     env: Sequence[str] = (),
     tags: Sequence[str] = (),
@@ -46,10 +48,11 @@ def start(
     """Run the commands that files define, by default those of the project around the current directory; to their end.
 
     Of them `tasks`, with all that these need, or these `only`; if `unfinished`, of all those that are not done yet, and
-    NothingToDo is raised if there are none. What is given goes before what a file says; `env` are NAME=VALUE, which is
-    stored, or NAME for whoever conducts. `command` is run by tasks that say nothing else; without `infer`, `auto` adds
-    no edges. Where this process dies, what runs ends by itself, and `resume` goes on. Raises CodebatchError or OSError;
-    what could not be done is told by `WorkRan.shortfall`.
+    NothingToDo is raised if there are none. The whole batch has `timeout` seconds; with `halt="now"` the first failure
+    ends what runs. What is given goes before what a file says; `env` are NAME=VALUE, which is stored, or NAME for
+    whoever conducts. `command` is run by tasks that say nothing else; without `infer`, `auto` adds no edges. Where this
+    process dies, what runs ends by itself, and `resume` goes on. Raises CodebatchError or OSError; what could not be
+    done is told by `WorkRan.shortfall`.
     """
     options = WorkOptions(
         tasks=tuple(tasks),
@@ -59,6 +62,8 @@ def start(
         on_failure=on_failure,
         failures_max=failures_max,
         retry=retry,
+        timeout=timeout,
+        halt=halt,
         wait_answers=wait_answers,
         env=env,
         tags=tuple(tags),

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import sys
 import time
 
 from codebatch.application import Note
@@ -20,7 +16,8 @@ from codebatch.store.batches import Batch, check_kind
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.store import Store
 from codebatch.system.host import is_here
-from codebatch.system.proc import has_open, stat
+from codebatch.system.proc import stat
+from codebatch.system.processes import kill_holder
 from codebatch.work.listening import WorkListener
 from codebatch.work.standing import WorkBatch, look_at
 from codebatch.work.trusting import check_trusted
@@ -55,7 +52,8 @@ def cancel_batch(
     found = look_at(store, batch)
     if _is_over(found):
         return found
-    request(batch, Cancel(grace_seconds=grace_seconds))
+    attempts = {each.id: each.epoch for each in found.standing.commands if each.holder is not None}
+    request(batch, Cancel(grace_seconds=grace_seconds, attempts=attempts))
     if is_forced:
         _kill_holders(batch, listener.note)
     if waits:
@@ -148,26 +146,8 @@ def _kill_holders(batch: Batch, note: Note) -> None:
     for _ in range(KILLS_MAX):
         live = [holder for holder, is_live in reader.holders() if is_live and is_here(holder.host)]
         for holder in sorted(live, key=lambda each: each.role != "coordinator"):
-            if _kill(batch, holder):
+            if kill_holder(holder.pid, batch.root / layout.HOLDERS / holder.holder):
                 note(f"killed {holder.role} {holder.holder}, process {holder.pid}")
         if not live:
             return
         time.sleep(LOOK_SECONDS)
-
-
-def _kill(batch: Batch, holder: HolderFile) -> bool:
-    """Kill the process of a holder: who has its file open is it, in whatever namespace its id was told."""
-    if sys.platform != "linux":
-        return False
-    try:
-        process = os.pidfd_open(holder.pid)
-    except OSError:
-        return False
-    try:
-        if not has_open(holder.pid, batch.root / layout.HOLDERS / holder.holder):
-            return False
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(process, signal.SIGKILL)
-        return True
-    finally:
-        os.close(process)

@@ -129,9 +129,7 @@ class TableChecker:
         elif key == "env" and isinstance(value, dict):
             self.check_environment(place, value)
         elif key in ("cwd", "stdin") and isinstance(value, str):
-            if value.startswith("/") or ".." in value.split("/") or not value:
-                hint = "set `root`, which may be anywhere"
-                self._problems.add(f"{place} sets {key} to {value!r}, which is not below the root", hint)
+            self._check_path(place, key, value)
         elif key in _PATTERNS and isinstance(value, list):
             self._check_patterns(place, key, value)
         elif key == "each" and isinstance(value, dict) and isinstance(value.get("files"), list):
@@ -141,10 +139,18 @@ class TableChecker:
         elif key == "tries" and isinstance(value, list):
             for number, table in enumerate(value, start=1):
                 self._check_try(Place(place.file, f"{place.table}.tries {number}"), table)
-        elif key == "question" and isinstance(value, dict):
-            check_pattern(value.get("pattern", ""), f"{place} question", self._problems)
+        elif key in ("question", "retry_if") and isinstance(value, dict):
+            check_pattern(value.get("pattern", ""), f"{place} {key}", self._problems)
             if not value.get("pattern") and not value.get("exits"):
-                self._problems.add(f"{place} has a question that is known by nothing", "set `pattern` or `exits` in it")
+                told = "a question that is known by nothing" if key == "question" else "a retry_if that never holds"
+                self._problems.add(f"{place} has {told}", "set `pattern` or `exits` in it")
+        elif key == "wait_if" and isinstance(value, str):
+            check_pattern(value, f"{place} wait_if", self._problems, groups=("at", "seconds"))
+
+    def _check_path(self, place: Place, key: str, value: str) -> None:
+        if value.startswith("/") or ".." in value.split("/") or not value:
+            hint = "set `root`, which may be anywhere"
+            self._problems.add(f"{place} sets {key} to {value!r}, which is not below the root", hint)
 
     def _check_patterns(self, place: Place, key: str, patterns: Sequence[str]) -> None:
         if (mistake := mistake_in(patterns, self._root)) is not None:

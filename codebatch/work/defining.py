@@ -18,6 +18,7 @@ from codebatch.model.command import (
     EnvLayer,
     QuestionRule,
     ResultPointers,
+    RetryRule,
     Try,
     encode_command,
 )
@@ -235,6 +236,9 @@ class Definer:
         if retries < len(task.tries):
             told = f"{place} sets retries to {retries}, and has {len(task.tries)} tries that differ from the first"
             self._problems.add(told, "leave `retries` out, or some of `tries`")
+        if task.retry_if is not UNSET and task.retries is UNSET and not task.tries and self._options.retry is None:
+            told = f"{place} sets retry_if, and no retries: nothing is tried again"
+            self._problems.add(told, "set `retries`, for example to 3")
         if "interrupted" in task.retry_reasons and task.if_interrupted != "restart":
             told = f'{place} retries what was interrupted, and sets if_interrupted to "{task.if_interrupted}"'
             self._problems.add(told, 'which says that it must not run twice: set if_interrupted = "restart"')
@@ -300,6 +304,8 @@ def _command(
         check=task.check,
         tries=tuple(_try(each) for each in task.tries),
         question=None if task.question is UNSET else msgspec.convert(msgspec.to_builtins(task.question), QuestionRule),
+        retry_if=None if task.retry_if is UNSET else msgspec.convert(msgspec.to_builtins(task.retry_if), RetryRule),
+        wait_if=task.wait_if,
         result=None if task.result is UNSET else msgspec.convert(msgspec.to_builtins(task.result), ResultPointers),
     )
 

@@ -14,7 +14,18 @@ from codebatch.model.work import InferredEdge, WorkEdge
 _DIGEST_LENGTH = 16
 # A task that is done within other limits is done all the same. A title is for people, unless a placeholder uses it.
 _NOT_COVERED = frozenset(
-    {"format", "id", "title", "timeout_seconds", "stall_seconds", "grace_seconds", "memory_mb_max", "log_mb_max"}
+    {
+        "format",
+        "id",
+        "title",
+        "timeout_seconds",
+        "stall_seconds",
+        "grace_seconds",
+        "memory_mb_max",
+        "log_mb_max",
+        "retry_if",
+        "wait_if",
+    }
 )
 _TITLE = b"{title}"
 _DEFAULTS = Command(id=CommandId(""), run="")

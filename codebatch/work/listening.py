@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from codebatch.engine.command_events import CommandEvent, Concluded
+from codebatch.engine.command_events import CommandEvent, Concluded, Requested
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.estimate import Eta
 from codebatch.engine.events import DrainRequested
@@ -16,6 +16,7 @@ from codebatch.model.command import CommandId
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import OutcomeType
 from codebatch.model.record import CommandReason
+from codebatch.model.request import Request, Stop, StopCause
 from codebatch.model.work import LeftOut, Work
 from codebatch.store import layout
 from codebatch.store.attempts import CommandPlaces
@@ -36,6 +37,7 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that ended. `seconds` are counted from when we saw it run, None where we did not.
 
     `ended` of `planned` commands are at an end now, this one among them; or it is tried again, after `again_seconds`.
+    For a rate limit it waits until `until_ns` (wall clock), and so does all that takes of its `pools`.
     """
 
     id: CommandId
@@ -47,6 +49,23 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     ended: int
     planned: int
     again_seconds: float | None = None
+    until_ns: int = 0
+    pools: tuple[str, ...] = ()
+
+
+class CommandStopped(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that was ended before its time. `seconds` are counted from when we saw it run.
+
+    `cause` is `signal`, `timeout`, `failure` or `cancel`; `detail` names the signal, or the task that failed. At an end
+    are `ended` of `planned` commands now, this one not among them.
+    """
+
+    id: CommandId
+    cause: str
+    detail: str
+    seconds: float
+    ended: int
+    planned: int
 
 
 class CommandRunning(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +80,7 @@ class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a batch is: `ended` of `planned` commands, of which some `failed`; what runs, longest first.
 
     `blocked` ones wait for an answer: they have not ended, nor do those run that live. `eta` is how long it takes yet,
-    None where nobody knows.
+    None where nobody knows. The `closed` pools are those of which nothing is taken for a rate limit, and until when.
     """
 
     ended: int
@@ -70,6 +89,7 @@ class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
     blocked: int
     running: tuple[CommandRunning, ...]
     eta: Eta | None = None
+    closed: Mapping[str, int] = msgspec.field(default_factory=dict)
 
 
 class WorkListener:
@@ -108,6 +128,15 @@ class WorkListener:
 
     def ending(self, running: int, *, is_killed: bool) -> None:
         """For another signal so many that we started are told to end, each in its grace; or, `is_killed`, killed."""
+
+    def stopping(self, cause: StopCause, detail: str, running: int) -> None:
+        """So many are told to end, each in its grace: at the time limit of the batch, or at a failure that halts it.
+
+        `detail` names the task that failed.
+        """
+
+    def stopped(self, stopped: CommandStopped) -> None:
+        """An attempt was ended before its time."""
 
     def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
         """What was cancelled is waited for: these, which end by themselves; `who` conducts them."""
@@ -152,6 +181,9 @@ class Watch:
             case Concluded(conclusions):
                 for item in {one.item for one in conclusions}:
                     self._tell_end(item)
+            case Requested(Request(body=Stop(cause=cause, detail=detail, attempts=attempts, ends=True))):
+                if cause != "signal" and attempts:
+                    self._listener.stopping(cause, detail, len(attempts))
             case DrainRequested():
                 self._listener.draining(len(self._conductor.running - self._conductor.foreign))
             case _:
@@ -178,6 +210,7 @@ class Watch:
                     if item not in self._asking and self._conductor.attempt(item)[0] > self._told.get(item, 0)
                 ),
                 eta=eta,
+                closed=self._conductor.closed_pools,
             )
         )
 
@@ -195,8 +228,19 @@ class Watch:
 
     def _see_running(self) -> None:
         running = self._conductor.running
-        for item in self._began.keys() - running:
-            del self._began[item]
+        for item in sorted(self._began.keys() - running):
+            began = self._began.pop(item)
+            if (stopped := self._conductor.find_stop(item)) is not None:
+                self._listener.stopped(
+                    CommandStopped(
+                        id=self._ids[item],
+                        cause=stopped.cause,
+                        detail=stopped.detail,
+                        seconds=(running_ns() - began) / 1e9,
+                        ended=len(self._ended),
+                        planned=len(self._ids),
+                    )
+                )
         for item in sorted(running - self._began.keys()):
             self._began[item] = running_ns()
             self._ended.discard(item)
@@ -246,6 +290,8 @@ class Watch:
                 ended=len(self._ended),
                 planned=len(self._ids),
                 again_seconds=again,
+                until_ns=self._conductor.until_ns(item),
+                pools=tuple(self._conductor.agenda.policies[item].pools),
             )
         )
 

@@ -166,6 +166,8 @@ def _listed(
         on_blocked=settings.on_blocked,
         answering=settings.answering,
         start_every_seconds=settings.start_every_seconds,
+        timeout_seconds=settings.timeout_seconds,
+        halt=settings.halt,
     )
     return commands, work, (*notes, *programs_not_found(commands, path))
 

@@ -12,13 +12,13 @@ import msgspec
 from msgspec import UNSET
 
 from codebatch.errors import InvalidInput
-from codebatch.model.work import CONFIDENCE_MIN, RETRIES_MAX, Answering, Notify, OnBlocked, OnFailure, Strategy
+from codebatch.model.work import CONFIDENCE_MIN, RETRIES_MAX, Answering, Halt, Notify, OnBlocked, OnFailure, Strategy
 from codebatch.system.host import usable_cores
 from codebatch.work.asking import answering_of
 from codebatch.work.checking import Place, TableChecker, sound_part
 from codebatch.work.files import WorkFile
 from codebatch.work.problems import Problems
-from codebatch.work.tables import NUMBER_MAX, InferTable, SettingsTable
+from codebatch.work.tables import NUMBER_MAX, SECONDS_MAX, InferTable, SettingsTable
 
 PARALLEL_MAX = 8
 """Commands at once where nobody says how many."""
@@ -35,7 +35,8 @@ class WorkOptions:
     done as they are defined now, `blocked` those that are BLOCKED; both only from the batch `of` if it is given.
     `command` is run by tasks that say nothing else; `each_line`: the files have one on each line. `is_strict`: a group
     without members is an error. Under `auto` nothing is inferred without `infer`, nor asked without `infer_command`.
-    Every task is tried again `retry` times.
+    Every task is tried again `retry` times. The whole batch has `timeout` seconds. With `halt` it stops at a failure,
+    and ends what runs `now`, or lets that run to its end.
     """
 
     max_parallel: int | None = None
@@ -58,6 +59,8 @@ class WorkOptions:
     infer_command: bool = True
     retry: int | None = None
     wait_answers: bool = False
+    timeout: float | None = None
+    halt: Halt | None = None
 
     def __post_init__(self) -> None:
         """Raises InvalidInput."""
@@ -67,6 +70,8 @@ class WorkOptions:
                 raise InvalidInput(f"{name} is {value}, and must be from 1 to {NUMBER_MAX:,}")
         if self.retry is not None and not 0 <= self.retry <= RETRIES_MAX:
             raise InvalidInput(f"retry is {self.retry}, and must be from 0 to {RETRIES_MAX}")
+        if self.timeout is not None and not 0 < self.timeout <= SECONDS_MAX:
+            raise InvalidInput(f"timeout is {self.timeout:g}, and must be above 0, up to {SECONDS_MAX:,} seconds")
         if self.only and not (self.tasks or self.tags):
             raise InvalidInput("no task is named of which there are to be no others", hint="name the tasks")
         if not 0 <= self.infer_confidence <= 1:
@@ -105,6 +110,8 @@ class Settings:
     on_blocked: OnBlocked = "end"
     answering: Answering | None = None
     start_every_seconds: float = 0.0
+    timeout_seconds: float | None = None
+    halt: Halt = "soon"
     notes: list[str] = field(default_factory=list)
 
 
@@ -130,7 +137,7 @@ def settings_of(
         if root != roots[0] and file.document is not None and file.included_by is None:
             notes.append(f"the tasks of {file.name} start in {roots[0]}, the root of {files[0].name}")
     strategy, max_parallel = _parallel(first, options, files[0].name, notes)
-    on_failure = first.on_failure if options.on_failure is None else msgspec.convert(options.on_failure, OnFailure)
+    on_failure, halt = _on_failure(first, options, files[0], problems)
     failures_max = options.failures_max or first.failures_max
     if failures_max != 1 and on_failure != "stop":
         notes.append(f"failures_max is {failures_max}, and nothing stops at it: on_failure is {on_failure!r}")
@@ -154,9 +161,29 @@ def settings_of(
         on_blocked="wait" if options.wait_answers else first.on_blocked,
         answering=answering,
         start_every_seconds=first.start_every_seconds,
+        timeout_seconds=options.timeout or (None if first.timeout_seconds is UNSET else first.timeout_seconds),
+        halt=halt,
         notes=notes,
     )
     return settings, tables
+
+
+def _on_failure(
+    first: SettingsTable, options: WorkOptions, file: WorkFile, problems: Problems
+) -> tuple[OnFailure, Halt]:
+    """What a failure means for the others, and for what runs. To set `halt` is to stop at a failure."""
+    halt = options.halt or (None if first.halt is UNSET else first.halt)
+    if options.on_failure is not None:
+        on_failure, is_contradicted = msgspec.convert(options.on_failure, OnFailure), options.halt is not None
+    else:
+        on_failure, is_contradicted = first.on_failure, options.halt is None and "on_failure" in file.settings
+    if on_failure == "stop" or halt is None:
+        return on_failure, halt or "soon"
+    if is_contradicted:
+        where = "--halt" if options.halt is not None else f"{file.place().of(file.settings, 'halt')}: halt"
+        told = f"{where} is {halt!r}, and on_failure is {on_failure!r}: nothing stops at a failure"
+        problems.add(told, 'set on_failure to "stop", or leave it out')
+    return (on_failure, "soon") if options.on_failure is not None else ("stop", halt)
 
 
 def _notify(first: SettingsTable) -> Notify | None:

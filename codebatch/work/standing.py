@@ -21,7 +21,7 @@ from codebatch.errors import (
     UnknownId,
 )
 from codebatch.model.entry import display_path
-from codebatch.model.quantities import count_of
+from codebatch.model.quantities import count_of, human_seconds
 from codebatch.query.work import CommandStanding, WorkStanding, work_standing
 from codebatch.store import layout
 from codebatch.store.batch_resolution import iter_project_batches, resolve_batch
@@ -84,6 +84,10 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
             return BatchIncomplete(f"batch {id_} is not at its end", hint=f"go on with: {resume}")
         if state is BatchState.CANCELLED:
             return BatchCancelled(f"batch {id_} was cancelled", hint=f"go on all the same with: {resume}")
+        if self.standing.is_expired:
+            seconds = human_seconds(self.standing.work.timeout_seconds or 0.0)
+            hint = f"continue, with as much time again: {resume}"
+            return BatchIncomplete(f"batch {id_} reached its time limit of {seconds}", hint=hint)
         if blocked := self.of(CommandState.BLOCKED):
             told = f"{count_of(len(blocked), 'task')} of batch {id_} {'waits' if len(blocked) == 1 else 'wait'}"
             hint = f"see: codebatch work questions --batch {id_}; answer; then: {resume}"

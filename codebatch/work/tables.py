@@ -24,6 +24,7 @@ from codebatch.model.work import (
     RETRIES_MAX,
     RETRY_REASONS,
     EventName,
+    Halt,
     IfInterrupted,
     OnBlocked,
     OnFailure,
@@ -85,6 +86,13 @@ class QuestionTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     pattern: str = ""
     last_lines: Annotated[int, Meta(ge=1, le=1000)] = QUESTION_LINES
     exits: tuple[Status, ...] = ()
+
+
+class RetryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`retry_if`: which failures are tried again."""
+
+    exits: tuple[Status, ...] = ()
+    pattern: str = ""
 
 
 class ResultTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -172,6 +180,8 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         tuple[TryTable, ...],
         Meta(max_length=RETRIES_MAX, description="a list of tables with run, env, timeout_seconds or text_suffix"),
     ] = ()
+    retry_if: Annotated[RetryTable, Meta(description="a table with exits or pattern")] | UnsetType = UNSET
+    wait_if: Annotated[str, Meta(description="a regular expression")] = ""
     on_exhausted: Annotated[OnTrouble, _choice(OnTrouble)] = "fail"
     on_stall: Annotated[OnTrouble, _choice(OnTrouble)] = "fail"
     question: Annotated[QuestionTable, Meta(description="a table with pattern, last_lines or exits")] | UnsetType = (
@@ -245,6 +255,8 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     include: Annotated[tuple[str, ...], Meta(description="a list of paths")] = ()
     on_blocked: Annotated[OnBlocked, _choice(OnBlocked)] = "end"
     start_every_seconds: Grace = 0.0
+    timeout_seconds: Seconds | UnsetType = UNSET
+    halt: Annotated[Halt, _choice(Halt)] | UnsetType = UNSET
     answering: (
         Annotated[AnsweringTable, Meta(description="a table with rules, command, timeout_seconds or per_task_max")]
         | UnsetType

@@ -443,7 +443,7 @@ def test_the_end_of_what_was_left_alone_is_heard_though_it_is_over_before_it_is_
     line("cancel", "--force")
     ended = line.finish(follower, status=3)
     assert [each.split(" ", 1)[1].split(" in ")[0] for each in ended.lines[-2:]] == [
-        "interrupted one: it is not begun again", "CANCELLED: 2 cancelled,",
+        "stopped one: the batch was cancelled", "CANCELLED: 2 cancelled,",
     ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import pytest
 from codebatch.model.command import Command, CommandId
 from codebatch.model.outcome import HolderId
 from codebatch.model.request import Cancel
+from codebatch.model.request import Stop as StopRequest
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
     Assign,
@@ -106,6 +107,19 @@ def test_a_command_goes_on_without_its_coordinator_and_is_committed(tmp_path: Pa
     assert place.log() == b"began\nwent on\n"
 
 
+def test_a_signal_to_all_processes_ends_no_attempt(tmp_path: Path) -> None:
+    """A service manager, or a CI server, sends SIGTERM to workers too: what ends then the coordinator decides."""
+    place = make_place(tmp_path, command("trap : TERM; echo began; read line < go; echo $line"))
+    os.mkfifo(place.root / "go")
+    with coordinating(place) as coordinator:
+        coordinator.assign()
+        wait_began(place)
+        coordinator.worker.process.terminate()
+        coordinator.worker.process.send_signal(signal.SIGINT)
+        (place.root / "go").write_text("went on\n")
+        assert coordinator.result().type == "result"
+
+
 @pytest.mark.parametrize("has_coordinator", [True, False])
 def test_a_request_cancels_what_runs_whoever_lives(tmp_path: Path, has_coordinator: bool) -> None:
     place = make_place(tmp_path, command(LONG))
@@ -143,17 +157,32 @@ def test_terminate_ends_what_runs(tmp_path: Path) -> None:
     assert (outcome.type, outcome.exit_status) == ("cancelled", -signal.SIGKILL)
 
 
-def test_what_is_interrupted_is_not_committed_and_its_worker_ends(tmp_path: Path) -> None:
+def test_nothing_is_committed_of_what_is_stopped_and_its_worker_ends(tmp_path: Path) -> None:
     place = make_place(tmp_path, command(LONG))
     with coordinating(place) as coordinator:
         coordinator.assign()
         wait_began(place)
-        coordinator.worker.send(Terminate(why="interrupted"))
+        coordinator.worker.send(Terminate(why="stopped"))
         assert coordinator.wait_end() == 0
     assert place.outcomes() == []
     ((lease,),) = [LeaseReader(place.batch.files, place.batch.root).leases().values()]
     assert not lease.is_live, "as if the worker had died"
-    assert [ran.type for ran in place.ran()] == ["interrupted"]
+    assert [ran.type for ran in place.ran()] == ["stopped"]
+
+
+@pytest.mark.parametrize(("epoch", "ends", "is_stopped"), [(1, True, True), (2, True, False), (1, False, False)])
+def test_a_request_stops_the_attempt_that_it_names(tmp_path: Path, epoch: int, ends: bool, is_stopped: bool) -> None:
+    """No coordinator need live: at the time limit what was adopted ends too. Requests are obeyed in their order."""
+    place = make_place(tmp_path, command(LONG))
+    with coordinating(place) as coordinator:
+        coordinator.assign()
+        wait_began(place)
+        coordinator.vanish()
+        stop = StopRequest(cause="timeout", attempts={CommandId("a"): epoch}, ends=ends)
+        for body in (stop, Cancel()):
+            place.requests.append(body, by="test", at_ns=0)
+        assert coordinator.wait_end() == 0
+    assert [outcome.type for outcome in place.outcomes()] == ([] if is_stopped else ["cancelled"])
 
 
 def test_nothing_is_begun_once_another_coordinator_has_come(tmp_path: Path) -> None:

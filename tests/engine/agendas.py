@@ -38,6 +38,8 @@ def random_agenda(rng: random.Random) -> Agenda:
         on_blocked=rng.choice(("end", "end", "wait")),
         answering=rng.choice((None, None, Answering())),
         start_every_seconds=rng.choice((0.0, 0.0, 0.0, 1.0)),
+        timeout_seconds=rng.choice((None, None, None, 1.0)),
+        halt=rng.choice(("soon", "now")),
     )
     return agenda_of(work, sorted(ids))
 

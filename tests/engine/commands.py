@@ -11,6 +11,9 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
+
+from msgspec.structs import replace
 
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.command_events import (
@@ -25,6 +28,7 @@ from codebatch.engine.command_events import (
     Due,
     GoneOn,
     Lost,
+    MakeRequest,
     Proceed,
     Recall,
     Released,
@@ -41,19 +45,16 @@ from codebatch.engine.events import Finished, Ready, Refused, Started, WorkerId
 from codebatch.engine.lifecycle import CommandState
 from codebatch.engine.story import Happening, Story
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.outcome import OutcomeType
-from codebatch.model.record import CommandReason
-from codebatch.model.request import Answer, Cancel, Open, Pause, Request, Skip, Unpause
+from codebatch.model.request import Answer, Cancel, Request, Skip, Stop, Unpause
 from tests.engine.agendas import flat, random_agenda
-from tests.engine.faults import Faults, Worker
+from tests.engine.faults import Faults, Worker, end_of
 from tests.engine.generous import GenerousRuns
-from tests.engine.open_reference import own_of
-from tests.engine.shared_disk import SharedDisk
+from tests.engine.start_checks import StartChecks
 from tests.engine.stream import Stream, told_in
 
 
 @dataclass
-class World(SharedDisk):
+class World(StartChecks):
     """A batch of random commands, and who works on it."""
 
     seed: int
@@ -76,7 +77,7 @@ class World(SharedDisk):
         self.alive: dict[int, int] = {}
         self.execs: Counter[tuple[int, int]] = Counter()
         self.begun: dict[tuple[int, int], int] = {}
-        self.epoch = self.holders = self.kills = self.requested = self.ahead = 0
+        self.epoch = self.holders = self.kills = self.requested = self.ahead = self.stopped = 0
         self.ends: list[str] = []
         self.stream: Stream = []
         self.pending: Stream = []
@@ -111,6 +112,7 @@ class World(SharedDisk):
         self.timers: list[Wake] = []
         self.due: set[tuple[int, int]] = set()
         self.consults: list[Consult] = []
+        self.unleased: list[Stop] = []
         self.asked_seen = len(self.asked)
         self.end: CommandAction | None = None
         self.is_spacing = self.agenda.start_every_seconds > 0 and bool(self.leases)
@@ -157,8 +159,10 @@ class World(SharedDisk):
             case Settle():
                 self._settle(action)
                 events.append(self.concluded())
-            case Terminate(worker=id_, task=task):
-                self._terminate(self.mine[id_], task)
+            case Terminate(worker=id_, task=task, why=why):
+                self._terminate(self.mine.get(id_), task, why)
+            case MakeRequest(body):
+                self._request(body, events, is_due=body.cause == "timeout")
             case Wake():
                 self.timers.append(action)
             case Consult():
@@ -185,62 +189,49 @@ class World(SharedDisk):
         elif worker is not None:
             worker.asks = None
 
-    def _terminate(self, worker: Worker, task: str) -> None:
-        if worker.start is not None and task in ("", self.agenda.ids[worker.start.item]):
-            worker.is_told_to_end = True
+    def _request(self, stop: Stop, events: list[CommandEvent], *, is_due: bool = False) -> None:
+        """The coordinator names attempts that are leased. Those that take their lease later are named then."""
+        places = {id_: (self.agenda.ids.index(id_), epoch) for id_, epoch in stop.attempts.items()}
+        leased = {id_: place[1] for id_, place in places.items() if place in self.leases}
+        given = {item: epoch for item, (epoch, _) in self.conductor.given.items()}
+        rest = {id_: place[1] for id_, place in places.items() if id_ not in leased and given.get(place[0]) == place[1]}
+        self.unleased += [replace(stop, attempts=rest)] if rest else []
+        if leased or is_due:
+            self.write(replace(stop, attempts=leased))
+        handed = self.conductor.requests_seen + sum(isinstance(one, Requested) for one in events)
+        events += [Requested(request) for request in self.requests[handed:]]
+
+    def _name_leased(self) -> None:
+        waiting, self.unleased = self.unleased, []
+        for stop in waiting:
+            self._request(stop, [])
+        self._hand_requests()
+
+    def _hand_requests(self) -> None:
+        while self.end is None and self.conductor.requests_seen < len(self.requests):
+            self.handle(Requested(self.requests[self.conductor.requests_seen]))
+
+    def _terminate(self, worker: Worker | None, task: str, why: Literal["cancelled", "stopped"]) -> None:
+        if worker is None or worker.start is None or worker.told_to_end:
+            return
+        if task in ("", self.agenda.ids[worker.start.item]):
+            worker.told_to_end = why
 
     def _settle(self, action: Settle) -> None:
         if (action.item, action.round) not in self.registers:
+            self._check_settled(action)
             self.commit(
                 Conclusion(
                     item=action.item, round=action.round, type=action.type, reason="interrupted", epoch=action.epoch
                 )
             )
 
-    def _stands(self, kind: type[Cancel | Pause], item: int) -> bool:
-        """Whether a Cancel or Pause stands for an item among the requests that the coordinator saw."""
-        stands = False
-        for request in self.requests[: self.conductor.requests_seen]:
-            body = request.body
-            if isinstance(body, Open):
-                stands = stands and body.lifts == "named" and self.agenda.ids[item] not in body.over
-            elif isinstance(body, Answer):
-                stands = stands and body.task != self.agenda.ids[item]
-            elif isinstance(body, Unpause):
-                stands = stands and kind is Cancel
-            else:
-                stands = stands or isinstance(body, kind)
-        return stands
-
-    def _check_start(self, start: Start) -> None:
-        """What a coordinator starts is open by what it has read, and its time has come."""
-        item = start.item
-        assert not self.is_spacing, f"item {item} starts too soon after another"
-        self.is_spacing = self.agenda.start_every_seconds > 0
-        assert not self._stands(Cancel, item), "a start after a Cancel was seen"
-        assert not self._stands(Pause, item), "a start after a Pause was seen"
-        known = {round_: one for (at, round_), one in self.registers.items() if at == item and one is not None}
-        rounds = {round_: one for round_, one in known.items() if round_ < start.round}
-        requests = self.requests[: self.conductor.requests_seen]
-        policy = self.agenda.policies[item]
-        own = own_of(self.agenda.ids[item], policy, rounds, requests)
-        assert own in ("open", "retry"), f"item {item} is begun in round {start.round} while it is {own}"
-        is_due = (item, start.round) in self.due or not policy.backoff_seconds
-        assert own == "open" or is_due, f"item {item} is begun again before its time"
-
-    def _check_needs(self, item: int) -> None:
-        for need in self.agenda.needs[item]:
-            state = self.conductor.state(need.item)
-            ended = (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
-            is_met = state is CommandState.DONE or (
-                state in ended and (not need.must_succeed or self.agenda.on_failure == "continue")
-            )
-            assert is_met, f"item {item} starts while {need.item} is {state.value}"
-
     # Steps
 
     def step(self) -> None:  # A line for each thing that may happen.
         """Something happens."""
+        if self.end is None:
+            self._name_leased()
         chance = self.random.random()
         if self.kills < self.faults.kills_max and self._strike(chance):
             return
@@ -257,9 +248,7 @@ class World(SharedDisk):
         elif choice == "f":
             self._look_at_foreign()
         elif choice == "r":
-            for request in self.requests[self.conductor.requests_seen :]:
-                if self.end is None:
-                    self.handle(Requested(request))
+            self._hand_requests()
         elif choice == "t" and self.timers and self.end is None:
             wake = self.timers.pop(self.random.randrange(len(self.timers)))
             self.due.add((wake.item, wake.round))
@@ -308,8 +297,7 @@ class World(SharedDisk):
     def _be_consulted(self, consult: Consult) -> None:
         if self.random.random() < 0.5:
             self._answer(consult.item, self.conductor.attempt(consult.item)[0], consult.question)
-            for request in self.requests[self.conductor.requests_seen :]:
-                self.handle(Requested(request))
+            self._hand_requests()
         if self.end is None:
             self.handle(Consulted(consult.question))
 
@@ -348,8 +336,9 @@ class World(SharedDisk):
 
     def _run(self, worker: Worker, start: Start, is_orphan: bool) -> None:
         """A command goes on: it asks, waits for what it asked, or ends."""
-        if worker.is_told_to_end or self._is_cancelled_since(start):
-            worker.ending = "cancelled"
+        if told := worker.told_to_end or self._is_told_since(start):
+            worker.ending = told
+            self.stopped += told == "stopped"
         elif worker.asks:
             if is_orphan and self._is_answered(worker.asks):
                 worker.asks = None
@@ -370,38 +359,42 @@ class World(SharedDisk):
     def _look(self, worker: Worker, is_orphan: bool) -> None:
         assert worker.start is not None
         item, round_ = worker.start.item, worker.start.round
-        if self.faults.looks_before_exec and (is_orphan or self._is_cancelled_since(worker.start)):
+        told = self._is_told_since(worker.start)
+        if self.faults.looks_before_exec and (is_orphan or told):
             worker.at = "ended"
-            worker.ending = "unbegun" if is_orphan else "cancelled"
+            worker.ending = "cancelled" if told == "cancelled" and not is_orphan else "unbegun"
             return
-        assert not self._is_cancelled_since(worker.start), f"{item} is begun after a Cancel"
+        assert told != "cancelled", f"{item} is begun after a Cancel"
         assert item not in self.alive, f"two attempts of {item} at once"
         self.alive[item] = worker.holder
         self.execs[item, round_] += 1
         self.begun[item, worker.start.epoch] = round_
         worker.at = "running"
 
-    def _is_cancelled_since(self, start: Start) -> bool:
-        """Whether it is to end for a request that its coordinator had not in mind."""
+    def _is_told_since(self, start: Start) -> Literal["", "cancelled", "stopped"]:
+        """How it is to end for the first request that its coordinator had not in mind."""
         id_ = self.agenda.ids[start.item]
-        return any(
-            isinstance(body, Cancel) or (isinstance(body, Skip) and body.task == id_ and body.over >= start.round)
-            for body in (request.body for request in self.requests[start.requests :])
-        )
+        for body in (request.body for request in self.requests[start.requests :]):
+            if isinstance(body, Cancel) or (isinstance(body, Skip) and body.task == id_ and body.over >= start.round):
+                return "cancelled"
+            if isinstance(body, Stop) and body.ends and body.attempts.get(id_) == start.epoch:
+                return "stopped"
+        return ""
 
     def _report(self, worker: Worker, id_: WorkerId | None) -> None:
         start = worker.start
         assert start is not None
-        type_: OutcomeType = "cancelled" if worker.ending == "unbegun" else worker.ending
-        reason: CommandReason | None = "unbegun" if worker.ending == "unbegun" else None
-        if type_ == "failed":
-            reason = self.random.choice(("exit", "exit", "exit", "stall", "start"))
-        question = digest_bytes(repr(start).encode()) if type_ == "blocked" else Digest("")
-        one = Conclusion(
-            item=start.item, round=start.round, type=type_, reason=reason, epoch=start.epoch, question=question
-        )
+        if worker.ending == "stopped":
+            self._say(worker, id_, is_over=True)
+            worker.start = None
+            del self.workers[worker.holder]
+            if id_ is not None:
+                del self.mine[id_]
+                self.inbox.append(Lost(id_, "it"))
+            return
+        one = end_of(start, worker.ending, self.random)
         worker.held.append((start, one))
-        if type_ == "result" and worker.behind and not worker.is_recalled and self.random.random() < 0.8:
+        if one.type == "result" and worker.behind and not worker.is_recalled and self.random.random() < 0.8:
             worker.give(worker.behind.pop(0))
             return
         self._say(worker, id_, is_over=True)
@@ -468,7 +461,7 @@ class World(SharedDisk):
         while (item := self.conductor.next_item(id_)) is not None and self.leases.get((item, 1)) == holder:
             self.handle(Went(id_))
         item = self.conductor.running_item(id_)
-        start = None if item is None else next(one for one in worker.given if one.item == item)
+        start = None if item is None else next(one for one in reversed(worker.given) if one.item == item)
         if self.end is None:
             by = None if start is None else self.leases.get((start.item, start.epoch))
             self.handle(Lost(id_, "nobody" if by is None else "it" if by == holder else "another"))

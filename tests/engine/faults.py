@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from typing import Literal
 
 from codebatch.engine.command_events import Conclusion, Start
-from codebatch.model.digest import Digest
+from codebatch.model.digest import Digest, digest_bytes
 
 
 @dataclass
@@ -20,10 +21,10 @@ class Worker:
     coordinator: int
     start: Start | None = None
     at: Literal["given", "leased", "running", "ended"] = "given"
-    ending: Literal["result", "failed", "blocked", "cancelled", "unbegun"] = "unbegun"
+    ending: Literal["result", "failed", "blocked", "cancelled", "stopped", "unbegun"] = "unbegun"
     asks: Digest | None = None
     questions: int = 0
-    is_told_to_end: bool = False
+    told_to_end: Literal["", "cancelled", "stopped"] = ""
     behind: list[Start] = field(default_factory=list)
     held: list[tuple[Start, Conclusion]] = field(default_factory=list)
     known: Start | None = None
@@ -33,7 +34,7 @@ class Worker:
     def give(self, start: Start) -> None:
         """It is to begin a command."""
         self.start, self.at = start, "given"
-        self.asks, self.questions, self.is_told_to_end = None, 0, False
+        self.asks, self.questions, self.told_to_end = None, 0, ""
         self.given.append(start)
 
 
@@ -50,3 +51,19 @@ class Faults:
     sweeps_late: bool = False
     has_volatile_leases: bool = False
     looks_before_exec: bool = True
+
+
+def end_of(start: Start, ending: str, rng: random.Random) -> Conclusion:
+    """How an attempt ends: why it failed is drawn."""
+    type_ = "cancelled" if ending == "unbegun" else ending
+    reason = rng.choice(("exit", "exit", "exit", "stall", "start", "limited")) if type_ == "failed" else None
+    return Conclusion(
+        item=start.item,
+        round=start.round,
+        type=type_,  # type: ignore[arg-type] # It is one.
+        reason="unbegun" if ending == "unbegun" else reason,  # type: ignore[arg-type]
+        epoch=start.epoch,
+        question=digest_bytes(repr(start).encode()) if type_ == "blocked" else Digest(""),
+        until_ns=int(reason == "limited"),
+        is_final=reason == "exit" and rng.random() < 0.2,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codebatch.engine.actions import Break, Drained
 from codebatch.engine.agenda import SLOTS
+from codebatch.engine.command_events import Signalled
 from codebatch.engine.events import DrainRequested
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.model.request import Open, Set
@@ -31,6 +32,7 @@ class CheckedWorld(World):
         verdict = self.conductor.verdict()
         assert verdict not in (BatchState.RUNNING, BatchState.PENDING), verdict
         is_stopped = self.agenda.on_failure == "stop" and CommandState.FAILED in states
+        is_stopped = is_stopped or self.conductor.is_expired
         for item, state in enumerate(states):
             if state is CommandState.PENDING and not is_stopped:
                 waits = (CommandState.PENDING, CommandState.BLOCKED, CommandState.CANCELLED)
@@ -56,6 +58,7 @@ class CheckedWorld(World):
         for (item, round_), count in self.execs.items():
             policy = self.agenda.policies[item]
             most = 1 + policy.restarts_max if policy.if_interrupted == "restart" else 1
+            most += len(self.stops(item))
             assert count <= most, f"item {item} was begun {count} times in round {round_}"
 
     def check_fold(self) -> None:
@@ -83,6 +86,9 @@ def live_out(world: CheckedWorld, *, drains: bool = False) -> None:
         world.step()
         if drains and step == 40:
             world.handle(DrainRequested())
+            world.handle(Signalled("SIGTERM", ends=False))
+        if drains and step == 50:
+            world.handle(Signalled("SIGTERM", ends=True))
         world.check_tokens()
         world.check_starts()
         if step % 7 == 0:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from codebatch.engine.command_events import Conclusion
 from codebatch.model.command import CommandId
 from codebatch.model.digest import Digest
 from codebatch.model.question import our_question
-from codebatch.model.request import Answer, Open, Request, Skip
+from codebatch.model.request import Answer, Open, Request, RequestBody, Skip
 from codebatch.model.work import Policy
+
+WAITS_MAX = 100
 
 _OURS = {"again": "open", "failed": "failed", "done": "done"}
 
@@ -20,20 +22,18 @@ def own_of(id_: CommandId, policy: Policy, rounds: Mapping[int, Conclusion], req
     opens = [
         (place, body.over[id_]) for place, body in enumerate(bodies) if isinstance(body, Open) and id_ in body.over
     ]
-    begun = [one for one in rounds.values() if one.reason != "unbegun"]
-    for place, body in reversed([*enumerate(bodies)]):
-        if isinstance(body, Skip) and body.task == id_:
-            is_lifted = any(later > place and over >= body.over for later, over in opens)
-            if not is_lifted and all(one.round <= body.over for one in begun):
-                has_result = bool(begun) and max(begun, key=lambda one: one.round).type == "result"
-                return "done" if body.as_done or has_result else "skipped"
-            break
-    found, failures = "open", 0
+    if (skipped := _skipped(id_, rounds, bodies, opens)) is not None:
+        return skipped
+    found, failures, waits = "open", 0, 0
     for round_, one in sorted(rounds.items()):
-        failures += one.type == "failed"
-        is_last = one.reason not in policy.retry_reasons or failures > policy.retries
+        waits = waits + (one.reason == "limited") if one.reason in ("limited", "unbegun") else 0
+        is_wait = one.reason == "limited" and waits <= WAITS_MAX
+        failures += one.type == "failed" and not is_wait
+        is_last = one.reason not in policy.retry_reasons or failures > policy.retries or one.is_final
         if any(over == round_ for _, over in opens):
-            found, failures = "open", 0
+            found, failures, waits = "open", 0, 0
+        elif is_wait:
+            found = "retry"
         elif one.reason == "unbegun":
             found = "open"
         elif one.type == "blocked" and one.question:
@@ -50,6 +50,20 @@ def own_of(id_: CommandId, policy: Policy, rounds: Mapping[int, Conclusion], req
             found = {"result": "done", "cancelled": "cancelled"}[one.type]
         failures = 0 if found == "open" and one.reason != "unbegun" else failures
     return found
+
+
+def _skipped(
+    id_: CommandId, rounds: Mapping[int, Conclusion], bodies: Sequence[RequestBody], opens: Sequence[tuple[int, int]]
+) -> str | None:
+    begun = [one for one in rounds.values() if one.reason != "unbegun"]
+    for place, body in reversed([*enumerate(bodies)]):
+        if isinstance(body, Skip) and body.task == id_:
+            is_lifted = any(later > place and over >= body.over for later, over in opens)
+            if not is_lifted and all(one.round <= body.over for one in begun):
+                has_result = bool(begun) and max(begun, key=lambda one: one.round).type == "result"
+                return "done" if body.as_done or has_result else "skipped"
+            return None
+    return None
 
 
 def _answers(bodies: Iterable[object], id_: CommandId, round_: int, question: Digest) -> list[str]:

@@ -64,7 +64,8 @@ class SharedDisk:
         id_ = self.agenda.ids[item]
         kind = self.random.choice("caasooopuS" if self.random.random() < 0.8 else "o")
         if kind == "c":
-            return Cancel()
+            running = {self.agenda.ids[item]: self.conductor.epoch(item) for item in sorted(self.conductor.running)}
+            return Cancel(attempts=running if self.random.random() < 0.5 else {})
         if kind == "a":
             known = self.registers.get((item, last))
             ours = our_question(self.random.choice(("interrupted", "stall", "exhausted")), id_, last)

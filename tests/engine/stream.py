@@ -6,7 +6,17 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from codebatch.engine.actions import Complete
-from codebatch.engine.story import Asked, AskedLive, AttemptEnded, Counted, Happening, Interrupted, Queued, Told
+from codebatch.engine.story import (
+    Asked,
+    AskedLive,
+    AttemptEnded,
+    AttemptStopped,
+    Counted,
+    Happening,
+    Interrupted,
+    Queued,
+    Told,
+)
 
 if TYPE_CHECKING:
     from tests.engine.commands import World
@@ -29,7 +39,7 @@ def told_in(stream: Stream) -> Told:
                 told.counted.add((item, round_))
             case Queued(item, round_):
                 told.queued.add((item, round_))
-            case Interrupted(item, epoch):
+            case Interrupted(item, epoch) | AttemptStopped(item, epoch):
                 told.interrupted.add((item, epoch))
             case _:
                 pass

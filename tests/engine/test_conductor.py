@@ -8,15 +8,27 @@ from collections.abc import Callable, Iterable
 import pytest
 from msgspec.structs import replace
 
+from codebatch.engine.actions import Spawn
 from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
-from codebatch.engine.command_events import CommandAction, CommandEvent, Concluded, Conclusion, Lost, Start
+from codebatch.engine.command_events import (
+    CommandAction,
+    CommandEvent,
+    Concluded,
+    Conclusion,
+    Due,
+    Lost,
+    Recall,
+    Start,
+    Wake,
+)
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import Finished, Ready, Started, WorkerId
 from codebatch.engine.story import Happening, Story, Told
 from codebatch.model.command import CommandId
-from codebatch.model.request import Answer, Open, Request
+from codebatch.model.request import Answer, Open, Request, RequestHead
 from codebatch.model.work import Policy, Work
 from tests.engine.faults import Faults
+from tests.engine.generous import GenerousRuns
 from tests.engine.lived import CheckedWorld, live_out
 
 SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "200"))
@@ -34,12 +46,14 @@ KINDS = (
 
 @pytest.mark.parametrize("first", range(0, SEEDS, STEP))
 def test_whatever_is_killed_and_asked_every_rule_holds(first: int) -> None:
-    given_behind = 0
+    given_behind = stopped = 0
     for seed in range(first, first + STEP):
         world = CheckedWorld(seed, KINDS[seed % len(KINDS)])
         _live(world, drains=seed % 7 == 0)
         given_behind += world.ahead
+        stopped += world.stopped
     assert given_behind > STEP / 10, "too little was given at once for this to prove anything"
+    assert stopped > STEP / 20, "too little was stopped for this to prove anything"
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, STEP))
@@ -143,6 +157,23 @@ class _RestartsAll(Conductor):
         return []
 
 
+class _BooksStopsAsAccidents(Conductor):
+    """What the user ends is judged as what dies."""
+
+    def __init__(self, agenda: Agenda, **known: object) -> None:
+        super().__init__(agenda, **known)  # type: ignore[arg-type] # Whatever a conductor takes.
+        self._interruptions.stops = lambda item: {}  # type: ignore[method-assign]
+
+
+class _ForgetsTheLimit(Conductor):
+    """The time limit ends what runs, and no more."""
+
+    def _note_request(self, request: Request) -> list[int]:
+        touched = super()._note_request(request)
+        self._requests.is_expired = False
+        return touched
+
+
 class _TriesForEver(Conductor):
     """It is tried again as long as it fails."""
 
@@ -204,6 +235,14 @@ class _OverdrawsPools(Conductor):
         return actions
 
 
+class _TakesOfClosedPools(Conductor):
+    """Who meets a rate limit waits alone."""
+
+    def handle(self, event: CommandEvent) -> list[CommandAction]:
+        self._queue._closed_pools = dict
+        return super().handle(event)
+
+
 class _StartsSoon(Conductor):
     """One may start right behind another."""
 
@@ -217,6 +256,7 @@ DEADLY = Faults(coordinator=0.02, worker=0.03, power=0.01)
 PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "needs": (Faults(), _StartsWithoutNeeds, "starts while"),
     "pools": (Faults(), _OverdrawsPools, "than there is|not alone"),
+    "closed pools": (Faults(), _TakesOfClosedPools, "takes of the closed"),
     "paused": (Faults(), _StartsPaused, "after a Pause"),
     "before its time": (Faults(), _StartsAtOnce, "before its time"),
     "soon after another": (Faults(), _StartsSoon, "too soon"),
@@ -229,6 +269,8 @@ PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "given and not begun": (DEADLY, _LosesWhatItGave, "READY|no end|by the disk"),
     "counted twice": (Faults(), _CountsTwice, "starts while|waits for nothing|READY"),
     "memory alone": (DEADLY, _Remembers, "by the disk|is begun in round"),
+    "stopped by the user": (Faults(coordinator=0.02), _BooksStopsAsAccidents, "was stopped, and is judged"),
+    "time limit": (Faults(), _ForgetsTheLimit, "after the time limit|by the disk"),
     "cancelled": (Faults(), _StartsCancelled, "after a Cancel|no end"),
     "at most once": (DEADLY, _RestartsAll, "was begun"),
     "sweep after the session": (Faults(everybody=0.02, sweeps_late=True), Conductor, "at once"),
@@ -241,7 +283,7 @@ PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "no look before exec": (
         Faults(coordinator=0.05, looks_before_exec=False),
         Conductor,
-        "after a Cancel",
+        "after a Cancel|not told",
     ),
 }
 
@@ -335,3 +377,57 @@ def test_who_wants_much_of_a_pool_is_not_starved_by_those_that_want_little() -> 
 def test_an_exclusive_command_waits_until_all_is_free_and_lets_nobody_pass() -> None:
     policies = {"a": Policy(), "alone": Policy(exclusive=True), "b": Policy(), "c": Policy()}
     assert _order_of_starts(policies, at_once=2) == ["a", "alone", "b", "c"]
+
+
+def test_a_rate_limit_closes_its_pool_and_holds_nothing_else() -> None:
+    """`b` waits for the closed pool: it does not keep `c` from another that it wants too. No worker waits with it."""
+    pools = {"a": {"agents": 1}, "b": {"agents": 1, "db": 1}, "c": {"db": 1}, "d": {"agents": 1}}
+    ids = [CommandId(id_) for id_ in pools]
+    work = Work(
+        source="test",
+        root=b"/",
+        order=tuple(ids),
+        policies={id_: Policy(pools=pools[id_], priority=-place) for place, id_ in enumerate(ids)},
+        strategy="parallel",
+        max_parallel=4,
+        pools={"agents": 1, "db": 1},
+    )
+    agenda = agenda_of(work, ids)
+    limited = Conclusion(item=0, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
+    conductor = Conductor(agenda, concluded=Concluded([limited]), epochs={0: 1})
+    assert conductor.closed_pools == {"agents": 5}
+    assert conductor.until_ns(0) == 5
+    actions = conductor.handle(Started())
+    assert actions == [Wake(0, 2, 0.0, 5), Spawn()]
+    (start,) = conductor.handle(Ready(WorkerId(1)))
+    assert isinstance(start, Start)
+    assert ids[start.item] == "c"
+    assert {type(action) for action in conductor.handle(Due(0, 2))} == {Spawn}
+    assert conductor.closed_pools == {}
+    again = Conductor(agenda, concluded=Concluded([limited]), epochs={0: 1}, requests=[_opened("a", 1)])
+    assert again.closed_pools == {}, "who opens it knows that the limit is over"
+
+
+def test_what_a_worker_was_given_at_once_comes_back_where_a_pool_is_closed() -> None:
+    ids = [CommandId(id_) for id_ in "abcd"]
+    pools = {"agents": 1}
+    policies = {id_: Policy(pools=pools) for id_ in ids} | {ids[3]: Policy(pools=pools | {"db": 1}, priority=1)}
+    work = Work(
+        source="test", root=b"/", order=tuple(ids), policies=policies, strategy="parallel", max_parallel=2,
+        pools={"agents": 4, "db": 1},
+    )  # fmt: skip
+    conductor = Conductor(agenda_of(work, ids), concluded=Concluded(()), epochs={})
+    conductor._runs_given = GenerousRuns()
+    first, second = (
+        action
+        for event in (Started(), Ready(WorkerId(1)), Ready(WorkerId(2)))
+        for action in conductor.handle(event)
+        if isinstance(action, Start)
+    )
+    assert (first.item, [each.item for each in second.then]) == (3, [1, 2])
+    limited = Conclusion(item=3, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
+    assert Recall(second.worker) in conductor.handle(Concluded([limited]))
+
+
+def _opened(task: str, round_: int) -> Request:
+    return Request(RequestHead(n=1, at_ns=0, by="test"), Open(over={CommandId(task): round_}))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
+from codebatch.engine import open_rule
 from codebatch.engine.agenda import agenda_of
 from codebatch.engine.backoff import JITTER, backoff_seconds
 from codebatch.engine.command_events import Concluded, Conclusion
@@ -19,13 +21,15 @@ from codebatch.model.command import CommandId
 from codebatch.model.digest import Digest
 from codebatch.model.question import OUR_CHOICES, our_question
 from codebatch.model.request import Answer, Cancel, Open, Pause, Request, RequestBody, RequestHead, Skip, Unpause
-from codebatch.model.work import NO_POLICY, Policy, Work
+from codebatch.model.work import NO_POLICY, WAITS_MAX, Policy, Work
+from tests.engine import open_reference
 from tests.engine.open_reference import own_of
 
 A = CommandId("a")
 ASKED = Digest("a" * 64)
 _ENDS = st.sampled_from([
     ("result", None), ("failed", "exit"), ("failed", "stall"), ("failed", "start"), ("cancelled", None),
+    ("failed", "limited"), ("failed", "limited"), ("failed", "final"),
     ("cancelled", "unbegun"), ("blocked", None), ("blocked", "interrupted"),
 ])  # fmt: skip
 _ROUNDS = st.integers(0, 6)
@@ -57,7 +61,9 @@ def _ended(ends: Sequence[tuple[str, str | None]]) -> list[Conclusion]:
             item=0,
             round=round_,
             type=type_,  # type: ignore[arg-type]
-            reason=reason,  # type: ignore[arg-type]
+            reason="exit" if reason == "final" else reason,  # type: ignore[arg-type]
+            is_final=reason == "final",
+            until_ns=1 if reason == "limited" else 0,
             epoch=round_,
             question=ASKED if (type_, reason) == ("blocked", None) else Digest(""),
         )
@@ -74,6 +80,13 @@ def _conductor(policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: l
 def test_the_open_rule_is_what_it_says(
     policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]
 ) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (open_rule, open_reference):
+            patched.setattr(module, "WAITS_MAX", 2)
+        _check_open_rule(policy, ends, bodies)
+
+
+def _check_open_rule(policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]) -> None:
     work = Work(source="test", root=b"/", order=(A,), policies={A: policy})
     histories, requests = Histories({}), RequestsMade({A: 0})
     histories.add(Concluded(_ended(ends)))
@@ -181,3 +194,29 @@ def test_tries_are_counted_anew_from_what_opened_it() -> None:
     assert _state([FAILED, ("cancelled", "unbegun"), FAILED], policy=policy) is CommandState.FAILED
     asks = Policy(retries=1, on_exhausted="ask")
     assert _state([FAILED, FAILED], policy=asks) is CommandState.BLOCKED
+
+
+LIMITED: tuple[str, str | None] = ("failed", "limited")
+
+
+def test_a_rate_limit_uses_up_no_try_and_is_waited_for_without_a_backoff() -> None:
+    policy = Policy(retries=1, backoff_seconds=0)
+    assert _state([LIMITED], policy=policy) is CommandState.WAITING
+    assert _state([LIMITED] * 5, policy=NO_POLICY) is CommandState.WAITING
+    assert _state([LIMITED, FAILED], policy=Policy(retries=1)) is CommandState.WAITING
+    assert _state([LIMITED, FAILED], policy=NO_POLICY) is CommandState.FAILED
+    assert _state([FAILED, LIMITED, FAILED], policy=Policy(retries=1)) is CommandState.FAILED
+
+
+def test_a_rate_limit_that_never_ends_is_a_failure_in_the_end() -> None:
+    assert _state([LIMITED] * WAITS_MAX) is CommandState.WAITING
+    assert _state([LIMITED] * (WAITS_MAX + 1)) is CommandState.FAILED
+    assert _state([LIMITED] * (WAITS_MAX + 1), policy=Policy(on_exhausted="ask")) is CommandState.BLOCKED
+    opened = Open(over={A: WAITS_MAX + 1})
+    assert _state([LIMITED] * (WAITS_MAX + 1), opened) is CommandState.READY
+    assert _state([LIMITED] * (WAITS_MAX + 2), opened) is CommandState.WAITING
+
+
+def test_a_failure_that_is_final_is_not_tried_again() -> None:
+    assert _state([("failed", "final")], policy=Policy(retries=3)) is CommandState.FAILED
+    assert _state([FAILED], policy=Policy(retries=3)) is CommandState.WAITING

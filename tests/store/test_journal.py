@@ -25,6 +25,7 @@ from codebatch.store.journal import (
     Refused,
     Spawned,
     Started,
+    WorkerStopped,
     read_journal,
 )
 from codebatch.system.files import RealFiles
@@ -60,6 +61,7 @@ EVENTS: list[JournalEvent] = [
         seconds=1.5, cpu_seconds=0.25, memory_peak_bytes=4096, left=("17 sleep",), log="0123abcd.3.r1.2.log",
         output_bytes=5, evidence="last",
     ),
+    WorkerStopped(worker=WORKER, pid=18, is_killed=True),
 ]  # fmt: skip
 
 

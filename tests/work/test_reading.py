@@ -37,6 +37,8 @@ clean_env = true
 env = { CI = "1", TOKEN = "$TOKEN" }
 on_blocked = "wait"
 start_every_seconds = 2
+timeout_seconds = 3600
+halt = "now"
 
 [pools]
 browser = 2
@@ -92,6 +94,8 @@ backoff_seconds = 0.5
 backoff_factor = 3
 backoff_seconds_max = 10
 retry_reasons = ["exit", "check"]
+retry_if = { exits = [75], pattern = "connection reset" }
+wait_if = 'resets at (?P<at>\\S+)'
 tries = [{ text_suffix = "See {previous_log}." }, { run = ["other"], env = { CI = "2" }, timeout_seconds = 90 }]
 on_exhausted = "ask"
 on_stall = "ask"

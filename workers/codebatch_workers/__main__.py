@@ -80,6 +80,7 @@ def _supervise(launch: Launch, channel: Channel) -> int:
     from codebatch_workers.runtime.channel import CoordinatorGone, give_up
 
     be_subreaper(True)
+    signal.signal(signal.SIGTERM, _pass)  # A service manager sends it to all: the coordinator decides what ends.
     try:
         try:
             supervisor = Supervisor(launch, channel, pid=os.getpid(), environment=given_environment())
@@ -94,7 +95,7 @@ def _supervise(launch: Launch, channel: Channel) -> int:
 
 
 def _pass(*_: object) -> None:
-    """Ctrl-C is the coordinator's to hear."""
+    """Handle a signal that is the coordinator's to hear."""
 
 
 def _end() -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from codebatch.coordinator.command_port import CommandHeard, Helped, Rang
+from codebatch.coordinator.command_port import CommandHeard, Helped, Insisted, Rang
 from codebatch.coordinator.crew import Died, DrainAsked, Member, Said
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
@@ -60,7 +60,7 @@ class SimulatedCommandCrew:
                 self._world.given_behind += len(message.then)
             self.workers[worker].pipe.send(message)
 
-    def wake(self, item: int, round_: int, seconds: float) -> None:
+    def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
         self._timers.append(Rang(item, round_))
 
     def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
@@ -79,6 +79,9 @@ class SimulatedCommandCrew:
         if self.holder in self._world.draining:
             self._world.draining.discard(self.holder)
             heard.append(DrainAsked("SIGTERM"))
+        if self.holder in self._world.insisting:
+            self._world.insisting.discard(self.holder)
+            heard += [DrainAsked("SIGTERM"), Insisted("SIGTERM", is_killed=False)]
         for id_, worker in list(self.workers.items()):
             if worker.pipe.has_news:
                 message = worker.pipe.receive()
@@ -98,7 +101,7 @@ class SimulatedCommandCrew:
         is_helping = bool(self._timers or self._helping)
         return (
             is_helping
-            or self.holder in self._world.draining
+            or self.holder in self._world.draining | self._world.insisting
             or any(worker.pipe.has_news for worker in self.workers.values())
         )
 

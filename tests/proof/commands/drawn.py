@@ -44,6 +44,8 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> Comma
         on_failure=chance.choice(("skip-dependents", "skip-dependents", "continue", "stop")),
         answering=chance.choice((None, None, Answering(command=("helper",)))),
         start_every_seconds=chance.choice((0.0, 0.0, 0.0, 1.0)),
+        timeout_seconds=chance.choice((None, None, None, 1.0)),
+        halt=chance.choice(("soon", "now")),
     )
     if seed % 3 == 1:
         work = _flat(work)
@@ -52,7 +54,7 @@ def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> Comma
         Fault(at=chance.randrange(span), kind=chance.choice(kinds), seed=chance.getrandbits(32))
         for _ in range(chance.randint(0, 10))
     ]
-    commands = [Command(id=id_, run=("true",)) for id_ in ids]
+    commands = [Command(id=id_, run=("true",), wait_if=chance.choice(("", "limited"))) for id_ in ids]
     made.setdefault("gives_much", seed % 3 > 0)
     return CommandWorld(chance, commands, work, faults, **made)  # type: ignore[arg-type] # What a control plants.
 

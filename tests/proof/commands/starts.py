@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from codebatch.model.command import CommandId
+from codebatch.model.request import Cancel, Request, Stop
 from codebatch.model.work import Work
 from codebatch.store import layout
 from codebatch.store.batches import Batch
@@ -43,9 +45,17 @@ class Starts:
             self.execs[self.by_lease.pop(name)] -= 1
         return len(lost)
 
-    def check(self) -> None:
-        """None was begun more often than it may be."""
+    def check(self, requests: Sequence[Request]) -> None:
+        """None was begun more often than it may be: once more for each time that it was stopped on purpose."""
+        named = {
+            (task, epoch)
+            for body in (request.body for request in requests)
+            if isinstance(body, Stop | Cancel)
+            for task, epoch in body.attempts.items()
+        }
+        stops = Counter(task for task, _ in named)
         for (task, round_), count in self.execs.items():
             policy = self.work.policy(CommandId(task))
             most = 1 + policy.restarts_max if policy.if_interrupted == "restart" else 1
+            most += stops[CommandId(task)]
             assert count <= most, f"{task} was begun {count} times in round {round_}"

@@ -62,7 +62,7 @@ _AT_REST = (CommandState.DONE, CommandState.FAILED, CommandState.BLOCKED, Comman
 
 FaultKind = Literal[
     "kill worker", "kill coordinator", "kill self", "pause", "lose power", "lose reply", "tear register",
-    "refuse once", "refuse on", "drain", "request", "second coordinator",
+    "refuse once", "refuse on", "drain", "insist", "request", "second coordinator",
 ]  # fmt: skip
 
 
@@ -86,6 +86,7 @@ class Alive:
     question: Path
     asks_live: bool = False
     leaves_question: bool = False
+    output: bytes = b""
     is_told_to_end: bool = False
 
 
@@ -103,6 +104,7 @@ class CommandWorld:
     alive: dict[str, Alive] = field(default_factory=dict)
     happened: Counter[str] = field(default_factory=Counter)
     draining: set[HolderId] = field(default_factory=set)
+    insisting: set[HolderId] = field(default_factory=set)
     gives_much: bool = False
     given_behind: int = 0
     ends: list[str] = field(default_factory=list)
@@ -149,7 +151,7 @@ class CommandWorld:
             self._processes.clear()
             self._workers.clear()
             self._crews.clear()
-            self.starts.check()
+            self.starts.check(self._requests().read())
             standing = self.standing()
             if self.ends == ["over"]:
                 assert not self.alive, "a command outlives the end of its batch"
@@ -162,7 +164,7 @@ class CommandWorld:
 
     def _check_over(self, standing: WorkStanding) -> None:
         assert standing.state not in (BatchState.RUNNING, BatchState.PENDING), standing.state
-        is_stopped = self.work.on_failure == "stop"
+        is_stopped = self.work.on_failure == "stop" or standing.is_expired
         for command in standing.commands:
             is_waiting = command.state is CommandState.PENDING
             assert is_waiting or command.state in _AT_REST, command
@@ -286,6 +288,7 @@ class CommandWorld:
             question=Path(start.environment["CODEBATCH_QUESTION"]),
             asks_live=drawn.random() < 0.15,
             leaves_question=drawn.random() < 0.15,
+            output=drawn.choice((b"", b"limited")),
         )
         return one
 
@@ -335,7 +338,7 @@ class CommandWorld:
     def _happen(self, fault: Fault, chance: random.Random, process: Process, operation: Operation) -> Fate | None:
         living = {holder: one for holder, one in self._processes.items() if one.is_alive}
         match fault.kind:
-            case "kill worker" | "kill coordinator" | "drain":
+            case "kill worker" | "kill coordinator" | "drain" | "insist":
                 group = [holder for holder in living if (holder in self._workers) == (fault.kind == "kill worker")]
                 self._happen_to(group, fault.kind, chance)
             case "kill self":
@@ -361,8 +364,8 @@ class CommandWorld:
         return None
 
     def _happen_to(self, group: list[HolderId], kind: FaultKind, chance: random.Random) -> None:
-        if group and kind == "drain":
-            self.draining.add(chance.choice(group))
+        if group and kind in ("drain", "insist"):
+            (self.draining if kind == "drain" else self.insisting).add(chance.choice(group))
         elif group:
             self._kill(chance.choice(group))
 
@@ -402,7 +405,7 @@ class CommandWorld:
 
     def _body(self, chance: random.Random) -> RequestBody:
         if chance.random() < 0.3:
-            return Cancel()
+            return Cancel(attempts={one.id: one.epoch for one in self.standing().commands if one.holder})
         standing = self.standing()
         command = chance.choice(standing.commands)
         if chance.random() < 0.4:
@@ -470,7 +473,8 @@ class _SimulatedRunning:
         return False
 
     def read(self) -> bytes:
-        return b""
+        data, self._alive.output = self._alive.output, b""
+        return data
 
     def poll(self) -> bool:
         return self._alive.left < 0 or self._alive.is_told_to_end

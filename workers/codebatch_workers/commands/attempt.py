@@ -30,13 +30,14 @@ _ENDING_TICK_SECONDS = 0.02
 _MEMORY_TICK_SECONDS = 1.0
 _MB = 1 << 20
 
-Cause = Literal["timeout", "stall", "memory", "cancelled", "interrupted"]
+Cause = Literal["timeout", "stall", "memory", "cancelled", "stopped"]
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What became of an attempt. `type` is None where nothing is to be committed of it. `left` runs on, for people.
 
-    `asked` is what it ended with, `said` as in `Outcome`. Of its `seconds` it waited some for answers, and spent these.
+    `asked` is what it ended with; `said`, `until_ns` and `is_final` are as in `Outcome`. Some of its `seconds` it
+    waited for answers, and spent the others.
     """
 
     type: OutcomeType | None
@@ -49,6 +50,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     asked: Asked | None = None
     said: Said | None = None
     spent_seconds: float = 0.0
+    until_ns: int = 0
+    is_final: bool = False
 
     @property
     def has_ended_by_itself(self) -> bool:
@@ -203,7 +206,7 @@ class Attempt:
                 return "failed", self._cause
             case "cancelled":
                 return "cancelled", None
-            case "interrupted":
+            case "stopped":
                 return None, None
             case None:
                 assert ended is not None, "nothing but its end ended it"

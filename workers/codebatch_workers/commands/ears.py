@@ -6,7 +6,7 @@ from collections import deque
 
 from codebatch.errors import StoreError
 from codebatch.model.command import CommandId
-from codebatch.model.request import Cancel, Skip
+from codebatch.model.request import Cancel, Skip, Stop
 from codebatch.protocol.messages import Drain, Proceed, Terminate, ToWorker
 from codebatch.store import layout
 from codebatch.store.batches import Batch
@@ -27,7 +27,7 @@ class Ears:
         leader, _ = LeaseReader(batch.files, batch.root).leader()
         self._next_lead = batch.root / layout.LEASES / layout.coordinator_lease_name(leader + 1)
         self._later: deque[ToWorker] = deque()
-        self._heeded = self._round = 0
+        self._heeded = self._round = self._epoch = 0
         self._task = CommandId("")
         self._looked_ns = 0
         self.is_alone = False
@@ -43,13 +43,13 @@ class Ears:
         """The next message, for who has no command at hand. Raises CoordinatorGone."""
         return self._later.popleft() if self._later else self._channel.receive()
 
-    def look(self, assigned: int, task: CommandId, round_: int) -> Terminate | None:
+    def look(self, assigned: int, task: CommandId, round_: int, epoch: int) -> Terminate | None:
         """What was said before an attempt was begun that was assigned with so many requests in mind. Raises StoreError.
 
         Whether another coordinator has come since decides too, but only after the lease was taken: a coordinator takes
         its own before it reads those of workers, so one of the two sees the other.
         """
-        self._heeded, self._task, self._round = assigned, task, round_
+        self._heeded, self._task, self._round, self._epoch = assigned, task, round_, epoch
         self.may_proceed = False
         if self._batch.files.stat(self._next_lead) is not None:
             self.is_alone = True
@@ -91,6 +91,8 @@ class Ears:
                     return Terminate(why="cancelled", grace_seconds=grace)
                 case Skip(task=task, over=over) if task == self._task and over >= self._round:
                     return Terminate(why="cancelled")
+                case Stop(attempts=attempts, ends=True) if attempts.get(self._task) == self._epoch:
+                    return Terminate(why="stopped")
                 case _:
                     pass
         return None

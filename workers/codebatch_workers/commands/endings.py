@@ -19,7 +19,7 @@ from codebatch.system.files import Files
 from codebatch.system.matching import MATCH_SECONDS_MAX, TooSlow, in_time
 
 RESULT_BYTES_MAX = 256 * 1024
-"""The end of the output in which the last JSON object is looked for."""
+"""The end of the output in which the last JSON object, and patterns of `retry_if` and `wait_if`, are looked for."""
 
 TEXT_MAX = 2_000
 _SESSION_MAX = 200

@@ -40,6 +40,7 @@ class Execution:
         start_of: StartOf,
         tell: Callable[[Child], None],
         run: Run,
+        wall_ns: Callable[[], int],
         has_written: Callable[[], bool],
         now_ns: Callable[[], int],
     ) -> None:
@@ -57,11 +58,24 @@ class Execution:
         self._start_of = start_of
         self._tell = tell
         self._run = run
+        self._wall_ns = wall_ns
         self._has_written = has_written
         self._now_ns = now_ns
 
     def run(self) -> Result:
-        """Do it, and wait for the end."""
+        """Do it, wait for the end, and say what follows if it failed."""
+        result = self._attempt()
+        has_rules = self._command.retry_if is not None or self._command.wait_if
+        if result.type != "failed" or result.reason == "start" or not has_rules:
+            return result
+        from codebatch_workers.commands.failures import judge_failure  # Few commands have such rules.
+
+        verdict = judge_failure(self._command, result, self._log.end, self._wall_ns)
+        if verdict.note:
+            self._log.write(f"codebatch: {verdict.note}\n".encode())
+        return verdict.result
+
+    def _attempt(self) -> Result:
         try:
             result = self._watch(self._command, self._start_of(self._command.run, True), spent_seconds=0.0)
         except NotStarted as error:

@@ -128,7 +128,7 @@ class Run:
             except StoreUnwritable as error:
                 self._tell_delay(error)
                 wish = self._ears.hear(self._now_ns())
-                if self._now_ns() > deadline_ns or (wish is not None and wish.why == "interrupted"):
+                if self._now_ns() > deadline_ns or (wish is not None and wish.why == "stopped"):
                     raise
             self._sleep(_COMMIT_EVERY_SECONDS)
         self._flush_journal()
@@ -176,9 +176,16 @@ def _key(one: _Ended) -> tuple[int, int]:
 
 def _encoded(one: _Ended) -> EncodedOutcome:
     result = one.result
-    assert result.type is not None, "of what was interrupted nothing is committed"
+    assert result.type is not None, "nothing is committed of what was stopped"
     return attempt_outcome(
-        one.assign.unit, result.type, result.reason, result.exit_status, question=one.question, said=result.said
+        one.assign.unit,
+        result.type,
+        result.reason,
+        result.exit_status,
+        question=one.question,
+        said=result.said,
+        until_ns=result.until_ns,
+        is_final=result.is_final,
     )
 
 

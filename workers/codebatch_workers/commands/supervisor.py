@@ -115,7 +115,7 @@ class Supervisor:
         self._now_ns = now_ns
 
     def run(self) -> None:
-        """Work until told to stop, or an attempt was interrupted. Raises CoordinatorGone."""
+        """Work until told to end. Raises CoordinatorGone."""
         root = self._batch.root
         kept = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.LOGS))
         with (
@@ -173,8 +173,8 @@ class Supervisor:
             if not self._holder.try_lease(unit.shard, unit.start, epoch, may_be_forgotten=assign.is_repeatable):
                 return "refused"
             try:
-                wish = self._ears.look(assign.requests, listed.id, unit.round)
-                if self._ears.is_alone or (wish is not None and wish.why == "interrupted"):
+                wish = self._ears.look(assign.requests, listed.id, unit.round, epoch)
+                if self._ears.is_alone or (wish is not None and wish.why == "stopped"):
                     self._leave_unbegun(unit, epoch)
                     return "ends"
                 self._run.note(_began(unit, epoch))
@@ -195,7 +195,8 @@ class Supervisor:
             self._scratch.end(directory, is_left_alone=is_left_alone)
 
     def _log(self, command: Command, unit: Unit, epoch: int, scratch: Path) -> AttemptLog:
-        end = EVIDENCE_BYTES if command.result is None else RESULT_BYTES_MAX
+        is_searched = command.result is not None or command.retry_if is not None or command.wait_if
+        end = RESULT_BYTES_MAX if is_searched else EVIDENCE_BYTES
         path = f"{self._logs}/{_log_of(unit, epoch)}"
         return AttemptLog(self._files, path, scratch, command.log_mb_max << 20, end_bytes=end)
 
@@ -251,6 +252,7 @@ class Supervisor:
             start_of=start_of_it,
             tell=self._cell.write_child,
             run=self._run,
+            wall_ns=wall_ns,
             has_written=lambda: not self._scratch.is_untouched(directory),
             now_ns=self._now_ns,
         )
@@ -260,7 +262,7 @@ class Supervisor:
         """Take note of what became of an attempt."""
         self._run.note(_event_of(assign, result, log))
         if result.type is None:
-            return "ends"
+            return "ends"  # While its lease is alive the attempt seems to run.
         self._run.add(assign, result, questions)
         return "goes on" if result.type == "result" else "is over"
 
@@ -313,7 +315,7 @@ def _event_of(assign: Assign, result: Result, log: AttemptLog | None) -> journal
         start=unit.start,
         round=unit.round,
         epoch=epoch,
-        type=result.type or "interrupted",
+        type=result.type or "stopped",
         reason=result.reason,
         exit_status=status,
         signal=signal.Signals(-status).name if status is not None and status < 0 else "",

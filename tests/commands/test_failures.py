@@ -1,0 +1,95 @@
+"""What follows a failure: another try, none, or a wait for a rate limit to end."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from codebatch.model.command import Command, CommandId, RetryRule
+from codebatch.model.record import CommandReason
+from codebatch_workers.commands.attempt import Result
+from codebatch_workers.commands.failures import WAIT_SECONDS, WAIT_SECONDS_MAX, FailureVerdict, judge_failure
+
+NOW_NS = 1_782_824_700 * 1_000_000_000
+
+
+def _judge(
+    output: bytes, reason: CommandReason = "exit", status: int = 1, *, retry: RetryRule | None = None, wait: str = ""
+) -> FailureVerdict:
+    command = Command(id=CommandId("a"), run="x", retry_if=retry, wait_if=wait)
+    return judge_failure(command, Result(type="failed", reason=reason, exit_status=status), output, lambda: NOW_NS)
+
+
+@pytest.mark.parametrize(
+    ("output", "status", "is_final"),
+    [
+        (b"", 75, False),
+        (b"", 137, False),
+        (b"", -9, False),
+        (b"", 1, True),
+        (b"x\nconnection reset by peer\n", 1, False),
+        (b"connection refused", 1, True),
+    ],
+)
+def test_a_failure_is_tried_again_if_its_status_or_its_output_says_so(
+    output: bytes, status: int, is_final: bool
+) -> None:
+    rule = RetryRule(exits=(75, 137), pattern="^connection reset")
+    assert _judge(output, status=status, retry=rule).result.is_final == is_final
+
+
+def test_a_limit_that_was_passed_is_not_for_the_rule_to_judge() -> None:
+    rule = RetryRule(exits=(75,))
+    assert not _judge(b"", "timeout", -15, retry=rule).result.is_final
+    assert _judge(b"", "check", 1, retry=rule).result.is_final
+
+
+def _wait(output: str, pattern: str) -> float:
+    found = _judge(output.encode(), wait=pattern).result
+    assert found.reason == "limited"
+    return (found.until_ns - NOW_NS) / 1e9
+
+
+def test_a_rate_limit_lasts_as_long_as_the_output_says() -> None:
+    assert _wait("Retry-After: 12.5", r"Retry-After: (?P<seconds>[\d.]+)") == 12.5
+    assert _wait("limit reached|1782825000", r"limit reached\|(?P<at>\d+)") == 300
+    until = datetime.datetime.fromtimestamp(NOW_NS / 1e9 + 3600).astimezone()
+    assert _wait(f"resets at {until:%H:%M:%S}.", r"resets at (?P<at>[\d:]+)") == 3600
+
+
+@pytest.mark.parametrize(
+    ("output", "seconds"),
+    [
+        ("wait", WAIT_SECONDS),
+        ("wait soon", WAIT_SECONDS),
+        ("wait 1782824699", WAIT_SECONDS),
+        ("wait 1999999999", WAIT_SECONDS_MAX),
+    ],
+)
+def test_a_wait_is_bounded_whatever_the_output_says(output: str, seconds: float) -> None:
+    assert _wait(output, r"wait ?(?P<at>.*)") == seconds
+
+
+@pytest.mark.parametrize("said", ["nan", "inf", "-5", "0", "much", "1e300"])
+def test_no_number_is_waited_for_that_is_none(said: str) -> None:
+    assert _wait(f"in {said}", r"in (?P<seconds>\S+)") == (WAIT_SECONDS_MAX if said == "1e300" else WAIT_SECONDS)
+
+
+def test_a_rate_limit_goes_before_the_rule_for_tries() -> None:
+    verdict = _judge(b"rate limit", retry=RetryRule(exits=(75,)), wait="rate limit")
+    assert (verdict.result.reason, verdict.result.is_final) == ("limited", False)
+    assert verdict.note.startswith("a rate limit: it is tried again after 2026-")
+    assert _judge(b"fine", retry=RetryRule(exits=(75,)), wait="rate limit").result.is_final
+
+
+def test_a_pattern_that_takes_too_long_is_not_heeded() -> None:
+    slow = r"(a+)+b"
+    verdict = _judge(b"a" * 60, wait=slow)
+    assert (verdict.result.reason, verdict.note) == (
+        "exit",
+        "the pattern of wait_if took longer than 1 s, and is not heeded",
+    )
+    verdict = _judge(b"a" * 60, retry=RetryRule(pattern=slow))
+    assert verdict.result.is_final
+    assert "retry_if" in verdict.note

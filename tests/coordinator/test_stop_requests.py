@@ -1,0 +1,75 @@
+"""Stop requests name attempts that have their lease, the others once they have it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from codebatch.coordinator.stop_requests import StopRequests
+from codebatch.model.command import Command, CommandId
+from codebatch.model.request import Stop
+from codebatch.store.attempts import Attempts
+from codebatch.store.batches import make_batch_directories
+from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
+from codebatch.store.outcomes import Outcomes
+from codebatch.system.host import this_host
+from tests.commands.batches import Place, make_place
+
+A, B = CommandId("a"), CommandId("b")
+
+
+class _Leasing:
+    """A batch of two commands, whose attempts take their leases when the test says so."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        batch = place.batch
+        make_batch_directories(batch)
+        about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=this_host(), since_ns=time.time_ns())
+        self.holder = Holder(batch.files, batch.root, about, is_durable=True)
+        attempts = Attempts(place.plan, Outcomes(batch.files, batch.root))
+        leases = LeaseReader(batch.files, batch.root)
+        self.stops = StopRequests(place.requests, leases, attempts, [A, B], 7, time.time_ns)
+
+    def lease(self, item: int) -> None:
+        assert self.holder.try_lease(self._place.plan.shards[0].id, item, 1)
+
+    def made(self) -> list[dict[CommandId, int]]:
+        bodies = [request.body for request in self._place.requests.read()]
+        return [body.attempts for body in bodies if isinstance(body, Stop)]
+
+
+@pytest.fixture
+def leasing(tmp_path: Path) -> _Leasing:
+    return _Leasing(make_place(tmp_path, Command(id=A, run="true"), Command(id=B, run="true")))
+
+
+def test_an_attempt_is_named_once_it_has_its_lease(leasing: _Leasing) -> None:
+    both = {A: 1, B: 1}
+    leasing.lease(0)
+    leasing.stops.append(Stop(cause="failure", attempts=both), both)
+    assert leasing.made() == [{A: 1}]
+    leasing.stops.append_waiting(both)
+    assert leasing.made() == [{A: 1}]
+    assert leasing.stops.is_waiting
+    leasing.lease(1)
+    leasing.stops.append_waiting(both)
+    assert leasing.made() == [{A: 1}, {B: 1}]
+    assert not leasing.stops.is_waiting
+
+
+def test_a_start_that_never_took_its_lease_is_not_named(leasing: _Leasing) -> None:
+    """The next start has its epoch: it must not count as stopped."""
+    leasing.stops.append(Stop(cause="signal", attempts={A: 1}), {A: 1})
+    leasing.stops.append_waiting({})
+    leasing.lease(0)
+    assert not leasing.stops.is_waiting
+    assert leasing.made() == []
+
+
+def test_the_time_limit_is_on_disk_at_once_and_once(leasing: _Leasing) -> None:
+    leasing.stops.append(Stop(cause="timeout", attempts={A: 1}), {A: 1})
+    leasing.stops.append_waiting({A: 1})
+    assert leasing.made() == [{}]

@@ -1,0 +1,140 @@
+"""Workers that are stopped or traced: continued, or killed where that is no use."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from codebatch.coordinator.command_port import StoppedWorker
+from codebatch.coordinator.stopped_workers import LOOK_NS, LOOKS_MAX, STOPS_MAX, WatchedWorker, WorkerWatch
+from codebatch.model.outcome import HolderId
+from codebatch.system import proc, processes
+from codebatch.system.processes import reap
+
+HOLDER = HolderId("a" * 32)
+_PTRACE_ATTACH, _PTRACE_DETACH = 16, 17
+_TRACER = """
+import ctypes, sys, time
+print(ctypes.CDLL(None).ptrace(16, int(sys.argv[1]), None, None), flush=True)
+time.sleep(1000)
+"""
+_ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="no /proc is here")
+
+
+class _Watch:
+    """One worker, and the looks at it, a second each."""
+
+    def __init__(self, file: Path) -> None:
+        file.touch()
+        with open(file, "rb") as held:
+            self.process = subprocess.Popen(["sleep", "1000"], pass_fds=[held.fileno()])
+        self.worker = WatchedWorker(HOLDER, self.process.pid, file)
+        self._workers = WorkerWatch()
+        self._now_ns = 0
+
+    def look(self) -> list[StoppedWorker]:
+        self._now_ns += LOOK_NS
+        return self._workers.look(self._now_ns, [self.worker])
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+        self.wait_until(lambda: self.is_stopped)
+
+    @property
+    def is_stopped(self) -> bool:
+        found = proc.stat(self.process.pid)
+        return found is not None and found.is_stopped
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Iterator[_Watch]:
+    made = _Watch(tmp_path / "holder")
+    yield made
+    made.process.kill()
+    made.process.wait()
+
+
+def test_a_worker_that_is_stopped_is_continued(watch: _Watch) -> None:
+    assert watch.look() == []
+    watch.stop()
+    assert watch.look() == [StoppedWorker(HOLDER, watch.process.pid, is_traced=False, is_killed=False)]
+    watch.wait_until(lambda: not watch.is_stopped)
+    assert watch.look() == []
+
+
+def test_a_worker_that_is_stopped_again_and_again_is_killed(watch: _Watch) -> None:
+    for _ in range(STOPS_MAX):
+        watch.stop()
+        assert [each.is_killed for each in watch.look()] == [False]
+        watch.wait_until(lambda: not watch.is_stopped)
+        watch.look()
+    watch.stop()
+    assert [each.is_killed for each in watch.look()] == [True]
+    assert watch.process.wait() == -signal.SIGKILL
+
+
+def test_no_other_process_of_its_id_is_touched(watch: _Watch, tmp_path: Path) -> None:
+    (tmp_path / "another").touch()
+    watch.worker = watch.worker._replace(file=tmp_path / "another")
+    watch.stop()
+    assert [watch.look() for _ in range(LOOKS_MAX)] == [[]] * LOOKS_MAX
+    assert watch.is_stopped
+
+
+@contextlib.contextmanager
+def _traced(pid: int) -> Iterator[None]:
+    if _ptrace(_PTRACE_ATTACH, pid, None, None) != 0:
+        pytest.skip("nothing may be traced here")
+    try:
+        yield
+    finally:
+        _ptrace(_PTRACE_DETACH, pid, None, None)
+
+
+def test_a_worker_that_stays_traced_is_killed_and_its_tracer_is_not_waited_for(
+    watch: _Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who traces it may be a debugger, in a terminal that somebody left open."""
+    monkeypatch.setattr(processes, "REAP_SECONDS", 0.0)
+    tracer = subprocess.Popen([sys.executable, "-c", _TRACER, str(watch.process.pid)], stdout=subprocess.PIPE)
+    try:
+        assert tracer.stdout is not None
+        if tracer.stdout.readline() != b"0\n":
+            pytest.skip("nothing may be traced here")
+        watch.wait_until(lambda: watch.is_stopped)
+        assert [[each.is_killed for each in watch.look()] for _ in range(LOOKS_MAX)] == [[]] * (LOOKS_MAX - 1) + [
+            [True]
+        ]
+        reap(watch.process)
+        assert watch.process.returncode == -signal.SIGKILL
+    finally:
+        tracer.kill()
+        tracer.communicate()
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(watch.process.pid, 0)
+
+
+def test_a_worker_that_is_traced_for_a_moment_is_left(watch: _Watch) -> None:
+    for _ in range(2 * STOPS_MAX):
+        with _traced(watch.process.pid):
+            watch.wait_until(lambda: watch.is_stopped)
+            assert watch.look() == []
+        watch.wait_until(lambda: not watch.is_stopped)
+        assert watch.look() == []

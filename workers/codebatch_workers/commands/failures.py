@@ -1,0 +1,84 @@
+"""What follows a failure, by its exit status and output: another try, none, or a wait for a rate limit to end."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from codebatch.model.command import Command, RetryRule
+from codebatch.model.instants import parse_instant
+from codebatch.system.matching import MATCH_SECONDS_MAX, TooSlow, in_time
+from codebatch_workers.commands.attempt import Result
+
+WAIT_SECONDS = 60.0
+"""How long a rate limit is waited for that names no time, or one that is over."""
+WAIT_SECONDS_MAX = 7 * 24 * 3600.0
+
+_EXITS_BY_ITSELF = ("exit", "signal", "check")
+
+
+class FailureVerdict(msgspec.Struct, frozen=True):
+    """A result, and what is to be said about it in the log."""
+
+    result: Result
+    note: str = ""
+
+
+def judge_failure(command: Command, result: Result, output: bytes, wall_ns: Callable[[], int]) -> FailureVerdict:
+    """What follows a result that failed, by the end of its output. A pattern that takes too long is not heeded."""
+    text, problem = output.decode("utf-8", "replace"), ""
+    if command.wait_if:
+        try:
+            with in_time():
+                match = re.search(command.wait_if, text, re.MULTILINE)
+            if match is not None:
+                return _limited(result, match, wall_ns())
+        except TooSlow:
+            problem = _too_slow("wait_if")
+    if command.retry_if is None or result.reason not in _EXITS_BY_ITSELF:
+        return FailureVerdict(result, problem)
+    try:
+        is_final = not _holds(command.retry_if, result, text)
+    except TooSlow:
+        is_final, problem = True, _too_slow("retry_if")
+    return FailureVerdict(msgspec.structs.replace(result, is_final=is_final), problem)
+
+
+def _too_slow(key: str) -> str:
+    return f"the pattern of {key} took longer than {MATCH_SECONDS_MAX:g} s, and is not heeded"
+
+
+def _holds(rule: RetryRule, result: Result, text: str) -> bool:
+    """Whether a rule says that what failed is tried again. Raises TooSlow."""
+    status = result.exit_status
+    if status is not None and (status if status >= 0 else 128 - status) in rule.exits:
+        return True
+    if not rule.pattern:
+        return False
+    with in_time():
+        return re.search(rule.pattern, text, re.MULTILINE) is not None
+
+
+def _limited(result: Result, match: re.Match[str], now_ns: int) -> FailureVerdict:
+    now = datetime.datetime.fromtimestamp(now_ns / 1e9).astimezone()
+    until = now + datetime.timedelta(seconds=min(_seconds(match, now), WAIT_SECONDS_MAX))
+    note = f"a rate limit: it is tried again after {until.isoformat(sep=' ', timespec='seconds')}, and this is no try"
+    limited = msgspec.structs.replace(result, reason="limited", until_ns=round(until.timestamp() * 1e9))
+    return FailureVerdict(limited, note)
+
+
+def _seconds(match: re.Match[str], now: datetime.datetime) -> float:
+    """How long is to be waited, by the groups of a match."""
+    groups = match.groupdict()
+    seconds = 0.0
+    if groups.get("seconds"):
+        try:
+            seconds = float(groups["seconds"])
+        except ValueError:
+            seconds = 0.0
+    elif groups.get("at") and (at := parse_instant(groups["at"], now)) is not None:
+        seconds = (at - now).total_seconds()
+    return seconds if 0 < seconds < float("inf") else WAIT_SECONDS
