@@ -15,7 +15,8 @@ from typing import Protocol
 import msgspec
 
 from codebatch.coordinator.adoption import Promised, Reuse
-from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Member, Said, position
+from codebatch.coordinator.crew import Crew, Died, DrainAsked, Member, Said, position
+from codebatch.coordinator.deaths import death_entry, items_at_death, last_words, task_at_death
 from codebatch.coordinator.foreign import held_elsewhere
 from codebatch.coordinator.score import Phase, Progress, Score
 from codebatch.engine.actions import Assign, Break, Fail, Retire, Shrink, Spawn, Survey
@@ -49,7 +50,6 @@ from codebatch.store.holders import Holder, HolderFile, LeaseReader
 from codebatch.store.ledgers import load_ledger, scan
 from codebatch.store.leftovers import BatchLeftovers
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
-from codebatch.system.cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES
 
 
 class Watcher(Protocol):
@@ -144,6 +144,7 @@ class Coordinator:
         self._units: Counter[WorkerId] = Counter()
         self._driver = Driver(self._session, self._do, self._note)
         self._spawned = self._learned = 0
+        self._last_words = ""
         self._refusal: CodebatchError | None = None
         self._score = Score(plan, self.ledger, is_retried=scope.retry_failed)
 
@@ -168,8 +169,9 @@ class Coordinator:
             raise self._refusal
         if isinstance(self._driver.end, Break):
             raise EnvironmentBroken(
-                f"{self._driver.end.deaths} workers died in a row without finishing anything",
-                hint=f"see what they said with: codebatch errors --batch {self._batch.id}",
+                f"{self._driver.end.deaths} workers died in a row without finishing anything; the last one: "
+                f"{self._last_words}",
+                hint=f"remove the cause, then continue with: codebatch resume --batch {self._batch.id}",
             )
 
     def close(self) -> None:
@@ -285,35 +287,16 @@ class Coordinator:
         if self._driver.end is None:
             self._learn()  # It may have died between its last link and its report.
         member = self._workers.pop(died.worker)
+        self._last_words = last_words(died)
         unit = self._session.running_unit(died.worker)
         if died.returncode == 0 and (unit is None or self._driver.end is not None):
             if self._driver.end is None:
                 self._handle(Lost(died.worker, None, "crash"))
             return
-        step, items, task = died.step, None, None
-        if unit is not None and died.killed_for == NONSENSE:  # Who wrote it may have been done since.
-            items = (unit.start, unit.end)
-        elif unit is not None and step is not None and step.phase != PHASE_COMMIT and died.killed_for != "interrupted":
-            items = step.items
-        if step is not None and items is not None and step.task != NO_TASK:
-            task = self._plan.task_names[step.task]
-        path = None
-        if unit is not None and items is not None and items[1] == items[0] + 1:
-            path = display_path(path_of(self._work[unit.shard], items[0], self._items))
-        self._journal.write(
-            journal.Lost(
-                worker=member.holder,
-                pid=member.pid,
-                shard=unit.shard if unit else None,
-                start=items[0] if items else None,
-                end=items[1] if items else None,
-                path=path,
-                reason=f"{died.killed_for}: {died.how}" if died.killed_for else died.how,
-                memory_peak_bytes=died.memory_peak_bytes,
-                task=task,
-                evidence="\n".join(filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", died.stderr])),
-            )
-        )
+        items = items_at_death(died, unit)
+        task = task_at_death(died, self._plan) if items is not None else None
+        work = self._work[unit.shard] if unit is not None else None
+        self._journal.write(death_entry(died, member, unit, items, task, work, self._items))
         if self._driver.end is None:
             self._handle(Lost(died.worker, items, died.reason, died.is_from_outside, task))
 

@@ -186,3 +186,10 @@ def test_a_coordinator_that_cannot_be_made_holds_nothing(tmp_path: Path) -> None
         _Bench(tmp_path, _RefusingCrew())
     ((_, is_live),) = LeaseReader(RealFiles(), next(tmp_path.glob("store/batches/batch-*"))).holders()
     assert not is_live
+
+
+def test_where_the_machine_is_blamed_the_last_words_are_told(bench: _Bench) -> None:
+    words = "Traceback:\n  File\nOSError: [Errno 24] Too many open files\n"
+    bench.crew.heard = [Died(worker=WorkerId(n), returncode=1, how="exit status 1", stderr=words) for n in range(1, 8)]
+    with pytest.raises(EnvironmentBroken, match=r"the last one: OSError: \[Errno 24\] Too many open files$"):
+        bench.coordinator.run()
