@@ -15,7 +15,7 @@ from typing import Protocol
 import msgspec
 
 from codebatch.coordinator.adoption import Promised, Reuse
-from codebatch.coordinator.crew import Crew, Died, DrainAsked, Member, Said, position
+from codebatch.coordinator.crew import Crew, Died, DrainAsked, Member, Said, Tick, position, positions
 from codebatch.coordinator.deaths import death_entry, items_at_death, last_words, task_at_death
 from codebatch.coordinator.foreign import held_elsewhere
 from codebatch.coordinator.score import Phase, Progress, Score
@@ -27,6 +27,7 @@ from codebatch.engine.events import (
     Event,
     Finished,
     Lost,
+    ProgressReport,
     Ready,
     Refused,
     Released,
@@ -54,6 +55,9 @@ from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
 
 class Watcher(Protocol):
     """Who is told of progress."""
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
 
     def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
         """This is done now, and so much of it, both 0 where that is not known."""
@@ -89,12 +93,13 @@ class Coordinator:
         jobs: int,
         costs: Mapping[ShardId, Sequence[float]],
         cost_per_worker: float,
+        starts_max: int,
         scope: Scope,
         watcher: Watcher | None,
         wall_ns: Callable[[], int],
         reuse: Reuse | None = None,
     ) -> None:
-        """`items` are the plan's, in its order; `about` is what this process is known by; `costs` are as in Session."""
+        """`items` are the plan's, in its order; `about` is what this process is known by; costs are as in Session."""
         self._batch = batch
         self._plan = plan
         self._crew = crew
@@ -112,18 +117,11 @@ class Coordinator:
             self._outcomes = Outcomes(batch.files, batch.root)
             self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
             self._sweep()
-            self._promised = (
-                reuse.take_over(
-                    batch,
-                    plan,
-                    Items(items, plan.contexts),
-                    self._committer,
-                    tasks=scope.tasks,
-                    shards=scope.shards,
+            self._promised = Promised()
+            if reuse:
+                self._promised = reuse.take_over(
+                    batch, plan, Items(items, plan.contexts), self._committer, tasks=scope.tasks, shards=scope.shards
                 )
-                if reuse
-                else Promised()
-            )
             self.ledger = load_ledger(plan, self._outcomes)
             leases = self._leases.leases()
             self._opened = opened.pop_all()
@@ -135,6 +133,7 @@ class Coordinator:
             costs=self._promised.lessen(costs, len(plan.tasks) - len(plan.project_tasks)),
             jobs=jobs,
             cost_per_worker=cost_per_worker,
+            starts_max=starts_max,
             tasks=scope.tasks,
             shards=scope.shards,
             leased={key: lease.epoch for key, lease in leases.items() if lease.is_live},
@@ -143,7 +142,7 @@ class Coordinator:
         self._workers: dict[WorkerId, Member] = {}
         self._units: Counter[WorkerId] = Counter()
         self._driver = Driver(self._session, self._do, self._note)
-        self._spawned = self._learned = 0
+        self._spawned = self._refused = self._learned = 0
         self._last_words = ""
         self._refusal: CodebatchError | None = None
         self._score = Score(plan, self.ledger, is_retried=scope.retry_failed)
@@ -206,6 +205,11 @@ class Coordinator:
                 case DrainAsked(reason):
                     self._journal.write(journal.Drained(reason=reason))
                     self._drain()
+                case Tick(seconds):
+                    units = [
+                        (worker, self._session.running_unit(worker), self._units[worker]) for worker in self._workers
+                    ]
+                    self._handle(ProgressReport(seconds, positions(self._crew, units)))
         if self._session.is_waiting_for_others and self._driver.end is None:
             self._look_at_others()
         if self._watcher is not None:
@@ -243,7 +247,17 @@ class Coordinator:
     def _spawn(self) -> None:
         self._spawned += 1
         worker = WorkerId(self._spawned)
-        member = self._workers[worker] = self._crew.start(worker)
+        try:
+            member = self._crew.start(worker)
+        except OSError as error:
+            if not self._workers:
+                raise
+            self._refused += 1
+            if self._watcher is not None and self._refused == 1:
+                self._watcher.note(f"cannot start another worker: {error.strerror}; {len(self._workers)} go on")
+            self._handle(Lost(worker, None, "crash"))
+            return
+        self._workers[worker] = member
         self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
 
     def _receive(self, worker: WorkerId, message: messages.FromWorker) -> None:
