@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from codebatch.coordinator.channels import Channels
 from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Tick
+from codebatch.coordinator.descriptors import enough_descriptors
 from codebatch.coordinator.limits import Guard, Limits
 from codebatch.coordinator.signals import SignalCounter
 from codebatch.coordinator.workers import WorkerProcess, start_worker
@@ -44,6 +45,7 @@ class ProcessCrew:
         coordinator: HolderId,
         own_places: Mapping[str, OwnPlace],
         limits: Limits,
+        workers_max: int,
         running_ns: Callable[[], int],
         hash_seed: int = 0,
         store_lock: int | None = None,
@@ -51,6 +53,7 @@ class ProcessCrew:
     ) -> None:
         """`own_places` are where the user's own tasks lie; `running_ns` is a clock that stops in suspend.
 
+        `workers_max` workers live at once at most.
 
         `hash_seed` is what Python's hashes of text begin with in workers: nothing may depend on it. `store_lock` is the
         descriptor of our lock of the store, which workers inherit. `keeps_terms` is as in `Launch`.
@@ -61,6 +64,8 @@ class ProcessCrew:
         self._own_places = own_places
         self._hash_seed = hash_seed
         self._guard = Guard(limits)
+        self._workers_max = workers_max
+        self._descriptors = contextlib.ExitStack()
         self._running_ns = running_ns
         self._store_lock = store_lock
         self._keeps_terms = keeps_terms
@@ -86,6 +91,7 @@ class ProcessCrew:
         """Leave no process behind, nor what tasks started and detached, be it that the disk refuses to tidy up."""
         with contextlib.ExitStack() as ending:
             ending.callback(self._channels.close)
+            ending.callback(self._descriptors.close)
             ending.callback(self._orphans.end)
             if self._holders:
                 ending.callback(kill_marked, HOLDER_VARIABLE, self._holders)
@@ -95,6 +101,8 @@ class ProcessCrew:
             self._workers.clear()
 
     def start(self, worker: WorkerId) -> Member:
+        if not self._holders:
+            self._descriptors.enter_context(enough_descriptors(self._workers_max))
         started = start_worker(
             worker,
             self._batch,

@@ -84,6 +84,7 @@ def execute(
         coordinator=about.holder,
         own_places=catalogue.own_places,
         limits=limits,
+        workers_max=min(jobs, len(items) + len(plan.project_tasks)),
         running_ns=running_ns,
         hash_seed=hash_seed,
         store_lock=store_lock,

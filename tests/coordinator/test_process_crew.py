@@ -31,6 +31,7 @@ def crew(tmp_path: Path) -> ProcessCrew:
         coordinator=HolderId("0" * 32),
         own_places={},
         limits=Limits(file_seconds=1.0, project_seconds=1.0, memory_bytes=1 << 30),
+        workers_max=1,
         running_ns=lambda: 0,
     )
 
