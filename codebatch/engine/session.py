@@ -12,7 +12,8 @@ The rules:
    alone in a fresh worker; when it is guilty the task that ran fails there. Where several items were at hand each is
    tried alone, uncharged. Only a death that this living coordinator saw is charged.
 7. Deaths in a row with no commit between mean that the machine, not an item, is at fault: the session breaks.
-8. Workers are started as long as the work left, at the observed speed, lasts longer than a start (throughput.py). At
+8. A running unit that would last too long ends earlier, and its tail is queued: so that work is committed in time.
+9. Workers are started as long as the work left, at the observed speed, lasts longer than a start (throughput.py). At
    most `starts_max` start at a time. If several in a row die before they are ready while others work, the machine has
    no room for more: no more are started than live by then.
 """
@@ -136,6 +137,7 @@ class Session:
                 actions += self._steal(worker, position)
             case ProgressReport():
                 self._throughput.observe(event)
+                actions += self._end_units_in_time()
             case DrainRequested():
                 self._draining = True
         return actions + self._settle()
@@ -267,7 +269,20 @@ class Session:
             self._victims.watch(worker, unit, left)
             return []
         middle = cut(costs, first, unit.end)
-        mine, tail = unit.part(unit.start, middle, unit.tasks), unit.part(middle, unit.end, unit.tasks)
-        self._pool.running[worker] = mine
-        self._victims.watch(worker, mine, costs[middle] - costs[first])
-        return [Shrink(worker, middle), self._assign(min(self._pool.idle), tail)]
+        tail = unit.part(middle, unit.end, unit.tasks)
+        return [self._shrink(worker, middle), self._assign(min(self._pool.idle), tail)]
+
+    def _end_units_in_time(self) -> list[Action]:
+        """Queue the tails of units that would last too long."""
+        actions: list[Action] = []
+        for worker, unit in tuple(self._pool.running.items()):
+            end = self._throughput.end_in_time(worker)
+            if end is not None:
+                actions += [self._shrink(worker, end), *self._work.reopen(unit.shard)]
+        return actions
+
+    def _shrink(self, worker: WorkerId, end: int) -> Action:
+        unit = self._pool.running[worker]
+        mine = self._pool.running[worker] = unit.part(unit.start, end, unit.tasks)
+        self._victims.watch(worker, mine, self._work.queue.cost_of(mine))
+        return Shrink(worker, end)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codebatch.engine.actions import Action, Break, Spawn
+from codebatch.engine.actions import Action, Assign, Break, Shrink, Spawn, Survey
 from codebatch.engine.events import (
     Committed,
     Finished,
@@ -47,8 +47,7 @@ def _session(items: int, *, jobs: int = 64, starts_max: int | None = None) -> Se
 def _report(session: Session, seconds: float, *positions: int) -> int:
     """Report where workers 1, 2, … are; return how many are started for it."""
     found = session.handle(ProgressReport(seconds, tuple((WorkerId(n), at) for n, at in enumerate(positions, start=1))))
-    assert all(isinstance(action, Spawn) for action in found)
-    return len(found)
+    return _spawns(found)
 
 
 def _spawns(actions: Sequence[Action]) -> int:
@@ -99,7 +98,7 @@ def test_the_first_seconds_of_a_worker_do_not_count() -> None:
 def test_an_item_that_takes_long_is_noticed_before_it_ends() -> None:
     session = _session(50)
     _warm_up(session)
-    assert [_report(session, TICK, 0) for _ in range(3)] == [9, 10, 9]
+    assert [_report(session, 0.25, 0) for _ in range(3)] == [24, 25, 0]
 
 
 def test_a_worker_that_sets_up_its_tasks_proves_nothing_of_files() -> None:
@@ -272,10 +271,13 @@ def test_the_last_items_tell_more_than_the_first() -> None:
     """The costliest units go first, and are not like the last ones."""
     unit = Unit(shard=S, start=0, end=2000, tasks=("parse",))
     throughput = Throughput({S: [float(n) for n in range(2001)]}, {W: unit}, NEVER)
-    for position in (0, *range(100, 1000, 100), *range(900, 905)):
+    for position in (0, *range(100, 1000, 100), *range(900, 917)):
         throughput.observe(ProgressReport(1.0, ((W, position),)))
-    by_the_mean = (2000 - 904) / (904 / 14) / START_SECONDS
+    by_the_mean = (2000 - 916) / (916 / 26) / START_SECONDS
     assert throughput.workers_worth(0.0, 0) > 2 * by_the_mean
+    for position in range(1000, 1600, 100):
+        throughput.observe(ProgressReport(1.0, ((W, position),)))
+    assert throughput.workers_worth(0.0, 0) < 1.7 * (2000 - 1500) / 100 / START_SECONDS
 
 
 def test_what_others_have_done_is_not_waited_for() -> None:
@@ -299,3 +301,69 @@ def test_an_item_that_is_open_in_two_rounds_is_worth_one_worker() -> None:
     assert [unit.round for unit in ledger.open_units(S)] == [1, 2]
     session = Session(ledger, costs={S: [0.0, 1.0]}, jobs=64, cost_per_worker=0.1)
     assert session.handle(Started()) == [Spawn()]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "position", "expected"),
+    [
+        # Of 1,000 items (position + 1) are done in `seconds`, the one at hand among them.
+        (10.0, 99, None),
+        (10.0, 69, 490),
+        (10.0, 0, 7),
+        (200.0, 0, 1),
+        (1000.0, 998, None),
+    ],
+)
+def test_a_unit_that_lasts_too_long_ends_earlier(seconds: float, position: int, expected: int | None) -> None:
+    unit = Unit(shard=S, start=0, end=1000, tasks=("parse",))
+    throughput = Throughput({S: [float(n) for n in range(1001)]}, {W: unit}, NEVER)
+    throughput.observe(ProgressReport(START_SECONDS, ((W, 0),)))
+    assert throughput.end_in_time(W) is None, "nothing is known yet"
+    throughput.observe(ProgressReport(seconds, ((W, position),)))
+    assert throughput.end_in_time(W) == expected
+
+
+@pytest.mark.parametrize("workers", [1, 16])
+def test_items_that_take_long_are_counted_over_a_longer_time(workers: int) -> None:
+    """Three seconds each: of the last two seconds alone nothing but the items at hand would be left."""
+    shards = {WorkerId(n): ShardId(f"{n:08x}") for n in range(1, workers + 1)}
+    costs = {shard: [float(n) for n in range(1001)] for shard in shards.values()}
+    units = {worker: Unit(shard=shard, start=0, end=1000, tasks=("parse",)) for worker, shard in shards.items()}
+    throughput = Throughput(costs, units, NEVER)
+    for tick in range(301):
+        throughput.observe(ProgressReport(TICK, tuple((n, int(tick * TICK / 3.0 + n / 17)) for n in units)))
+    end = throughput.end_in_time(W)
+    assert end is not None
+    assert 60 <= (end - 10) * 3.0 <= 1.2 * 60
+
+
+def test_a_unit_is_not_cut_before_an_item_that_no_cut_makes_shorter() -> None:
+    unit = Unit(shard=S, start=0, end=3, tasks=("parse",))
+    throughput = Throughput({S: [0.0, 1.0, 2.0, 1000.0]}, {W: unit}, NEVER)
+    for seconds in (START_SECONDS, 1.0):
+        throughput.observe(ProgressReport(seconds, ((W, 0),)))
+    assert throughput.end_in_time(W) is None
+
+
+def test_the_tail_of_a_unit_that_is_cut_is_done_by_whoever_is_free() -> None:
+    session = _session(1000, jobs=1)
+    _warm_up(session)
+    assert session.handle(ProgressReport(10.0, ((W, 0),))) == [Shrink(W, 7)]
+    assert session.handle(ProgressReport(0.1, ((W, 0),))) == []
+    assert session._work.queue.items == 993
+    outcome = Outcome(shard=S, task="parse", start=0, end=7, type="result")
+    session.handle(Committed((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
+    (assign,) = session.handle(Finished(W))
+    assert isinstance(assign, Assign)
+    assert (assign.unit.start, assign.unit.end) == (7, 1000)
+
+
+def test_what_is_left_of_a_unit_that_was_cut_can_be_stolen() -> None:
+    session = _session(1000, jobs=2, starts_max=1)
+    _warm_up(session)
+    assert session.handle(ProgressReport(10.0, ((W, 0),))) == [Shrink(W, 7), Spawn()]
+    (assign,) = session.handle(Ready(WorkerId(2)))
+    assert isinstance(assign, Assign)
+    outcome = Outcome(shard=S, task="parse", start=7, end=1000, type="result")
+    session.handle(Committed((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
+    assert session.handle(Finished(WorkerId(2))) == [Survey(W)]
