@@ -56,7 +56,7 @@ def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> di
 
 
 def _source_bytes(entry: Entry) -> int:
-    """The bytes of a file that tasks look into, as far as its name and size tell."""
+    """Return the bytes of a file that tasks look into, as far as its name and size show."""
     if entry.size <= COST_PER_FILE:
         return entry.size
     _, dot, suffix = entry.path.rpartition(b".")

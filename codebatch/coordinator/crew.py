@@ -54,7 +54,7 @@ class Died(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tick(msgspec.Struct, frozen=True):
-    """`seconds` have passed since the last Tick. Time in which the coordinator was stopped counts as a second."""
+    """`seconds` have passed since the last Tick. Time in which the coordinator was stopped counts as one at most."""
 
     seconds: float
 

@@ -57,7 +57,7 @@ class Watcher(Protocol):
     """Who is told of progress."""
 
     def note(self, text: str) -> None:
-        """Something worth knowing."""
+        """Report something worth knowing."""
 
     def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
         """This is done now, and so much of it, both 0 where that is not known."""
@@ -254,7 +254,7 @@ class Coordinator:
                 raise
             self._refused += 1
             if self._watcher is not None and self._refused == 1:
-                self._watcher.note(f"cannot start another worker: {error.strerror}; {len(self._workers)} go on")
+                self._watcher.note(f"cannot start another worker: {error.strerror}; {len(self._workers)} continue")
             self._handle(Lost(worker, None, "crash"))
             return
         self._workers[worker] = member

@@ -15,7 +15,7 @@ The rules:
 8. A running unit that would last too long ends earlier, and its tail is queued: so that work is committed in time.
 9. Workers are started as long as the work left, at the observed speed, lasts longer than a start (throughput.py). At
    most `starts_max` start at a time. If several in a row die before they are ready while others work, the machine has
-   no room for more: no more are started than live by then.
+   no room for more: no more are started than are alive by then.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
 
 STARTS_FAILED_MAX = 3
-"""Workers that die in a row before they are ready, after which no more are started than live."""
+"""Failed starts in a row after which no more workers are started than are alive."""
 
 
 class Session:

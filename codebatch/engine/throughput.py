@@ -103,7 +103,7 @@ class Throughput:
         return (self._done + self._at_hand) / self._seconds
 
     def _share(self) -> float:
-        """The cost that a worker is worth starting for."""
+        """Return the cost that a worker is worth starting for."""
         return self._start_seconds * self._speed if self._seconds else self._cost_per_worker
 
     def _advance(self, worker: WorkerId, unit: Unit, reported: int, seconds: float) -> None:
@@ -122,5 +122,5 @@ class Throughput:
             self._at_hand += costs[min(position + 1, unit.end)] - costs[position]
 
     def _position(self, worker: WorkerId, unit: Unit) -> int:
-        """The last known position of a worker. After a Shrink it may lie behind the end of the unit."""
+        """Return the last known position of a worker. After a Shrink it may lie behind the end of the unit."""
         return min(self._positions.get(worker, unit.start), unit.end)

@@ -9,7 +9,7 @@ from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
 
 Place = tuple[float, int, int]
-"""Where a unit stands in the queue: its negative cost, its shard's place in the plan, its first item."""
+"""The place of a unit in the queue: its negative cost, its shard's place in the plan, its first item."""
 
 
 class UnitQueue:
@@ -23,14 +23,14 @@ class UnitQueue:
         self._heap: list[Place] = []
         self._units: dict[ShardId, dict[int, Unit]] = {}
         self.units = 0
-        """How many units wait."""
+        """Number of units that wait."""
         self.items = 0
-        """How many items they have."""
+        """Number of their items."""
         self.cost = 0.0
-        """What they are estimated to cost."""
+        """Their estimated cost."""
 
     def __bool__(self) -> bool:
-        """Whether there may be a unit: the places that are left may be empty."""
+        """Return whether there may be a unit: the places that are left may be empty."""
         return bool(self._heap)
 
     def replace(self, shard: ShardId, units: Iterable[Unit]) -> None:
@@ -58,7 +58,7 @@ class UnitQueue:
         self._add(unit)
 
     def cost_of(self, unit: Unit) -> float:
-        """What a unit is estimated to cost."""
+        """Return the estimated cost of a unit."""
         costs = self._costs[unit.shard]
         return costs[unit.end] - costs[unit.start]
 
