@@ -19,6 +19,7 @@ from bench.scenarios import (
     matching,
     schedules,
     snapshots,
+    waiting,
     whole_runs,
 )
 from bench.setting import Scenario
@@ -47,6 +48,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "dispatch": dispatch.dispatch,
     "fuzz": fuzzing.fuzz,
     "makespan": schedules.makespan,
+    "many-workers": waiting.many_workers,
     "skews": schedules.skews,
     "matching": matching.matching,
     "peers": whole_runs.peers,

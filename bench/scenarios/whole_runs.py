@@ -10,12 +10,14 @@ from pathlib import Path
 
 from bench.measuring import Side, alternate
 from bench.rows import Row, SkippedRow, Target, figure_row, pair_row
+from bench.scenarios.waiting import workers_started
 from bench.setting import Setting, answer, without
 from bench.trees import Corpus, copy_without_git
 
 _AGAIN_RATIO = 0.1
 _AGAIN_SECONDS = 0.4
 _TEN_FILES = Target(limit=0.6)
+_ONE_WORKER = Target(limit=1, source="SPEC.md Scheduling")
 _TEN = 10
 _EDITED = Target(limit=0.1, source="SPEC.md Reuse")
 _MANY_EDITED = 500
@@ -103,6 +105,9 @@ def ten_files(setting: Setting) -> Iterator[Row]:
                 "s",
                 target=_TEN_FILES,
                 peer=f"`python -c pass` {sorted(usage.wall_s for usage in theirs)[len(theirs) // 2]:.3f} s",
+            )
+            yield figure_row(
+                "ten-files", "workers started", corpus.name, [workers_started(store)], "", target=_ONE_WORKER
             )
         finally:
             without(tree)()

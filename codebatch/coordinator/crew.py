@@ -4,6 +4,7 @@ so that one loop leads a crew of processes and a simulated one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Literal, Protocol
 
 import msgspec
@@ -13,7 +14,7 @@ from codebatch.model.outcome import HolderId, Unit
 from codebatch.model.record import FailureReason
 from codebatch.protocol.messages import FromWorker, ToWorker
 from codebatch.store.holders import HolderFile
-from codebatch.system.cell import PHASE_BATCHED, PHASE_COMMIT, PHASE_ITEM, PHASE_LEASE, Step
+from codebatch.system.cell import PHASE_BATCHED, PHASE_COMMIT, PHASE_ITEM, PHASE_LEASE, PHASE_PROJECT, Step
 
 KilledFor = Literal["", "timeout", "memory", "interrupted", "abandoned", "stopped", "nonsense on its channel"]
 """Why a crew killed a worker; empty where it did not."""
@@ -52,6 +53,12 @@ class Died(msgspec.Struct, frozen=True, kw_only=True):
     memory_peak_bytes: int = 0
 
 
+class Tick(msgspec.Struct, frozen=True):
+    """`seconds` have passed since the last Tick. Time in which the coordinator was stopped counts as one at most."""
+
+    seconds: float
+
+
 class DrainAsked(msgspec.Struct, frozen=True):
     """Somebody wants an end: no unit is to begin any more. `reason` is for people."""
 
@@ -76,8 +83,11 @@ class Crew(Protocol):
     def send(self, worker: WorkerId, message: ToWorker) -> None:
         """Send a message. That nobody is there to receive it is heard, not raised."""
 
-    def wait(self) -> list[Heard]:
-        """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
+    def wait(self) -> list[Heard | Tick]:
+        """What was heard since the last call, in order; waits for something, for a tenth of a second at most.
+
+        A Tick comes last, at most ten times a second.
+        """
 
     def step(self, worker: WorkerId) -> Step | None:
         """What a worker is at; None where that cannot be seen."""
@@ -99,9 +109,26 @@ def position(step: Step | None, unit: Unit, units: int) -> int:
     """
     if step is None:
         return unit.end
-    if step.unit < units or step.phase == PHASE_LEASE:
+    if not _is_begun(step, units):
         return unit.start
-    return step.item if step.phase == PHASE_ITEM else unit.end
+    return step.item if step.phase in (PHASE_ITEM, PHASE_PROJECT) else unit.end
+
+
+def positions(crew: Crew, running: Iterable[tuple[WorkerId, Unit | None, int]]) -> tuple[tuple[WorkerId, int], ...]:
+    """Return the position of each worker that has a unit, is seen, and has set the unit up and leased it.
+
+    `running` are workers with their unit and how many they were given.
+    """
+    steps = ((worker, crew.step(worker), unit, units) for worker, unit, units in running if unit is not None)
+    return tuple(
+        (worker, position(step, unit, units))
+        for worker, step, unit, units in steps
+        if step is not None and _is_begun(step, units)
+    )
+
+
+def _is_begun(step: Step, units: int) -> bool:
+    return step.unit == units and step.phase != PHASE_LEASE
 
 
 def finished_items(step: Step | None, unit: Unit, units: int) -> int:

@@ -13,7 +13,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from codebatch.coordinator.adoption import Promised, Reuse
-from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Member, Said, finished_items, position
+from codebatch.coordinator.crew import (
+    Crew,
+    Died,
+    DrainAsked,
+    Member,
+    Said,
+    Tick,
+    finished_items,
+    position,
+    positions,
+)
+from codebatch.coordinator.deaths import death_entry, items_at_death, last_words, task_at_death
 from codebatch.coordinator.foreign import held_elsewhere
 from codebatch.coordinator.score import Phase, Progress, RunningUnit, Scope, Score
 from codebatch.engine.actions import Assign, Break, Fail, Retire, Shrink, Spawn, Survey
@@ -24,6 +35,7 @@ from codebatch.engine.events import (
     Event,
     Finished,
     Lost,
+    ProgressReport,
     Ready,
     Refused,
     Released,
@@ -47,11 +59,13 @@ from codebatch.store.holders import Holder, HolderFile, LeaseReader
 from codebatch.store.ledgers import load_ledger, scan
 from codebatch.store.leftovers import BatchLeftovers
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
-from codebatch.system.cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES
 
 
 class Watcher(Protocol):
     """Who is told of progress."""
+
+    def note(self, text: str) -> None:
+        """Report something worth knowing."""
 
     def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
         """This is done now, and so much of it, both 0 where that is not known."""
@@ -74,12 +88,13 @@ class Coordinator:
         jobs: int,
         costs: Mapping[ShardId, Sequence[float]],
         cost_per_worker: float,
+        starts_max: int,
         scope: Scope,
         watcher: Watcher | None,
         wall_ns: Callable[[], int],
         reuse: Reuse | None = None,
     ) -> None:
-        """`items` are the plan's, in its order; `about` is what this process is known by; `costs` are as in Session."""
+        """`items` are the plan's, in its order; `about` is what this process is known by; costs are as in Session."""
         self._batch = batch
         self._plan = plan
         self._crew = crew
@@ -97,18 +112,11 @@ class Coordinator:
             self._outcomes = Outcomes(batch.files, batch.root)
             self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
             self._sweep()
-            self._promised = (
-                reuse.take_over(
-                    batch,
-                    plan,
-                    Items(items, plan.contexts),
-                    self._committer,
-                    tasks=scope.tasks,
-                    shards=scope.shards,
+            self._promised = Promised()
+            if reuse:
+                self._promised = reuse.take_over(
+                    batch, plan, Items(items, plan.contexts), self._committer, tasks=scope.tasks, shards=scope.shards
                 )
-                if reuse
-                else Promised()
-            )
             self.ledger = load_ledger(plan, self._outcomes)
             leases = self._leases.leases()
             self._opened = opened.pop_all()
@@ -121,6 +129,7 @@ class Coordinator:
             costs=open_costs,
             jobs=jobs,
             cost_per_worker=cost_per_worker,
+            starts_max=starts_max,
             tasks=scope.tasks,
             shards=scope.shards,
             leased={key: lease.epoch for key, lease in leases.items() if lease.is_live},
@@ -129,7 +138,8 @@ class Coordinator:
         self._workers: dict[WorkerId, Member] = {}
         self._units: Counter[WorkerId] = Counter()
         self._driver = Driver(self._session, self._do, self._note)
-        self._spawned = self._learned = 0
+        self._spawned = self._refused = self._learned = 0
+        self._last_words = ""
         self._refusal: CodebatchError | None = None
         self._score = Score(plan, self.ledger, open_costs, scope)
 
@@ -154,8 +164,9 @@ class Coordinator:
             raise self._refusal
         if isinstance(self._driver.end, Break):
             raise EnvironmentBroken(
-                f"{self._driver.end.deaths} workers died in a row without finishing anything",
-                hint=f"see what they said with: codebatch errors --batch {self._batch.id}",
+                f"{self._driver.end.deaths} workers died in a row without finishing anything; the last one: "
+                f"{self._last_words}",
+                hint=f"remove the cause, then continue with: codebatch resume --batch {self._batch.id}",
             )
 
     def close(self) -> None:
@@ -190,6 +201,11 @@ class Coordinator:
                 case DrainAsked(reason):
                     self._journal.write(journal.Drained(reason=reason))
                     self._drain()
+                case Tick(seconds):
+                    units = [
+                        (worker, self._session.running_unit(worker), self._units[worker]) for worker in self._workers
+                    ]
+                    self._handle(ProgressReport(seconds, positions(self._crew, units)))
         if self._session.is_waiting_for_others and self._driver.end is None:
             self._look_at_others()
         if self._watcher is not None:
@@ -227,7 +243,17 @@ class Coordinator:
     def _spawn(self) -> None:
         self._spawned += 1
         worker = WorkerId(self._spawned)
-        member = self._workers[worker] = self._crew.start(worker)
+        try:
+            member = self._crew.start(worker)
+        except OSError as error:
+            if not self._workers:
+                raise
+            self._refused += 1
+            if self._watcher is not None and self._refused == 1:
+                self._watcher.note(f"cannot start another worker: {error.strerror}; {len(self._workers)} continue")
+            self._handle(Lost(worker, None, "crash"))
+            return
+        self._workers[worker] = member
         self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
 
     def _receive(self, worker: WorkerId, message: messages.FromWorker) -> None:
@@ -271,35 +297,16 @@ class Coordinator:
         if self._driver.end is None:
             self._learn()  # It may have died between its last link and its report.
         member = self._workers.pop(died.worker)
+        self._last_words = last_words(died)
         unit = self._session.running_unit(died.worker)
         if died.returncode == 0 and (unit is None or self._driver.end is not None):
             if self._driver.end is None:
                 self._handle(Lost(died.worker, None, "crash"))
             return
-        step, items, task = died.step, None, None
-        if unit is not None and died.killed_for == NONSENSE:  # Who wrote it may have been done since.
-            items = (unit.start, unit.end)
-        elif unit is not None and step is not None and step.phase != PHASE_COMMIT and died.killed_for != "interrupted":
-            items = step.items
-        if step is not None and items is not None and step.task != NO_TASK:
-            task = self._plan.task_names[step.task]
-        path = None
-        if unit is not None and items is not None and items[1] == items[0] + 1:
-            path = display_path(path_of(self._work[unit.shard], items[0], self._items))
-        self._journal.write(
-            journal.Lost(
-                worker=member.holder,
-                pid=member.pid,
-                shard=unit.shard if unit else None,
-                start=items[0] if items else None,
-                end=items[1] if items else None,
-                path=path,
-                reason=f"{died.killed_for}: {died.how}" if died.killed_for else died.how,
-                memory_peak_bytes=died.memory_peak_bytes,
-                task=task,
-                evidence="\n".join(filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", died.stderr])),
-            )
-        )
+        items = items_at_death(died, unit)
+        task = task_at_death(died, self._plan) if items is not None else None
+        work = self._work[unit.shard] if unit is not None else None
+        self._journal.write(death_entry(died, member, unit, items, task, work, self._items))
         if self._driver.end is None:
             self._handle(Lost(died.worker, items, died.reason, died.is_from_outside, task))
 

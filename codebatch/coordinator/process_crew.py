@@ -7,7 +7,8 @@ import signal
 from collections.abc import Callable, Mapping
 
 from codebatch.coordinator.channels import Channels
-from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member
+from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Tick
+from codebatch.coordinator.descriptors import enough_descriptors
 from codebatch.coordinator.limits import Guard, Limits
 from codebatch.coordinator.signals import SignalCounter
 from codebatch.coordinator.workers import WorkerProcess, start_worker
@@ -23,8 +24,10 @@ from codebatch.store.requests import is_cancelled
 from codebatch.system.cell import Step
 from codebatch.system.machine import kill_marked
 from codebatch.system.processes import Orphans, describe_end, kill_group
+from codebatch.system.stopwatch import PAUSE_SECONDS
 
 _REQUESTS_EVERY_NS = 200_000_000
+_TICK_EVERY_NS = 100_000_000
 
 
 class ProcessCrew:
@@ -42,12 +45,15 @@ class ProcessCrew:
         coordinator: HolderId,
         own_places: Mapping[str, OwnPlace],
         limits: Limits,
+        workers_max: int,
         running_ns: Callable[[], int],
         hash_seed: int = 0,
         store_lock: int | None = None,
         keeps_terms: bool = False,
     ) -> None:
         """`own_places` are where the user's own tasks lie; `running_ns` is a clock that stops in suspend.
+
+        `workers_max` workers live at once at most.
 
         `hash_seed` is what Python's hashes of text begin with in workers: nothing may depend on it. `store_lock` is the
         descriptor of our lock of the store, which workers inherit. `keeps_terms` is as in `Launch`.
@@ -58,6 +64,8 @@ class ProcessCrew:
         self._own_places = own_places
         self._hash_seed = hash_seed
         self._guard = Guard(limits)
+        self._workers_max = workers_max
+        self._descriptors = contextlib.ExitStack()
         self._running_ns = running_ns
         self._store_lock = store_lock
         self._keeps_terms = keeps_terms
@@ -76,12 +84,14 @@ class ProcessCrew:
 
     def begin(self) -> None:
         self._orphans = Orphans()
+        self._ticked_ns = self._running_ns()
         self._channels.begin()
 
     def end(self) -> None:
         """Leave no process behind, nor what tasks started and detached, be it that the disk refuses to tidy up."""
         with contextlib.ExitStack() as ending:
             ending.callback(self._channels.close)
+            ending.callback(self._descriptors.close)
             ending.callback(self._orphans.end)
             if self._holders:
                 ending.callback(kill_marked, HOLDER_VARIABLE, self._holders)
@@ -91,6 +101,8 @@ class ProcessCrew:
             self._workers.clear()
 
     def start(self, worker: WorkerId) -> Member:
+        if not self._holders:
+            self._descriptors.enter_context(enough_descriptors(self._workers_max))
         started = start_worker(
             worker,
             self._batch,
@@ -108,12 +120,13 @@ class ProcessCrew:
     def send(self, worker: WorkerId, message: ToWorker) -> None:
         self._channels.send(worker, message)
 
-    def wait(self) -> list[Heard]:
+    def wait(self) -> list[Heard | Tick]:
         came, is_any = self._channels.hear()
         self._guard.look(self._running_ns() / 1e9)
-        heard: list[Heard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
+        heard: list[Heard | Tick] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
         heard += self._obey_signals()
         heard += self._heed_requests()
+        heard += self._tick()
         self._guard.enforce(self._workers.values())
         if not is_any:
             self._orphans.reap([worker.process.pid for worker in self._workers.values()])
@@ -170,6 +183,13 @@ class ProcessCrew:
         with contextlib.suppress(StoreError):  # Nobody can tell what was asked.
             self._is_cancelled = is_cancelled(self._batch.files, self._batch.root)
         return [DrainAsked("cancel")] if self._is_cancelled else []
+
+    def _tick(self) -> list[Tick]:
+        passed_ns = self._running_ns() - self._ticked_ns
+        if passed_ns < _TICK_EVERY_NS:
+            return []
+        self._ticked_ns += passed_ns
+        return [Tick(min(passed_ns / 1e9, PAUSE_SECONDS))]
 
     def _suspend(self) -> None:
         """Ctrl-Z: stop the workers, then ourselves; go on together when continued."""

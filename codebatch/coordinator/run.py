@@ -24,7 +24,7 @@ from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 from codebatch.store.untrusted import untrusted_keys
 from codebatch.system.clock import running_ns, wall_ns
-from codebatch.system.host import this_host
+from codebatch.system.host import this_host, usable_cores
 from codebatch.system.task_catalogue import TaskCatalogue
 
 
@@ -41,6 +41,9 @@ class Executed(msgspec.Struct, frozen=True):
 
 
 NOTHING_EXECUTED = Executed(0, 0, 0)
+
+STARTS_PER_CORE_MAX = 2
+"""Workers that start at a time on each core. More would only delay one another: a start is mostly computing."""
 
 
 def execute(
@@ -82,6 +85,7 @@ def execute(
         coordinator=about.holder,
         own_places=catalogue.own_places,
         limits=limits,
+        workers_max=min(jobs, len(items) + len(plan.project_tasks)),
         running_ns=running_ns,
         hash_seed=hash_seed,
         store_lock=store_lock,
@@ -96,6 +100,7 @@ def execute(
         jobs=jobs,
         costs=estimate(plan, items, scope.shuffle_seed),
         cost_per_worker=COST_PER_WORKER,
+        starts_max=STARTS_PER_CORE_MAX * usable_cores(),
         scope=scope,
         watcher=watcher,
         wall_ns=wall_ns,

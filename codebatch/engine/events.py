@@ -73,8 +73,18 @@ class Surveyed(msgspec.Struct, frozen=True):
     position: int
 
 
+class ProgressReport(msgspec.Struct, frozen=True):
+    """Positions of the running workers, as in Surveyed, `seconds` after the last report or after Started.
+
+    A worker that is still setting up its unit has no position.
+    """
+
+    seconds: float
+    positions: tuple[tuple[WorkerId, int], ...]
+
+
 class DrainRequested(msgspec.Struct, frozen=True):
     """Begin nothing new; units that run may finish their item and commit."""
 
 
-Event = Started | Ready | Refused | Finished | Committed | Lost | Released | Surveyed | DrainRequested
+Event = Started | Ready | Refused | Finished | Committed | Lost | Released | Surveyed | ProgressReport | DrainRequested

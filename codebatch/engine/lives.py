@@ -63,7 +63,7 @@ WORK_LIFE: tuple[Move[WorkState], ...] = (
     Move(_W.OPEN, Refused, _W.FOREIGN, "another process has the unit before it, which may reach as far"),
     Move(_W.OPEN, Lost, _W.FOREIGN, "the same, for what was between them runs no more"),
     Move(_W.RUNNING, Committed, _W.SETTLED, "our worker did it, or somebody else"),
-    Move(_W.RUNNING, Shrink, _W.OPEN, "it is in the tail, which a thief is assigned next"),
+    Move(_W.RUNNING, Shrink, _W.OPEN, "it is in the tail, for a thief or for the queue"),
     Move(_W.RUNNING, Finished, _W.OPEN, "our worker did not come to it"),
     Move(_W.RUNNING, Fail, _W.FAILING, "a task that it needs failed there meanwhile"),
     Move(_W.RUNNING, Lost, _W.OPEN, "our worker is dead"),

@@ -1,13 +1,12 @@
 """What is open and free: what the ledger lacks, less what runs here, what others hold and what is being failed.
 
-1. Units wait in a heap, the costliest first (longest processing time first, Graham 1969); ties by path order.
+1. Units wait in a queue, the costliest first (unit_queue.py).
 2. Open work is always computed anew from the ledger, a shard at a time; what is queued is only believed after a look.
 3. An item that killed a worker, and one that alone is a good part of a worker's share, is a unit of its own.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -15,12 +14,10 @@ from codebatch.engine.actions import Action, Fail
 from codebatch.engine.events import UnitKey
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.pool import Pool
+from codebatch.engine.unit_queue import Place, UnitQueue
 from codebatch.model.outcome import Commit, Register, Unit
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import Shard, ShardId
-
-Place = tuple[float, int, int]
-"""Where a unit stands in the queue: its negative cost, its shard's place in the plan, its first item."""
 
 
 class OpenWork:
@@ -39,35 +36,20 @@ class OpenWork:
         """As of Session; `critical` items are units of their own."""
         self._ledger = ledger
         self._pool = pool
-        self._costs = costs
         self._critical = critical
         self._tasks = tasks
         self._shards = shards
-        self._names = tuple(ledger.work)
-        self._order = {shard: index for index, shard in enumerate(self._names)}
-        self._heap: list[Place] = []
-        self._queued: dict[UnitKey, Unit] = {}
-        self._open: dict[ShardId, float] = {}
+        self.queue = UnitQueue(tuple(ledger.work), costs)
+        """The units that wait for a worker."""
+        self._open: set[ShardId] = set()
         self._open_of_files = 0
         self._alone: dict[ShardId, set[int]] = {}
         self._failing: dict[ShardId, set[tuple[int, str]]] = {}
         self._foreign: dict[ShardId, set[int]] = {}
-        self.cost = 0.0
-        """The estimated cost of all that is open."""
 
     def __bool__(self) -> bool:
         """Whether anything is open, whoever is at it."""
         return bool(self._open)
-
-    @property
-    def is_queued(self) -> bool:
-        """Whether something waits for a worker; it may turn out not to be free any more."""
-        return bool(self._heap)
-
-    @property
-    def queued(self) -> int:
-        """How many units wait for a worker."""
-        return len(self._queued)
 
     @property
     def foreign(self) -> frozenset[UnitKey]:
@@ -124,41 +106,24 @@ class OpenWork:
         if isinstance(self._ledger.work[shard], Shard):
             self._open_of_files += bool(units) - (shard in self._open)
             self._release_settled(shard)  # A project task that is not open may wait for what it needs.
-        self.cost -= self._open.pop(shard, 0.0)
-        if not units:
-            return []
-        self._open[shard] = sum(map(self.cost_of, units))
-        self.cost += self._open[shard]
+        self._open.discard(shard)
+        if units:
+            self._open.add(shard)
         actions: list[Action] = []
         for unit in units:
             for item, tasks in self._ledger.doomed(unit):
                 actions += self._fail(unit, item, tasks, "needs")
-        for part in self._free_parts(shard, units):
-            key = (shard, part.start)
-            if key not in self._queued:
-                heapq.heappush(self._heap, (-self.cost_of(part), self._order[shard], part.start))
-            self._queued[key] = part
+        self.queue.replace(shard, self._free_parts(shard, units))
         return actions
 
     def pop(self) -> tuple[Place, Unit] | None:
         """Take the costliest unit that is still free; None where none is."""
-        while self._heap:
-            place = heapq.heappop(self._heap)
-            unit = self._queued.pop((self._names[place[1]], place[2]), None)
+        while (popped := self.queue.pop()) is not None:
+            unit = popped[1]
             # What became of its shard since it was queued may have changed it.
-            if unit is not None and unit in self._free_parts(unit.shard, self._units(unit.shard)):
-                return place, unit
+            if unit in self._free_parts(unit.shard, self._units(unit.shard)):
+                return popped
         return None
-
-    def put_back(self, place: Place, unit: Unit) -> None:
-        """A unit that was taken waits on."""
-        heapq.heappush(self._heap, place)
-        self._queued[unit.shard, unit.start] = unit
-
-    def cost_of(self, unit: Unit) -> float:
-        """What a unit is estimated to cost."""
-        costs = self._costs[unit.shard]
-        return costs[unit.end] - costs[unit.start]
 
     def is_open(self, unit: Unit, first: int) -> bool:
         """Whether the tail of a unit from an item on is still all to be done; others may have committed it."""

@@ -12,11 +12,14 @@ The rules:
    alone in a fresh worker; when it is guilty the task that ran fails there. Where several items were at hand each is
    tried alone, uncharged. Only a death that this living coordinator saw is charged.
 7. Deaths in a row with no commit between mean that the machine, not an item, is at fault: the session breaks.
+8. A running unit that would last too long ends earlier, and its tail is queued: so that work is committed in time.
+9. Workers are started as long as the work left, at the observed speed, lasts longer than a start (throughput.py). At
+   most `starts_max` start at a time. If several in a row die before they are ready while others work, the machine has
+   no room for more: no more are started than are alive by then.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from codebatch.engine.actions import Action, Assign, Break, Complete, Drained, Shrink, Spawn, Survey
@@ -27,6 +30,7 @@ from codebatch.engine.events import (
     Event,
     Finished,
     Lost,
+    ProgressReport,
     Ready,
     Refused,
     Released,
@@ -36,11 +40,16 @@ from codebatch.engine.events import (
     WorkerId,
 )
 from codebatch.engine.ledger import Ledger
-from codebatch.engine.open_work import OpenWork, Place
+from codebatch.engine.open_work import OpenWork
 from codebatch.engine.pool import Pool
 from codebatch.engine.stealing import Victims, critical_items, cut
+from codebatch.engine.throughput import Throughput
+from codebatch.engine.unit_queue import Place
 from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
+
+STARTS_FAILED_MAX = 3
+"""Failed starts in a row after which no more workers are started than are alive."""
 
 
 class Session:
@@ -53,6 +62,7 @@ class Session:
         costs: Mapping[ShardId, Sequence[float]],
         jobs: int,
         cost_per_worker: float = 0.0,
+        starts_max: int | None = None,
         tasks: frozenset[str] | None = None,
         shards: frozenset[ShardId] | None = None,
         leased: Mapping[UnitKey, int] | None = None,
@@ -60,14 +70,18 @@ class Session:
     ) -> None:
         """`costs[shard]` are cumulative estimates, one more than items.
 
-        A worker is worth starting for `cost_per_worker` of open work. `leased` are units that live others hold,
-        `epochs` the last epoch of every unit ever leased. `tasks` and `shards` narrow the work to do.
+        Until workers are observed, one is worth starting for `cost_per_worker` of open work; if that is 0, one is
+        worth starting for each unit. `starts_max` workers start at a time, by default all. `leased` are units that
+        live others hold, `epochs` the last epoch of every unit ever leased. `tasks` and `shards` narrow the work to do.
         """
         self.ledger = ledger
         self._costs = costs
         self._jobs = jobs
         self._cost_per_worker = cost_per_worker
+        self._starts_max = starts_max or jobs
+        self._starts_failed = 0
         self._pool = Pool()
+        self._throughput = Throughput(costs, self._pool.running, cost_per_worker)
         self._victims = Victims(self._pool.running)
         self._blame = Blame(jobs)
         critical = critical_items(costs, jobs, cost_per_worker)
@@ -86,7 +100,7 @@ class Session:
     @property
     def is_waiting_for_others(self) -> bool:
         """Whether a worker could do more than there is here, and others hold open units."""
-        return not self._work.is_queued and len(self._pool.running) < self._jobs and bool(self.foreign)
+        return not self._work.queue and len(self._pool.running) < self._jobs and bool(self.foreign)
 
     @property
     def is_working(self) -> bool:
@@ -105,17 +119,14 @@ class Session:
                 for shard in self.ledger.work:
                     actions += self._work.reopen(shard)
             case Ready(worker):
+                self._starts_failed = 0
                 self._pool.greet(worker)
             case Refused(worker, epoch):
                 actions += self._refuse(worker, epoch)
             case Finished(worker, is_worn):
-                unit = self._pool.finish(worker)
-                actions += self._pool.retire({worker}) if is_worn else []
-                actions += self._work.reopen(unit.shard) if unit else []
-            case Committed(commits, unreadable):
-                if any(commit.outcomes for commit in commits):
-                    self._blame.forget_deaths()
-                actions += self._work.learn(commits, unreadable)
+                actions += self._finish(worker, is_worn=is_worn)
+            case Committed():
+                actions += self._learn(event)
             case Lost():
                 actions += self._bury(event)
             case Released(key, epoch):
@@ -124,9 +135,25 @@ class Session:
                 actions += self._work.reopen(key[0])
             case Surveyed(worker, position):
                 actions += self._steal(worker, position)
+            case ProgressReport():
+                self._throughput.observe(event)
+                actions += self._end_units_in_time()
             case DrainRequested():
                 self._draining = True
         return actions + self._settle()
+
+    def _finish(self, worker: WorkerId, *, is_worn: bool) -> list[Action]:
+        unit = self._pool.finish(worker)
+        actions = self._pool.retire({worker}) if is_worn else []
+        if unit is None:
+            return actions
+        self._throughput.finish(worker, unit)
+        return actions + self._work.reopen(unit.shard)
+
+    def _learn(self, committed: Committed) -> list[Action]:
+        if any(commit.outcomes for commit in committed.commits):
+            self._blame.forget_deaths()
+        return self._work.learn(committed.commits, committed.unreadable)
 
     def _refuse(self, worker: WorkerId, epoch: int) -> list[Action]:
         unit = self._pool.finish(worker)
@@ -144,7 +171,10 @@ class Session:
             self._pool.retired.discard(lost.worker)
             return []
         self._blame.count(lost)
+        is_started = lost.worker in self._pool.idle or lost.worker in self._pool.running
         unit = self._pool.bury(lost.worker)
+        if not is_started:
+            self._count_failed_start()
         if unit is None:
             return []
         actions: list[Action] = []
@@ -155,6 +185,11 @@ class Session:
                 tasks = (lost.task,) if lost.task in unit.tasks else self.ledger.first_of(unit.tasks)
                 actions += self._work.fail(unit.shard, first, tasks, lost.reason)
         return actions + self._work.reopen(unit.shard)
+
+    def _count_failed_start(self) -> None:
+        self._starts_failed += 1
+        if self._starts_failed >= STARTS_FAILED_MAX and self._pool.running:
+            self._jobs = self._pool.size
 
     def _settle(self) -> list[Action]:
         """Hand out work, ask for workers, and see whether the session is over."""
@@ -174,14 +209,17 @@ class Session:
             self._ended = True
             return [*actions, *self._pool.retire(set(self._pool.idle)), Complete()]
         actions += self._hand_out()
-        if self._pool.idle and not self._work.is_queued and (victim := self._victims.choose()) is not None:
+        if self._pool.idle and not self._work.queue and (victim := self._victims.choose()) is not None:
             actions.append(Survey(victim))
         return actions + self._ask_for_workers()
 
     def _ask_for_workers(self) -> list[Action]:
         """Idle workers that could not take what is queued, for it wants fresh ones, make room for these."""
-        idle = 0 if self._work.is_queued else len(self._pool.idle)
-        missing = self._workers_wanted() - len(self._pool.running) - self._pool.spawning - idle
+        begun = len(self._pool.running) + self._pool.spawning
+        if begun >= self._jobs:
+            return []
+        idle = 0 if self._work.queue else len(self._pool.idle)
+        missing = min(self._workers_wanted() - begun - idle, self._starts_max - self._pool.spawning)
         if missing <= 0:
             return []
         excess = max(0, self._pool.size + missing - self._jobs)
@@ -190,11 +228,11 @@ class Session:
         return actions + [Spawn()] * missing
 
     def _workers_wanted(self) -> int:
-        units = len(self._pool.running) + self._work.queued
-        if self._cost_per_worker and units:
-            by_cost = math.ceil(self._work.cost / self._cost_per_worker)
-            return min(self._jobs, max(1, by_cost))
-        return min(self._jobs, units)
+        if self._cost_per_worker:
+            wanted = self._throughput.workers_worth(self._work.queue.cost, self._work.queue.items)
+        else:
+            wanted = len(self._pool.running) + self._work.queue.units
+        return min(self._jobs, wanted)
 
     def _hand_out(self) -> list[Action]:
         actions: list[Action] = []
@@ -207,14 +245,14 @@ class Session:
             else:
                 waiting.append(popped)
         for place, unit in waiting:
-            self._work.put_back(place, unit)
+            self._work.queue.put_back(place, unit)
         return actions
 
     def _assign(self, worker: WorkerId, unit: Unit) -> Action:
         key = (unit.shard, unit.start)
         epoch = self._epochs[key] = self._epochs.get(key, 0) + 1
         self._pool.assign(worker, unit)
-        self._victims.watch(worker, unit, self._work.cost_of(unit))
+        self._victims.watch(worker, unit, self._work.queue.cost_of(unit))
         return Assign(worker, unit, epoch)
 
     def _steal(self, worker: WorkerId, position: int) -> list[Action]:
@@ -231,7 +269,20 @@ class Session:
             self._victims.watch(worker, unit, left)
             return []
         middle = cut(costs, first, unit.end)
-        mine, tail = unit.part(unit.start, middle, unit.tasks), unit.part(middle, unit.end, unit.tasks)
-        self._pool.running[worker] = mine
-        self._victims.watch(worker, mine, costs[middle] - costs[first])
-        return [Shrink(worker, middle), self._assign(min(self._pool.idle), tail)]
+        tail = unit.part(middle, unit.end, unit.tasks)
+        return [self._shrink(worker, middle), self._assign(min(self._pool.idle), tail)]
+
+    def _end_units_in_time(self) -> list[Action]:
+        """Queue the tails of units that would last too long."""
+        actions: list[Action] = []
+        for worker, unit in tuple(self._pool.running.items()):
+            end = self._throughput.end_in_time(worker)
+            if end is not None:
+                actions += [self._shrink(worker, end), *self._work.reopen(unit.shard)]
+        return actions
+
+    def _shrink(self, worker: WorkerId, end: int) -> Action:
+        unit = self._pool.running[worker]
+        mine = self._pool.running[worker] = unit.part(unit.start, end, unit.tasks)
+        self._victims.watch(worker, mine, self._work.queue.cost_of(mine))
+        return Shrink(worker, end)

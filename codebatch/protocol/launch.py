@@ -26,6 +26,9 @@ ATTEMPT_VARIABLE = "CODEBATCH_ATTEMPT"
 STACK_SIGNAL = signal.SIGUSR1
 """Makes a worker write where it is to its standard error, be it deep in C."""
 
+WORKER_DESCRIPTORS_MIN = 64
+"""File descriptors that a worker may have at least: its reserve, its files, the pipes of the tools that tasks start."""
+
 ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 
 

@@ -12,10 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.model.quantities import count_of
+from codebatch.system.host import usable_cores
 from tests.cli.process import SCRIPT, CommandLine, Ended, write, write_own_task
 
 RUN = "codebatch --store store run tree --json"
 AFTER = f"{sys.executable} -c 'import os, signal, sys; {{}}; os.execvp(sys.argv[1], sys.argv[1:])' {RUN}"
+WORKERS = count_of(min(usable_cores(), 5), "worker")
+"""That a run over the tree may have: three files, and two tasks of project scope."""
 UNSHARE = shutil.which("unshare") if os.geteuid() == 0 else None
 
 SAME = {
@@ -90,6 +94,21 @@ def test_work_is_the_same(here: CommandLine, digest: str, name: str) -> None:
     journals = [path.read_bytes() for path in (here.directory / "store" / "batches").glob("*/journal/*")]
     assert journals
     assert not any(b'"event":"lost"' in journal for journal in journals)
+
+
+@pytest.mark.parametrize("limit", [20, 24, 40, 63])
+def test_too_few_descriptors_are_told_before_a_worker_starts(here: CommandLine, digest: str, limit: int) -> None:
+    ended = here.shell(f"ulimit -n {limit}; {RUN}", status=4)
+    assert ended.error["message"] == f"cannot start {WORKERS}: 64 files must be open at once, and the limit is {limit}"
+    assert "ulimit -n 1024" in ended.error["hint"]
+    journals = [path.read_bytes() for path in (here.directory / "store" / "batches").glob("*/journal/*")]
+    assert journals
+    assert not any(b'"event":"spawned' in journal for journal in journals)
+    assert here(*RUN.split()[1:]).json["result_digest"] == digest
+
+
+def test_a_soft_limit_of_descriptors_is_raised(here: CommandLine, digest: str) -> None:
+    assert here.shell(f"ulimit -S -n 30; {RUN}").json["result_digest"] == digest
 
 
 @pytest.mark.parametrize("name", REFUSED)

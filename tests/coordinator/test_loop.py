@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from codebatch.coordinator.costs import estimate
-from codebatch.coordinator.crew import Died, Heard, Member
+from codebatch.coordinator.crew import Died, Heard, Member, Tick
 from codebatch.coordinator.loop import Coordinator
-from codebatch.coordinator.score import Scope
+from codebatch.coordinator.score import Phase, Progress, Scope
 from codebatch.engine.actions import Fail
 from codebatch.engine.events import Lost, Ready, Started, WorkerId
+from codebatch.engine.session import STARTS_FAILED_MAX
 from codebatch.errors import EnvironmentBroken
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, encode_commit
 from codebatch.model.plan import items_of
@@ -24,20 +27,28 @@ from codebatch.store.holders import HolderFile, LeaseReader, new_holder_id
 from codebatch.store.outcomes import Committer, failed_outcome
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import create_store
-from codebatch.system.cell import Step
+from codebatch.system.cell import PHASE_COMMIT, PHASE_ITEM, PHASE_LEASE, Step
 from codebatch.system.files import RealFiles
 from codebatch.system.host import this_host
 from tests.proof.plans import make_batch
 
 OTHER = HolderId("f" * 32)
+STARTS_MAX = 4
 
 
 class _Crew:
-    """Implements Crew: workers that do nothing. `sent` is what they are told, `heard` what is to be heard of them."""
+    """Implements Crew: workers that do nothing. `sent` is what they are told, `heard` what is to be heard of them.
 
-    def __init__(self) -> None:
+    `steps` are those that they wrote. No more than `starts_max` can be started; `started` are those that were.
+    """
+
+    def __init__(self, starts_max: int = 100) -> None:
         self.sent: list[tuple[WorkerId, ToWorker]] = []
-        self.heard: list[Heard] = []
+        self.heard: list[Heard | Tick] = []
+        self.steps: dict[WorkerId, Step] = {}
+        self.asked: list[WorkerId] = []
+        self.started: list[WorkerId] = []
+        self._starts_max = starts_max
 
     @property
     def drained(self) -> list[WorkerId]:
@@ -51,12 +62,16 @@ class _Crew:
         pass
 
     def start(self, worker: WorkerId) -> Member:
+        self.asked.append(worker)
+        if len(self.started) == self._starts_max:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        self.started.append(worker)
         return Member(holder=HolderId(f"{worker:032x}"), pid=1)
 
     def send(self, worker: WorkerId, message: ToWorker) -> None:
         self.sent.append((worker, message))
 
-    def wait(self) -> list[Heard]:
+    def wait(self) -> list[Heard | Tick]:
         """What `heard` has, then that those who were told to drain have died."""
         if self.heard:
             return [self.heard.pop(0)]
@@ -64,7 +79,7 @@ class _Crew:
         return [Died(worker=worker, returncode=-9, how="SIGKILL") for worker in self.drained]
 
     def step(self, worker: WorkerId) -> Step | None:
-        return None
+        return self.steps.get(worker)
 
     def is_stuck(self, holder: HolderFile) -> bool:
         return False
@@ -76,28 +91,46 @@ class _Crew:
         pass
 
 
+class _Listener:
+    """Implements Watcher. `notes` are what it is told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
+        pass
+
+    def update(self, progress: Progress) -> None:
+        pass
+
+
 class _Bench:
     """A coordinator that was set up, and has not begun."""
 
-    def __init__(self, root: Path, crew: _Crew | None = None) -> None:
+    def __init__(self, root: Path, crew: _Crew | None = None, *, cost_per_worker: float = 1.0, items: int = 2) -> None:
         store, _ = create_store(RealFiles(), root / "store")
-        self.batch: Batch = make_batch(store, [b"a", b"b"], shard_items=2)
+        self.batch: Batch = make_batch(store, [b"%c" % (97 + item) for item in range(items)], shard_items=items)
         plan = self.batch.plan()
         self.shard = plan.shards[0].id
         about = HolderFile(holder=new_holder_id(), role="coordinator", pid=1, host=this_host(), since_ns=1)
-        items = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
+        entries = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
         self.crew = crew or _Crew()
+        self.listener = _Listener()
         self.coordinator = Coordinator(
             self.batch,
             plan,
-            items,
+            entries,
             self.crew,
             about=about,
-            jobs=2,
-            costs=estimate(plan, items, None),
-            cost_per_worker=1.0,
+            jobs=items,
+            costs=estimate(plan, entries, None),
+            cost_per_worker=cost_per_worker,
+            starts_max=STARTS_MAX,
             scope=Scope(),
-            watcher=None,
+            watcher=self.listener,
             wall_ns=lambda: 0,
         )
 
@@ -187,3 +220,57 @@ def test_a_coordinator_that_cannot_be_made_holds_nothing(tmp_path: Path) -> None
         _Bench(tmp_path, _RefusingCrew())
     ((_, is_live),) = LeaseReader(RealFiles(), next(tmp_path.glob("store/batches/batch-*"))).holders()
     assert not is_live
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[_Bench]:
+    """A coordinator of ten items whose first worker has all of them; by cost alone there is no other."""
+    made = _Bench(tmp_path, _Crew(starts_max=3), cost_per_worker=1e9, items=10)
+    made.coordinator._handle(Started())
+    made.coordinator._handle(Ready(WorkerId(1)))
+    yield made
+    made.coordinator.close()
+
+
+def _pass(bench: _Bench, phase: int, item: int, *, unit: int = 1) -> list[WorkerId]:
+    """Let some seconds pass in which the first worker is at an item; return the workers that live then."""
+    bench.crew.steps[WorkerId(1)] = Step(0, 0, 0, unit, item, item + 1, phase)
+    bench.crew.heard = [Tick(1.0)] * 3
+    for _ in range(3):
+        bench.coordinator._turn()
+    return bench.crew.started
+
+
+def test_workers_are_started_for_a_unit_that_takes_long(slow: _Bench) -> None:
+    assert _pass(slow, PHASE_ITEM, 0) == [WorkerId(1), WorkerId(2), WorkerId(3)]
+
+
+@pytest.mark.parametrize(("phase", "item", "unit"), [(PHASE_LEASE, 0, 1), (PHASE_ITEM, 0, 0), (PHASE_COMMIT, 0, 1)])
+def test_no_worker_is_started_for_a_unit_that_is_not_begun_or_is_done(
+    slow: _Bench, phase: int, item: int, unit: int
+) -> None:
+    """What the cell has of the unit before says nothing of this one."""
+    assert _pass(slow, phase, item, unit=unit) == [WorkerId(1)]
+
+
+def test_a_machine_that_refuses_a_process_is_told_of_and_the_others_work_on(slow: _Bench) -> None:
+    assert len(_pass(slow, PHASE_ITEM, 0)) == 3
+    assert slow.listener.notes == ["cannot start another worker: Resource temporarily unavailable; 3 continue"]
+    before = len(slow.crew.asked)
+    assert before <= 1 + STARTS_MAX + STARTS_FAILED_MAX
+    _pass(slow, PHASE_ITEM, 0)
+    assert len(slow.crew.asked) == before, "it is asked again and again"
+
+
+def test_a_machine_that_refuses_every_process_ends_the_run(tmp_path: Path) -> None:
+    bench = _Bench(tmp_path, _Crew(starts_max=0))
+    with pytest.raises(BlockingIOError):
+        bench.coordinator.run()
+    bench.coordinator.close()
+
+
+def test_where_the_machine_is_blamed_the_last_words_are_told(bench: _Bench) -> None:
+    words = "Traceback:\n  File\nOSError: [Errno 24] Too many open files\n"
+    bench.crew.heard = [Died(worker=WorkerId(n), returncode=1, how="exit status 1", stderr=words) for n in range(1, 8)]
+    with pytest.raises(EnvironmentBroken, match=r"the last one: OSError: \[Errno 24\] Too many open files$"):
+        bench.coordinator.run()

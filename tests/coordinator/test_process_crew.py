@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from codebatch.coordinator.crew import DrainAsked, KilledFor
+from codebatch.coordinator.crew import DrainAsked, KilledFor, Tick
 from codebatch.coordinator.limits import Limits
 from codebatch.coordinator.process_crew import ProcessCrew
 from codebatch.coordinator.signals import SignalCounter
@@ -18,6 +18,7 @@ from codebatch.errors import StoreUnwritable
 from codebatch.model.outcome import HolderId
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
+from codebatch.system.stopwatch import PAUSE_SECONDS
 from tests.proof.plans import make_batch
 
 
@@ -30,6 +31,7 @@ def crew(tmp_path: Path) -> ProcessCrew:
         coordinator=HolderId("0" * 32),
         own_places={},
         limits=Limits(file_seconds=1.0, project_seconds=1.0, memory_bytes=1 << 30),
+        workers_max=1,
         running_ns=lambda: 0,
     )
 
@@ -80,5 +82,19 @@ def test_a_signal_between_two_looks_is_heard_once(crew: ProcessCrew) -> None:
     crew.begin()
     try:
         assert [*crew.wait(), *crew.wait()] == [DrainAsked("SIGTERM")]
+    finally:
+        crew.end()
+
+
+def test_time_is_told_ten_times_a_second_at_most(crew: ProcessCrew) -> None:
+    """Time in which we were stopped says nothing of the workers, which were stopped too."""
+    clock = [0]
+    crew._running_ns = lambda: clock[0]
+    crew.begin()
+    try:
+        told = []
+        for clock[0] in (50_000_000, 250_000_000, 300_000_000, 3_600_250_000_000):
+            told += crew.wait()
+        assert told == [Tick(0.25), Tick(PAUSE_SECONDS)]
     finally:
         crew.end()

@@ -1,8 +1,9 @@
 """Simulated time: how long a session takes over given costs, in a world where only durations are made up.
 
-Items have costs that the scheduler may know, or not. Workers have speeds, stall, join late and leave; one is started
-for `WORTH_A_WORKER` seconds of open work. A message takes `LATENCY` seconds, a commit `COMMIT`. No item is an event of
-its own: a unit's end follows from the sums of its costs.
+Items have costs that the scheduler may know, or not. Workers have speeds, stall, join late and leave; until they are
+observed, one is started for `worth` of estimated work. A message takes `LATENCY` seconds, a commit `COMMIT`, and each
+`REPORT` seconds the positions of all are reported. No item is an event of its own: a unit's end follows from the sums
+of its costs.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import bisect
 import heapq
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from codebatch.engine.actions import Assign, Complete, Fail, Retire, Shrink, Spawn, Survey
 from codebatch.engine.driver import Deed, Driver
-from codebatch.engine.events import Committed, Event, Finished, Lost, Ready, Started, Surveyed, WorkerId
+from codebatch.engine.events import Committed, Event, Finished, Lost, ProgressReport, Ready, Started, Surveyed, WorkerId
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
 from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
@@ -25,13 +26,18 @@ from tests.engine.work import work_of
 
 LATENCY = 0.000_3
 COMMIT = 0.001
+REPORT = 0.1
 WORTH_A_WORKER = 0.1
 TASK = "parse"
+_NOBODY = WorkerId(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crew:
-    """The workers: their speeds in turn, how often one stalls (a unit) and for how long, when the n-th can join."""
+    """The workers: their speeds in turn, how often one stalls (a unit) and for how long, when the n-th can join.
+
+    One takes `start_seconds` to start; at most `starts_max` start at a time.
+    """
 
     jobs: int
     speeds: tuple[float, ...] = (1.0,)
@@ -39,6 +45,8 @@ class Crew:
     stall_seconds: float = 0.0
     join_seconds: float = 0.0
     leave_rate: float = 0.0
+    start_seconds: float = 0.0
+    starts_max: int | None = None
 
 
 @dataclass(slots=True)
@@ -58,6 +66,7 @@ class Simulation:
     estimates: Sequence[float]
     crew: Crew
     seed: int = 0
+    worth: float = WORTH_A_WORKER
     now: float = 0.0
     busy: float = 0.0
     units: int = 0
@@ -80,11 +89,17 @@ class Simulation:
         self._true = {s: _sums(self.costs[starts[s] : starts[s] + size]) for s, size in shards.items()}
         guessed = {s: _sums(self.estimates[starts[s] : starts[s] + size]) for s, size in shards.items()}
         ledger = Ledger(work_of(shards), {TASK: ()})
-        session = Session(ledger, costs=guessed, jobs=self.crew.jobs, cost_per_worker=WORTH_A_WORKER)
+        crew = self.crew
+        session = Session(ledger, costs=guessed, jobs=crew.jobs, cost_per_worker=self.worth, starts_max=crew.starts_max)
         self._driver = Driver(session, self._do)
         self._driver.handle(Started())
+        self._later(REPORT, _NOBODY, None)
         while self._driver.end is None:
             self.now, order, id_, event = heapq.heappop(self._agenda)
+            if id_ == _NOBODY:
+                self._driver.handle(ProgressReport(REPORT, tuple(self._positions())))
+                self._later(REPORT, _NOBODY, None)
+                continue
             worker = self._workers.get(id_)
             if worker is None:
                 continue
@@ -101,7 +116,7 @@ class Simulation:
             case Spawn():
                 id_ = WorkerId(len(self._workers) + 1)
                 self._workers[id_] = _Worker(self.crew.speeds[id_ % len(self.crew.speeds)])
-                self._later(id_ * self.crew.join_seconds, id_, Ready(id_))
+                self._later(id_ * self.crew.join_seconds + self.crew.start_seconds, id_, Ready(id_))
             case Assign(worker, unit, _):
                 self._begin(worker, unit)
             case Survey(worker):
@@ -135,6 +150,16 @@ class Simulation:
         costs = self._true[worker.unit.shard]
         seconds = (costs[worker.end] - costs[worker.unit.start]) / worker.speed + COMMIT + LATENCY
         worker.finish = self._later(worker.began + seconds - self.now, id_, None)
+
+    @property
+    def started(self) -> int:
+        """How many workers were started."""
+        return len(self._workers)
+
+    def _positions(self) -> Iterator[tuple[WorkerId, int]]:
+        for id_, worker in self._workers.items():
+            if worker.unit is not None:
+                yield id_, self._position(worker, 0.0)
 
     def _position(self, worker: _Worker, ahead: float) -> int:
         """The item that a worker is at, `ahead` seconds from now."""

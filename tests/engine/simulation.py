@@ -7,6 +7,7 @@ are a dictionary that never replaces a key, which is all that link(2) promises.
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from codebatch.engine.events import (
     Event,
     Finished,
     Lost,
+    ProgressReport,
     Ready,
     Refused,
     Released,
@@ -46,6 +48,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
 PROJECT = ("graph", "report")
 UNITS = ({"parse", "symbols", "lint"}, {"graph"}, {"report"})
 STEPS_MAX = 200_000
+REPORT_RATE = 0.3
+REPORT_SECONDS = (0.1, 1.0, 20.0)
 
 
 @dataclass(slots=True)
@@ -104,6 +108,7 @@ class SimulatedCoordinator:
             self.ledger,
             costs=world.costs,
             jobs=jobs,
+            cost_per_worker=1e9 if world.is_observed else 0.0,
             leased={key: epoch for key, (epoch, holder) in highest.items() if holder in world.disk.live},
             epochs={key: epoch for key, (epoch, _) in highest.items()},
         )
@@ -131,6 +136,24 @@ class SimulatedCoordinator:
                 self._deliver(worker, event)
         if self.session.is_waiting_for_others and self.end is None:
             self._look()
+        if self.world.is_observed and chance.random() < REPORT_RATE:
+            self._report(chance.choice(REPORT_SECONDS))
+        self._check_queue()
+
+    def _report(self, seconds: float) -> None:
+        """Tell where the workers are that have leased their units."""
+        before = self._spawned
+        positions = ((worker.id, worker.at) for worker in self.workers.values() if worker.leased)
+        self.driver.handle(ProgressReport(seconds, tuple(positions)))
+        self.world.started_by_reports += self._spawned - before
+
+    def _check_queue(self) -> None:
+        """What is known of the queue as a whole is the sum of its units."""
+        queue = self.session._work.queue
+        units = [unit for starts in queue._units.values() for unit in starts.values()]
+        assert queue.units == len(units)
+        assert queue.items == sum(unit.end - unit.start for unit in units)
+        assert math.isclose(queue.cost, sum(map(queue.cost_of, units)), abs_tol=1e-6)
 
     def kill_worker(self, worker: SimulatedWorker, *, reason: FailureReason = "crash") -> None:
         """SIGKILL: what was not committed is gone; what it sent arrives before the end of its channel."""
@@ -277,7 +300,10 @@ class SimulatedCoordinator:
 class World:
     """A batch, its disk, and the coordinators that come and go."""
 
-    def __init__(self, seed: int, *, shards: int, items_max: int, poison: int, kill_rate: float) -> None:
+    def __init__(
+        self, seed: int, *, shards: int, items_max: int, poison: int, kill_rate: float, is_observed: bool = False
+    ) -> None:
+        """`is_observed`: workers are started by what is reported of them; else one for each unit."""
         self.chance = random.Random(seed)
         self.kill_rate = kill_rate
         self.sizes = {ShardId(f"{n:08x}"): self.chance.randint(1, items_max) for n in range(shards)}
@@ -289,6 +315,8 @@ class World:
         self.disk = Disk()
         self.executed: Counter[tuple[ShardId, int, str, int]] = Counter()
         self.is_single = False
+        self.is_observed = is_observed
+        self.started_by_reports = 0
 
     def ledger(self) -> Ledger:
         """What a process that starts now reads from the disk."""

@@ -54,13 +54,23 @@ def _assigned(actions: list[Action]) -> Assign:
 
 @pytest.mark.parametrize("first", range(0, SEEDS, 250))
 def test_a_batch_ends_whole_whatever_is_killed(first: int) -> None:
+    started_by_reports = 0
     for seed in range(first, first + 250):
-        world = World(seed, shards=1 + seed % 7, items_max=12, poison=seed % 3, kill_rate=0.2 if seed % 2 else 0.0)
+        world = World(
+            seed,
+            shards=1 + seed % 7,
+            items_max=12,
+            poison=seed % 3,
+            kill_rate=0.2 if seed % 2 else 0.0,
+            is_observed=seed % 4 > 1,
+        )
         try:
             run_world(world, jobs=1 + seed % 4, coordinators=1 + seed % 3, coordinator_kills=seed % 5)
             world.check()
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
+        started_by_reports += world.started_by_reports
+    assert started_by_reports > 50, "too few are started for what is reported"
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -228,6 +228,42 @@ def test_task_that_cannot_be_set_up_is_told(store: Store, pair: tuple[Coordinato
     assert heard[1:] == [GaveUp(code="invalid_configuration", message="no such task", hint="look")]
 
 
+class RefusedRunner(CheapRunner):
+    """Has no descriptor left to set tasks up with."""
+
+    def set_up(self, tasks: Sequence[str]) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+def _set_up_without_descriptors(
+    store: Store, pair: tuple[Coordinator, Channel], *, units_before: int
+) -> list[FromWorker]:
+    coordinator, channel = pair
+    batch = make_batch(store, [b"a"], shard_items=1)
+    worker = worker_of(store, batch, channel, RefusedRunner(batch.plan().tasks, lambda: None, lambda: False))
+    worker._units = units_before
+    coordinator.send(Assign(unit=Unit(shard=batch.plan().shards[0].id, start=0, end=1, tasks=FILE_TASKS), epoch=1))
+    worker.run()
+    return coordinator.heard()
+
+
+def test_a_new_worker_that_cannot_set_its_tasks_up_says_why(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+    """A task's file may have lowered the limit: the next worker would die of it as well, and so would the sixth."""
+    _, gave_up = _set_up_without_descriptors(store, pair, units_before=0)
+    assert isinstance(gave_up, GaveUp)
+    assert (gave_up.code, gave_up.message) == (
+        "invalid_configuration",
+        "tasks cannot be set up (parse, symbols, lint): Too many open files",
+    )
+
+
+def test_a_worker_whose_tasks_used_up_its_descriptors_is_replaced(
+    store: Store, pair: tuple[Coordinator, Channel]
+) -> None:
+    with pytest.raises(OSError, match="Too many open files"):
+        _set_up_without_descriptors(store, pair, units_before=1)
+
+
 def test_worker_that_runs_tasks_of_others_keeps_no_directory_open(
     store: Store, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch
 ) -> None:

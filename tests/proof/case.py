@@ -27,7 +27,7 @@ class Case:
 
     One that is resumed has what failed done again, in a second round. Where something changed since an older batch, so
     many items are not what they were there, and of the others results are taken over. `keeps_terms`: workers keep what
-    is posted to an index.
+    is posted to an index. `is_observed`: workers are started by what is reported of them; else one for each unit.
     """
 
     seed: int
@@ -42,6 +42,7 @@ class Case:
     is_resumed: bool = False
     changed: int | None = None
     keeps_terms: bool = False
+    is_observed: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +53,7 @@ class Told:
     steps: int = 0
     refused_late: int = 0
     terms_kept: int = 0
+    started_by_reports: int = 0
     happened: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Told) -> None:
@@ -60,6 +62,7 @@ class Told:
         self.steps += other.steps
         self.refused_late += other.refused_late
         self.terms_kept += other.terms_kept
+        self.started_by_reports += other.started_by_reports
         self.happened += other.happened
 
 
@@ -86,6 +89,7 @@ def draw(seed: int) -> Case:
         is_resumed=chance.random() < 0.3,
         changed=chance.choice((None, None, None, None, 0, 1, 5)),
         keeps_terms=chance.random() < 0.3,
+        is_observed=chance.random() < 0.3,
     )
 
 
@@ -107,6 +111,7 @@ def run(case: Case, make_files: MakeFiles = RealFiles, loop: type[WatchedLoop] =
         steps=world.schedule.steps,
         refused_late=world.refused_late,
         terms_kept=terms_kept,
+        started_by_reports=world.started_by_reports,
         happened=world.happened,
     )
 
@@ -156,6 +161,8 @@ def _smaller(case: Case) -> Iterator[Case]:
         yield replace(case, changed=None)
     if case.keeps_terms:
         yield replace(case, keeps_terms=False)
+    if case.is_observed:
+        yield replace(case, is_observed=False)
     if case.is_resumed:
         yield replace(case, is_resumed=False)
     for name, least in (("coordinators", 1), ("jobs", 1), ("killing", 0), ("healing", 0), ("failing", 0), ("items", 1)):
@@ -190,8 +197,9 @@ def _world(
         switch_rate=switch_rate,
         older=None
         if case.changed is None
-        else _older(replace(case, jobs=1, coordinators=1, faults=(), keeps_terms=False)),
+        else _older(replace(case, jobs=1, coordinators=1, faults=(), keeps_terms=False, is_observed=False)),
         keeps_terms=case.keeps_terms,
+        is_observed=case.is_observed,
     )
 
 
@@ -233,7 +241,8 @@ def _kept_older(case: Case) -> bytes:
 
 
 def _serial_of(case: Case) -> Merged:
-    return _serial(replace(case, jobs=1, coordinators=1, faults=(), changed=None, keeps_terms=False))
+    serial = replace(case, jobs=1, coordinators=1, faults=(), changed=None, keeps_terms=False, is_observed=False)
+    return _serial(serial)
 
 
 @functools.lru_cache(maxsize=1)

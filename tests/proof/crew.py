@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said
+from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said, Tick
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.protocol import messages
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tests.proof.world import World
 
 KILLED = -9
+WAIT_SECONDS = (0.1, 0.1, 1.0)
 
 
 @dataclass(slots=True)
@@ -99,11 +100,11 @@ class SimulatedCrew:
                 pass
         told.pipe.send(message)
 
-    def wait(self) -> list[Heard]:
-        """At most one message of each worker, so that much may happen between two."""
+    def wait(self) -> list[Heard | Tick]:
+        """At most one message of each worker, so that much may happen between two. Each wait takes a moment or long."""
         self._process.wait(self._has_news, is_patient=False)
         self.waits += 1
-        heard: list[Heard] = []
+        heard: list[Heard | Tick] = []
         if self.holder in self._world.draining:
             self._world.draining.discard(self.holder)
             heard.append(DrainAsked("SIGTERM"))
@@ -115,6 +116,7 @@ class SimulatedCrew:
                     for register in self._world.note_reported(message.commit):
                         self.heard.setdefault(layout.register_name(*register), self.waits)
                     self._world.refused_late += message.lost
+        heard.append(Tick(WAIT_SECONDS[self.waits % len(WAIT_SECONDS)]))
         return heard
 
     def step(self, worker: WorkerId) -> Step | None:

@@ -11,7 +11,9 @@ from msgspec.structs import replace
 from codebatch.coordinator.adoption import Reuse
 from codebatch.coordinator.loop import Coordinator
 from codebatch.coordinator.score import Scope, Score
-from codebatch.engine.events import Committed, Event
+from codebatch.engine.actions import Spawn
+from codebatch.engine.driver import Deed
+from codebatch.engine.events import Committed, Event, ProgressReport
 from codebatch.model.entry import Entry
 from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork
@@ -23,6 +25,10 @@ from tests.proof.crew import SimulatedCrew
 
 if TYPE_CHECKING:
     from tests.proof.world import World
+
+
+WORTH_ONE = 1e9
+"""Cost for each worker, by which one is started."""
 
 
 class WatchedLoop(Coordinator):
@@ -56,7 +62,8 @@ class WatchedLoop(Coordinator):
             about=HolderFile(holder=crew.holder, role="coordinator", pid=0, host=this_host(), since_ns=wall_ns()),
             jobs=jobs,
             costs=self._costs,
-            cost_per_worker=0.0,
+            cost_per_worker=WORTH_ONE if world.is_observed else 0.0,
+            starts_max=8,
             scope=Scope(retry_failed=is_retrying),
             watcher=None,
             wall_ns=wall_ns,
@@ -73,7 +80,12 @@ class WatchedLoop(Coordinator):
             for commit in event.commits:
                 if commit.segment == self._simulated.holder:
                     self._world.note_reported(commit)
+        self._is_report = isinstance(event, ProgressReport)
         super()._note(event)
+
+    def _do(self, action: Deed) -> None:
+        self._world.started_by_reports += self._is_report and isinstance(action, Spawn)
+        super()._do(action)
 
     def _turn(self) -> None:
         super()._turn()

@@ -36,6 +36,7 @@ def test_nothing_is_lost_doubled_or_changed_whatever_happens(first: int) -> None
     told = run_all(range(first, first + BLOCK))
     assert told.happened.total() > BLOCK, "too little went wrong for this to prove anything"
     assert told.terms_kept > BLOCK, "too little was kept"
+    assert told.started_by_reports > 0, "none was started for what is reported"
 
 
 def test_a_seed_is_the_same_run_however_fast_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:

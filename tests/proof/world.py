@@ -99,10 +99,12 @@ class World:
         switch_rate: float = SWITCH_RATE,
         older: Older | None = None,
         keeps_terms: bool = False,
+        is_observed: bool = False,
     ) -> None:
         """`older` has a batch that is over: this world is on its disk, and may take its results over.
 
-        `keeps_terms`: workers write what is posted to an index.
+        `keeps_terms`: workers write what is posted to an index. `is_observed`: workers are started by what is reported
+        of them; else one for each unit.
         """
         self.chance = chance
         self.disk: Disk = Disk() if older is None else older.disk
@@ -124,6 +126,8 @@ class World:
         self._loop = loop
         self._jobs = jobs
         self._keeps_terms = keeps_terms
+        self.is_observed = is_observed
+        self.started_by_reports = 0
         self._faults = sorted(faults, key=lambda fault: fault.at)
         self._crews: dict[HolderId, SimulatedCrew] = {}
         self._processes: dict[HolderId, Process] = {}

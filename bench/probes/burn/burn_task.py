@@ -19,7 +19,7 @@ BURN = TaskDeclaration(
 class Burn:
     """The task."""
 
-    def run(self, file: SourceFile) -> list[Record]:
+    def run_file(self, file: SourceFile) -> list[Record]:
         """One metric a file."""
         path, path_b64 = file.path_fields
         return [Metric(path=path, path_b64=path_b64, metric="bytes", value=burn(file.content))]

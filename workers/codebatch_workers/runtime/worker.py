@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codebatch.errors import InvalidConfiguration, StoreError, ToolMismatch
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Outcome, Unit
+from codebatch.model.outcome import Unit
 from codebatch.model.plan import contexts_seen, items_of
 from codebatch.model.result_key import Items
 from codebatch.model.shard import ProjectWork, Shard
@@ -59,6 +59,7 @@ from codebatch.system.watch import Watch
 from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.channel import Channel, give_up
 from codebatch_workers.runtime.execution import TaskRunner
+from codebatch_workers.runtime.outcome_events import outcome_event
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Failed, Kept, Result, UnitResults
 from codebatch_workers.runtime.served import Bases, Found
@@ -167,7 +168,7 @@ class Worker:
     def _do(self, unit: Unit, epoch: int, served: Sequence[Served]) -> None:
         self._units += 1
         self._step(unit.start, unit.start, PHASE_LEASE)
-        self._runner.set_up(unit.tasks)
+        self._set_up(unit.tasks)
         if not self._holder.try_lease(unit.shard, unit.start, epoch):
             self._step(0, 0, PHASE_IDLE)
             self._channel.send(Refused(epoch=epoch))
@@ -195,6 +196,22 @@ class Worker:
             )
         )
         self._channel.send(Finished(seconds=seconds, is_worn=self._is_worn))
+
+    def _set_up(self, tasks: Sequence[str]) -> None:
+        """Load tasks. Raises InvalidConfiguration if the system refuses it to a worker that has done nothing before.
+
+        The file of a task may have lowered a limit of the process. The next worker would fare no better.
+        """
+        try:
+            self._runner.set_up(tasks)
+        except OSError as error:
+            if self._units > 1:
+                raise
+            names = ", ".join(tasks)
+            raise InvalidConfiguration(
+                f"tasks cannot be set up ({names}): {error.strerror}",
+                hint="look for a task that changes the limits of its process, or leaves files open",
+            ) from None
 
     def _outcomes_of(self, unit: Unit, served: Sequence[Served]) -> tuple[int, int, list[EncodedOutcome]]:
         """Do a unit: the items [start, end) of it that were done, and their outcomes."""
@@ -316,7 +333,7 @@ class Worker:
         self._records += sum(outcome.counts.records for outcome in won.outcomes)
         evidence = {(one.outcome.task, one.outcome.start): one.evidence or None for one in encoded}
         for outcome in won.outcomes:
-            self._journal.write(_event_of(outcome, unit.round, epoch, evidence[outcome.task, outcome.start]))
+            self._journal.write(outcome_event(outcome, unit.round, epoch, evidence[outcome.task, outcome.start]))
         self._channel.send(Committed(commit=won, lost=len(encoded) - len(won.outcomes)))
 
     @cached_property
@@ -372,29 +389,3 @@ class Worker:
 
     def _step(self, item: int, end: int, phase: int) -> None:
         self._cell.write(Step(running_ns(), self._items_done, self._records, self._units, item, end, phase))
-
-
-def _event_of(outcome: Outcome, round_: int, epoch: int, evidence: str | None) -> journal.Committed | journal.Failed:
-    """What the journal says of an outcome that is durable."""
-    if outcome.type == "result":
-        return journal.Committed(
-            shard=outcome.shard,
-            start=outcome.start,
-            end=outcome.end,
-            round=round_,
-            epoch=epoch,
-            task=outcome.task,
-            records=outcome.counts.records,
-            evidence=evidence,
-        )
-    return journal.Failed(
-        shard=outcome.shard,
-        start=outcome.start,
-        end=outcome.end,
-        round=round_,
-        epoch=epoch,
-        task=outcome.task,
-        reason=outcome.reason,
-        records=outcome.counts.records,
-        evidence=evidence,
-    )

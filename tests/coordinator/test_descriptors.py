@@ -1,0 +1,90 @@
+"""The descriptors of a run are counted before it starts."""
+
+from __future__ import annotations
+
+import os
+import resource
+
+import pytest
+
+from codebatch.coordinator import descriptors
+from codebatch.coordinator.descriptors import DESCRIPTORS_PER_WORKER, SPARE_DESCRIPTORS, enough_descriptors
+from codebatch.errors import StoreUnwritable
+from codebatch.protocol.launch import WORKER_DESCRIPTORS_MIN
+from codebatch_workers.runtime.worker import DESCRIPTORS_RESERVED
+
+OPEN = 20
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The limits of this process, the last one first in force; so many descriptors are open."""
+    set_ = [(1024, 4096)]
+    monkeypatch.setattr(descriptors, "_open_descriptors", lambda: OPEN)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: set_[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limit: set_.append(limit))
+    return set_
+
+
+def _needed(workers: int) -> int:
+    return OPEN + SPARE_DESCRIPTORS + DESCRIPTORS_PER_WORKER * workers
+
+
+def test_a_limit_that_is_high_enough_stays(limits: list[tuple[int, int]]) -> None:
+    with enough_descriptors(64):
+        assert len(limits) == 1
+
+
+@pytest.mark.parametrize("hard", [4096, resource.RLIM_INFINITY])
+def test_a_soft_limit_is_raised_for_as_long_as_the_run_lasts(limits: list[tuple[int, int]], hard: int) -> None:
+    limits[:] = [(40, hard)]
+    with enough_descriptors(2):
+        assert limits[-1] == (WORKER_DESCRIPTORS_MIN, hard), "a worker needs that many"
+        limits[:] = [(40, hard)]
+        with enough_descriptors(100):
+            assert limits[-1] == (_needed(100), hard)
+        assert limits[-1] == (40, hard)
+
+
+@pytest.mark.parametrize(
+    ("hard", "workers", "hint"),
+    [
+        (20, 1, "let more files be open: ulimit -n 1024; then"),
+        (63, 64, "let more files be open: ulimit -n 1024; then"),
+        (100, 64, "let more files be open: ulimit -n 1024, or start fewer workers: -j 21; then"),
+        (1000, 1000, f"let more files be open: ulimit -n {_needed(1000)}, or start fewer workers: -j 321; then"),
+    ],
+)
+def test_a_hard_limit_that_is_too_low_is_an_error(
+    limits: list[tuple[int, int]], hard: int, workers: int, hint: str
+) -> None:
+    limits[:] = [(20, hard)]
+    with (
+        pytest.raises(StoreUnwritable, match=rf"^cannot start {workers:,} worker.* limit is {hard}$") as caught,
+        enough_descriptors(workers),
+    ):
+        pytest.fail("it is not enough")
+    assert (caught.value.hint or "").startswith(hint)
+    assert len(limits) == 1
+    assert hard < WORKER_DESCRIPTORS_MIN or _needed((hard - OPEN - SPARE_DESCRIPTORS) // 3) <= hard
+
+
+def test_open_descriptors_are_counted() -> None:
+    before = descriptors._open_descriptors()
+    other = os.dup(0)
+    try:
+        assert descriptors._open_descriptors() == before + 1
+    finally:
+        os.close(other)
+
+
+def test_where_none_can_be_listed_the_usual_number_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_path: str) -> list[str]:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    assert descriptors._open_descriptors() == descriptors._USUALLY_OPEN
+
+
+def test_a_worker_may_have_its_reserve_and_more() -> None:
+    assert WORKER_DESCRIPTORS_MIN > DESCRIPTORS_RESERVED + 20

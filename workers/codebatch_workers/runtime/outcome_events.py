@@ -1,0 +1,34 @@
+"""Outcomes in the journal of a worker."""
+
+from __future__ import annotations
+
+from codebatch.model.outcome import Outcome
+from codebatch.store import journal
+
+
+def outcome_event(
+    outcome: Outcome, round_: int, epoch: int, evidence: str | None
+) -> journal.Committed | journal.Failed:
+    """Return the journal's entry of an outcome that is durable."""
+    if outcome.type == "result":
+        return journal.Committed(
+            shard=outcome.shard,
+            start=outcome.start,
+            end=outcome.end,
+            round=round_,
+            epoch=epoch,
+            task=outcome.task,
+            records=outcome.counts.records,
+            evidence=evidence,
+        )
+    return journal.Failed(
+        shard=outcome.shard,
+        start=outcome.start,
+        end=outcome.end,
+        round=round_,
+        epoch=epoch,
+        task=outcome.task,
+        reason=outcome.reason,
+        records=outcome.counts.records,
+        evidence=evidence,
+    )
