@@ -31,7 +31,8 @@ from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.runtime import execution
 from codebatch_workers.runtime.before import BatchBefore
-from codebatch_workers.runtime.execution import EVIDENCE_CHARACTERS_MAX, Task, TaskRunner
+from codebatch_workers.runtime.execution import Task, TaskRunner
+from codebatch_workers.runtime.guarded import EVIDENCE_CHARACTERS_MAX
 from codebatch_workers.runtime.own import OwnTasks
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Failed, Kept, UnitResults
