@@ -26,7 +26,7 @@ from codebatch.errors import (
     WrongKind,
 )
 from codebatch.model.digest import DIGEST_PATTERN, Digest
-from codebatch.model.document import Document, DocumentError, decode_document, encode_document
+from codebatch.model.document import Document, DocumentError, InstantNs, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
 from codebatch.model.late_patterns import LatePattern
 from codebatch.model.task import PIPELINES, TASK_NAME_PATTERN, WORK_PIPELINE
@@ -95,7 +95,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
     commit: str = ""
     is_clean: bool = False
     imports: dict[str, Digest] = msgspec.field(default_factory=dict)
-    created_at_ns: int
+    created_at_ns: InstantNs
     shards: int
     items: int
 
@@ -127,7 +127,8 @@ class Batch(msgspec.Struct, frozen=True):
         except FileNotFoundError as error:
             check_is_there(self.files, self.root)
             raise CorruptFile(str(path), "is missing", hint=_lost(self.root)) from error
-        if plan.digest != self.about.plan_digest or plan.paths != self.about.paths:
+        about = self.about
+        if (plan.digest, plan.paths, plan.pipeline) != (about.plan_digest, about.paths, about.pipeline):
             raise CorruptFile(str(path), "is another batch's plan", hint=_lost(self.root))
         return plan
 
@@ -443,6 +444,8 @@ def decode_batch(data: bytes) -> BatchFile:
     about = decode_document(data, BatchFile, BATCH_FORMAT)
     if about.paths and not about.sources:
         raise DocumentError("it has paths of no source")
+    if not layout.SNAPSHOT_ID_PATTERN.match(about.snapshot_id):
+        raise DocumentError(f"its snapshot {about.snapshot_id!r} is none")
     if not all(TASK_NAME_PATTERN.match(name) and DIGEST_PATTERN.match(each) for name, each in about.imports.items()):
         raise DocumentError("its imports are no tasks of objects")
     return about

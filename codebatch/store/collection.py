@@ -208,9 +208,9 @@ def _shard_names(left: list[Batch], to_settle: list[tuple[Batch, Digest]]) -> It
 
 def _how_it_ended(batch: Batch) -> BatchState | None:
     """The state of an analysis that is merged and that nobody holds; None of any other, and of what cannot be read."""
-    if is_held(batch):
-        return None
     try:
+        if is_held(batch):
+            return None
         if read_settled(batch) is not None:
             return BatchState.COMPLETED
         outputs = current_outputs(batch)
