@@ -57,6 +57,11 @@ def stat(pid: int) -> Stat | None:
     return Stat(fields[0] == b"Z", fields[0] in (b"T", b"t"), int(fields[1]), int(fields[3]), int(fields[19]))
 
 
+def waits_for_fifo(pid: int) -> bool:
+    """Whether a process waits for another one to open a FIFO. False if the kernel does not tell, as Linux does."""
+    return _read(f"{pid}/wchan") == b"wait_for_partner"
+
+
 def parent(pid: int) -> int | None:
     """Who a process was started by, or was left to."""
     found = stat(pid)

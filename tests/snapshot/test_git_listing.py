@@ -259,10 +259,16 @@ def test_a_repository_that_git_cannot_read_is_walked_and_said(bench: Workbench) 
     assert "index" in result.notes[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("below", ["", "d1"])
-def test_where_git_is_silent_the_list_is_git_s_all_the_same(bench: Workbench, below: str) -> None:
+@pytest.mark.parametrize(
+    "told", ["git waits for a FIFO", pytest.param("git does not answer; has a .gitignore", marks=pytest.mark.slow)]
+)
+def test_where_git_is_silent_the_list_is_git_s_all_the_same(
+    bench: Workbench, below: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A fifo that git takes for an ignore file keeps it waiting; of the same tree without the fifo it speaks."""
+    if "FIFO" not in told:  # As of a system that does not tell what a process waits for.
+        monkeypatch.setattr("codebatch.system.git.waits_for_fifo", lambda _: False)
     choose = random.Random(below)
     names = ["a", "b", "c.log", "d1", "e2", "keep.log"]
     for number in range(120):
@@ -282,11 +288,26 @@ def test_where_git_is_silent_the_list_is_git_s_all_the_same(bench: Workbench, be
     assert "is listed by git" in plain.notes[0]
     os.mkfifo(bench.write("d1/last/y.py").parent / ".gitignore")
     silent = bench.take(bench.source / below)
-    assert "git is silent" in silent.notes[0]
+    assert f"is listed by git's index and a walk: {told}" in silent.notes[0]
     expected = {entry.path for entry in bench.load(plain).entries}
     assert {entry.path for entry in bench.load(silent).entries} == expected | {
         b"last/y.py" if below else b"d1/last/y.py"
     }
+
+
+@pytest.mark.parametrize("name", ["HEAD", "commondir", "config", "index"])
+def test_where_git_is_stuck_at_its_repository_the_tree_is_walked(bench: Workbench, name: str) -> None:
+    bench.write("a.py")
+    bench.write("inner/b.py")
+    bench.commit()
+    bench.git("init", "-q", cwd=bench.source / "inner")
+    why = "is listed by a walk: git waits for a FIFO that is in the place of a file"
+    for repository, notes in ((".git", [f"the tree {why}"]), ("inner/.git", [f"the tree {why}", f"inner {why}"])):
+        (bench.source / repository / name).unlink(missing_ok=True)
+        os.mkfifo(bench.source / repository / name)
+        result = bench.take()
+        assert {entry.path for entry in bench.load(result).entries} == {b"a.py", b"inner/b.py"}
+        assert set(notes) <= set(result.notes)
 
 
 def test_a_fifo_among_the_files_does_not_hang_and_is_said(bench: Workbench) -> None:
