@@ -212,13 +212,11 @@ class CorruptFile(StoreCorrupt):
         self.problem = problem
 
 
-class StrangeEntry(StoreCorrupt, StoreForeign):
+class StrangeEntry(StoreForeign, StoreCorrupt):
     """A link, FIFO, socket, device, file or directory in a place of the store that is for something else.
 
     It is damage of that place: what needs nothing of it is answered as ever.
     """
-
-    code = "store_foreign"
 
 
 class ObjectMissing(StoreCorrupt):
