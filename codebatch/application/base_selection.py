@@ -11,7 +11,7 @@ from codebatch.application.change import Beginning, beginning_of
 from codebatch.application.checkouts import repository_of
 from codebatch.application.churn import is_in_repository
 from codebatch.application.execution import Execution, Listener
-from codebatch.errors import CodebatchError, Stopped, StoreCorrupt, UnknownId
+from codebatch.errors import CodebatchError, Stopped, StoreError, UnknownId
 from codebatch.model.imported import is_import
 from codebatch.model.plan import Plan
 from codebatch.query.standing import standing
@@ -93,7 +93,7 @@ def _is_shallow(repository: Repository) -> bool:
 def _paths_of(store: Store, batch: Batch) -> set[bytes]:
     try:
         return {entry.path for entry in snapshot_of(store, batch).entries}
-    except (StoreCorrupt, UnknownId):
+    except (StoreError, UnknownId):
         return set()
 
 
@@ -104,7 +104,7 @@ def _has_submodules_of(store: Store, batch: Batch, head: Batch) -> bool:
             {entry.path for entry in snapshot_of(store, each).entries if entry.kind == "submodule"}
             for each in (batch, head)
         )
-    except (StoreCorrupt, UnknownId):
+    except (StoreError, UnknownId):
         return False
     return one == other
 
@@ -181,7 +181,7 @@ def _is_like(batch: Batch, plan: Plan) -> bool:
     """Whether a batch has ended, under just these tasks."""
     try:
         return _alike(batch.plan()) == _alike(plan) and _has_ended(batch)
-    except (StoreCorrupt, UnknownId):
+    except (StoreError, UnknownId):
         return False
 
 
@@ -193,5 +193,5 @@ def _alike(plan: Plan) -> set[str]:
 def _has_ended(batch: Batch) -> bool:
     try:
         return standing(batch).is_over
-    except (StoreCorrupt, UnknownId):
+    except (StoreError, UnknownId):
         return False

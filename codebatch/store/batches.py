@@ -21,6 +21,7 @@ from codebatch.errors import (
     InvalidId,
     NotInStore,
     StoreCorrupt,
+    StoreError,
     StoreUnwritable,
     UnknownId,
     WrongKind,
@@ -324,7 +325,7 @@ def iter_batches(
     for batch_id in reversed(batch_ids(store)):
         try:
             batch = open_batch(store, batch_id)
-        except (StoreCorrupt, UnknownId) as error:
+        except (StoreError, UnknownId) as error:
             if passed_over is not None:
                 passed_over(f"{batch_id} is passed over: {error.message}")
             continue

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import CorruptFile, InvalidId, StoreCorrupt, StoreUnwritable, UnknownId
+from codebatch.errors import CorruptFile, InvalidId, StoreCorrupt, StoreError, StoreUnwritable, UnknownId
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_entry, find_item
@@ -260,7 +260,7 @@ def list_snapshots(files: Files, store_root: Path, passed_over: PassedOver | Non
     for name in snapshot_ids(files, store_root):
         try:
             documents.append(_load_document(files, store_root, name))
-        except (StoreCorrupt, UnknownId) as error:
+        except (StoreError, UnknownId) as error:
             if passed_over is not None:
                 passed_over(f"{name} is passed over: {error.message}")
     return documents

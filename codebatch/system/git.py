@@ -249,4 +249,7 @@ def _checked(names: bytes) -> bytes:
 
 
 def _first_line(errors: bytes) -> str:
-    return errors.decode("utf-8", "replace").strip().partition("\n")[0].removeprefix("fatal: ")
+    """What git says first. A line that ends with a colon says it in the next one."""
+    first, *others = errors.decode("utf-8", "replace").strip().split("\n")
+    more = f" {others[0].strip()}" if first.endswith(":") and others else ""
+    return f"{first.removeprefix('fatal: ')}{more}"

@@ -451,3 +451,26 @@ def test_a_store_that_refuses_to_be_read_says_so(tmp_path: Path) -> None:
         path.chmod(mode)
         assert told["code"] == "store_error", path
         assert "cannot read" in told["message"]
+
+
+@permissions_bind
+def test_a_batch_that_may_not_be_read_hides_no_other(tmp_path: Path) -> None:
+    codebatch = CommandLine(tmp_path, prefix=UNPRIVILEGED)
+    for tree in ("one", "other"):
+        write(tmp_path / tree / "a.py", f"import os  # {tree}\n")
+        codebatch("run", tree, "-q", "--store", "store")
+    older, latest = sorted((tmp_path / "store" / "batches").iterdir())
+    latest.chmod(0)
+    try:
+        listed = codebatch("batch", "list", "--store", "store", "--json")
+        assert {row["batch_id"]: row["status"] for row in listed.json} == {
+            older.name: "COMPLETED",
+            latest.name: "DAMAGED",
+        }
+        assert f"{latest.name}: cannot read" in listed.notes
+        summary = codebatch("summary", "--store", "store", "--json")
+        assert summary.json["batch_id"] == older.name
+        assert f"{latest.name} is passed over: cannot read" in summary.notes
+        assert codebatch("run", "one", "--store", "store", "--json").json["action"] == "up to date"
+    finally:
+        latest.chmod(0o755)

@@ -82,6 +82,30 @@ def test_git_variables_in_the_environment_do_not_lead_elsewhere(
     assert bench.paths() == [b"a.py"]
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"GIT_OBJECT_DIRECTORY": "/nowhere", "GIT_COMMON_DIR": "/nowhere", "GIT_CEILING_DIRECTORIES": "/"},
+        {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "{0}/run"},
+        {"GIT_CONFIG_PARAMETERS": "'core.fsmonitor={0}/run'"},
+        {"GIT_CONFIG_GLOBAL": "/dev/zero", "GIT_CONFIG_SYSTEM": "/dev/zero", "GIT_CONFIG_NOSYSTEM": "0"},
+        {"GIT_TRACE": "{0}/trace", "GIT_TRACE2_EVENT": "{0}/trace", "GIT_TRACE_SETUP": "{0}/trace"},
+        {"GIT_EXEC_PATH": "/nowhere", "GIT_GLOB_PATHSPECS": "1", "GIT_ICASE_PATHSPECS": "1"},
+    ],
+)
+def test_git_variables_in_the_environment_decide_nothing(
+    bench: Workbench, variables: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.write("a.py")
+    bench.commit()
+    (tmp_path / "run").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    (tmp_path / "run").chmod(0o755)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value.format(tmp_path))
+    assert bench.take().notes == ["the tree is listed by git"]
+    assert [path.name for path in tmp_path.iterdir() if path.name in ("ran", "trace")] == []
+
+
 def test_a_work_tree_that_the_configuration_puts_elsewhere_stays_here(
     bench: Workbench, make_bench: Callable[[], Workbench]
 ) -> None:
@@ -257,6 +281,19 @@ def test_a_repository_that_git_cannot_read_is_walked_and_said(bench: Workbench) 
     assert result.entries == 1
     assert result.notes[0].startswith("the tree is listed by a walk: ")
     assert "index" in result.notes[0]
+
+
+def test_a_repository_of_a_later_kind_is_walked_and_its_kind_is_said(bench: Workbench) -> None:
+    """As one with reftables is to an older git."""
+    bench.write("a.py")
+    bench.write(".gitignore", "*.log\n")
+    bench.write("b.log")
+    bench.commit()
+    bench.git("config", "core.repositoryFormatVersion", "1")
+    bench.git("config", "extensions.later", "true")
+    result = bench.take()
+    assert [entry.path for entry in bench.load(result).entries] == [b".gitignore", b"a.py"]
+    assert result.notes == ["the tree is listed by a walk: unknown repository extension found: later"]
 
 
 @pytest.mark.parametrize("below", ["", "d1"])
