@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         StoreInUse,
         StoreNotFound,
         StoreUnwritable,
+        StrangeEntry,
         ToolMismatch,
         UnfitFileSystem,
         UnknownId,
@@ -147,6 +148,7 @@ __all__ = [
     "StoreInUse",
     "StoreNotFound",
     "StoreUnwritable",
+    "StrangeEntry",
     "Summary",
     "Symbol",
     "TaskStatus",
@@ -189,7 +191,7 @@ _NAMES = {
         "AmbiguousId BatchBlocked BatchCancelled BatchConducted BatchIncomplete CodebatchError CollectedMeanwhile "
         "CorruptFile EnvironmentBroken InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery "
         "InvalidWork NotInStore NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable Stopped StoreCorrupt "
-        "StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable ToolMismatch UnfitFileSystem UnknownId "
+        "StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable StrangeEntry ToolMismatch UnfitFileSystem UnknownId "
         "UnreadablePath WrongKind"
     ),
     "exchange.export": "Export",
