@@ -191,8 +191,8 @@ _NAMES = {
         "AmbiguousId BatchBlocked BatchCancelled BatchConducted BatchIncomplete CodebatchError CollectedMeanwhile "
         "CorruptFile EnvironmentBroken InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery "
         "InvalidWork NotInStore NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable Stopped StoreCorrupt "
-        "StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable StrangeEntry ToolMismatch UnfitFileSystem UnknownId "
-        "UnreadablePath WrongKind"
+        "StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable StrangeEntry ToolMismatch UnfitFileSystem "
+        "UnknownId UnreadablePath WrongKind"
     ),
     "exchange.export": "Export",
     "exchange.making": "make_export",

@@ -19,7 +19,7 @@ from codebatch.query.completeness import Completeness
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, path_key
 from codebatch.query.paths import PathFilter
 from codebatch.query.records import BatchRecords
-from codebatch.system.forked import Lost, map_forked
+from codebatch.system.forked import ForkFailure, map_forked
 from codebatch.system.worker_questions import load_question
 
 FORKED_FILES_MIN = 64
@@ -108,7 +108,7 @@ def find(question: Question, wanted: Wanted, progress: Progress) -> Answer[list[
     with map_forked(search, items, jobs, Searched, seconds=wanted.file_seconds) as answers:
         for item, answer in zip(items, answers, strict=False):
             path = entries[item].path
-            searched = Searched(lost=answer.reason) if isinstance(answer, Lost) else answer
+            searched = Searched(lost=answer.reason) if isinstance(answer, ForkFailure) else answer
             told.hear(path, searched)
             if wanted.by_file and searched.places:
                 found.append({**path_row(path), "places": searched.places})

@@ -7,7 +7,7 @@ from typing import Protocol, cast
 
 from codebatch.model.task import Json
 from codebatch.query.fields import JsonRecord
-from codebatch.system.forked import Lost, map_forked
+from codebatch.system.forked import ForkFailure, map_forked
 from codebatch.system.worker_questions import load_question
 
 
@@ -26,8 +26,8 @@ def test_rules(
 ) -> dict[str, list[JsonRecord]]:
     """Return what is found in files, given as path and content, and whether examples are as they should be.
 
-    A rule that takes longer than `seconds` on one of them is `lost` there.
+    A rule that takes longer than `seconds` on one of them is among the `failures`.
     """
     trials = cast("_Trials", load_question("rule_trials")(settings, files))
     with map_forked(trials.run, range(len(trials)), 1, list[JsonRecord], seconds=seconds) as answers:
-        return trials.answer([answer.reason if isinstance(answer, Lost) else answer for answer in answers])
+        return trials.answer([answer.reason if isinstance(answer, ForkFailure) else answer for answer in answers])

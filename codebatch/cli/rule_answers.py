@@ -58,14 +58,14 @@ class RuleTested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileTried(Placed, frozen=True, kw_only=True):
-    """How many rules of one's own were tried on a file; where none was, why it is passed over, as a run does."""
+    """The number of own rules tried on a file. If there is none, `passed_over` says why, as a run does."""
 
     language: str
     rules: int
     passed_over: str
 
 
-class RuleLost(msgspec.Struct, frozen=True, kw_only=True):
+class RuleFailure(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that gave no answer on a file, or on an example of its own, and why: it took too long, or crashed."""
 
     rule: str
@@ -82,4 +82,4 @@ class RulesTested(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[RuleTested, ...]
     files: tuple[FileTried, ...]
     findings: tuple[JsonRecord, ...]
-    lost: tuple[RuleLost, ...]
+    failures: tuple[RuleFailure, ...]

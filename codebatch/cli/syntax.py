@@ -188,12 +188,10 @@ def test(answering: Answering, paths: tuple[Path, ...]) -> int:
     answering.print(answer, lines)
     if not answer["rules"]:
         answering.note("there are no rules of your own: add [[tasks.lint.rules]] to codebatch.toml")
-    for lost in answer["lost"]:
-        where = (
-            display_path(path_bytes(lost)) if "path" in lost or "path_b64" in lost else f"its {lost['example']} example"
-        )
-        answering.tell(f"the rule {lost['rule']} gave no answer on {where}: {lost['reason']}")
-    return 1 if is_wrong else 3 if answer["lost"] else 0
+    for failure in answer["failures"]:
+        where = f"its {failure['example']} example" if "example" in failure else display_path(path_bytes(failure))
+        answering.tell(f"the rule {failure['rule']} gave no answer on {where}: {failure['reason']}")
+    return 1 if is_wrong else 3 if answer["failures"] else 0
 
 
 def _tried(file: JsonRecord) -> str:
@@ -223,7 +221,7 @@ def _every_rule() -> list[dict[str, object]]:
 
 
 def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json]:
-    """What the configuration, by default the one here, says of lint, checked. Raises InvalidConfiguration."""
+    """Return the checked settings of lint in a configuration, by default the one here. Raises InvalidConfiguration."""
     configuration = configuration or load_configuration(Path.cwd())
     settings = configuration.settings.tasks.get("lint", {})
     check_overrides(configuration.catalogue, {"lint": settings})

@@ -37,7 +37,7 @@ from codebatch.snapshotting.walk import (
     work_tree_around,
 )
 from codebatch.store import layout
-from codebatch.system.git import GitError, GitList, GitSilent, GitStuck, find_git, gitlinks, tracked
+from codebatch.system.git import GitBlockedError, GitError, GitList, GitSilent, find_git, gitlinks, tracked
 from codebatch.system.regular import read_regular
 
 # How long git may be silent before its list is made without it, and then again for each so many files that it tracks.
@@ -238,7 +238,7 @@ class TreeLister:
         assert self._git is not None
         try:
             return ask(self._git, self._absolute(listing), _INDEX_SECONDS, is_top=self._is_top(listing))
-        except GitStuck:
+        except GitBlockedError:
             raise  # It never answers, however long anybody waits: the tree is walked.
         except GitSilent as error:
             raise SourceUnreadable(
@@ -319,7 +319,7 @@ class TreeLister:
 
     def _list_unheard(self, directory: bytes, names: set[bytes], silent: GitSilent) -> bytes:
         """What git would say, in its form: what it tracks, and by a walk what it does not."""
-        stars = "" if isinstance(silent, GitStuck) else "; has a .gitignore patterns with many stars?"
+        stars = "" if isinstance(silent, GitBlockedError) else "; has a .gitignore patterns with many stars?"
         self._unheard[directory] = f"{silent}{stars}"
         above = ignore_files_above(self._sources.base, directory)
         walked = walk(self._directories, directory, self._rules, above)

@@ -73,7 +73,7 @@ class Part:
             self._files.create_exclusive(self.path, target)
         self._files.remove(root / f"{name}{layout.BAD_SUFFIX}")
         index = build_index(self.bytes, self._frames)
-        with contextlib.suppress(StrangeEntry):  # Whoever reads the pack makes an index for itself.
+        with contextlib.suppress(StrangeEntry):  # Readers of the pack make an index of their own.
             self._files.write_volatile(root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
         self.discard()
         return name, index

@@ -29,17 +29,19 @@ _FRAME = struct.Struct("<?I")
 _READ_BYTES = 1 << 16
 _POLL_SECONDS = 0.05
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
+_ANSWER_BYTES_MAX = 1 << 28
+"""An answer of an isolated fork, whose code may write anything to the pipe."""
 _DESCRIPTORS_CLOSED_MAX = 1 << 16
 """Descriptors that are closed one by one where the system does not list them."""
 
 
-class Lost(msgspec.Struct, frozen=True):
+class ForkFailure(msgspec.Struct, frozen=True):
     """A fork that gave no answer. `reason` is for people: `it took longer than 30 s`."""
 
     reason: str
 
 
-class Raised(msgspec.Struct, frozen=True):
+class ForkException(msgspec.Struct, frozen=True):
     """An exception in place of an answer. It stays in the fork."""
 
 
@@ -51,7 +53,7 @@ def map_forked(
     answer: type[T],
     *,
     seconds: float | None = None,
-) -> Iterator[Iterator[T | Lost]]:
+) -> Iterator[Iterator[T | ForkFailure]]:
     """Call a function with each argument. Yield the answers in the order of arguments, until the `with` ends.
 
     `answer` is the type of an answer, which msgspec can encode. If an answer takes longer than `seconds`, its fork is
@@ -71,11 +73,11 @@ def map_forked(
 @contextlib.contextmanager
 def call_isolated(
     function: Callable[[A], T], arguments: Sequence[A], answer: type[T], *, seconds: float
-) -> Iterator[Iterator[T | Lost]]:
+) -> Iterator[Iterator[T | ForkFailure]]:
     """Call a function that runs code of others with each argument in one fork, until the `with` ends.
 
-    `answer` is the type of an answer, which msgspec can encode. `seconds` is the limit for each. The first Lost is the
-    last answer. All that the code starts ends with the fork, unless it leaves the fork's session.
+    `answer` is the type of an answer, which msgspec can encode. `seconds` is the limit for each. The first failure is
+    the last answer. All that the code starts ends with the fork, unless it leaves the fork's session.
     """
     fork = Fork(function, arguments, is_isolated=True)
     try:
@@ -84,18 +86,18 @@ def call_isolated(
         fork.end()
 
 
-def _iter_decoded(fork: Fork[A], count: int, answer: type[T], seconds: float) -> Iterator[T | Lost]:
+def _iter_decoded(fork: Fork[A], count: int, answer: type[T], seconds: float) -> Iterator[T | ForkFailure]:
     for _ in range(count):
         answered = fork.read(seconds)
-        if isinstance(answered, Raised):
-            answered = Lost("it raised what has no text")
-        if isinstance(answered, Lost):
+        if isinstance(answered, ForkException):
+            answered = ForkFailure("it raised what has no text")
+        if isinstance(answered, ForkFailure):
             yield answered
             return
         try:
             decoded = msgspec.msgpack.decode(answered, type=answer)
         except (msgspec.DecodeError, msgspec.ValidationError):
-            yield Lost("it wrote to descriptors that are not its own")
+            yield ForkFailure("it wrote to descriptors that are not its own")
             return
         yield decoded
 
@@ -103,7 +105,7 @@ def _iter_decoded(fork: Fork[A], count: int, answer: type[T], seconds: float) ->
 class Fork(Generic[A]):
     """One fork: it calls a function with each argument in turn, and writes each answer to its pipe.
 
-    The pipe holds the fork back if nobody reads.
+    The pipe holds the fork back until its answers are read.
     """
 
     def __init__(self, function: Callable[[A], object], arguments: Iterable[A], *, is_isolated: bool = False) -> None:
@@ -119,15 +121,15 @@ class Fork(Generic[A]):
             _work(function, arguments, writing, parent, is_isolated=is_isolated)
         os.close(writing)
 
-    def read(self, seconds: float | None = None) -> bytes | Raised | Lost:
+    def read(self, seconds: float | None = None) -> bytes | ForkException | ForkFailure:
         """Wait for the next answer, encoded."""
         deadline = None if seconds is None else running_ns() + round(seconds * 1e9)
         while (frame := self._next_frame()) is None:
             if deadline is not None and running_ns() > deadline:
-                return Lost(f"it took longer than {seconds:g} s")
+                return ForkFailure(f"it took longer than {seconds:g} s")
             is_dead = self._is_dead()  # Asked first: what it wrote before its end is read all the same.
             if not self._receive(0.0 if is_dead else _POLL_SECONDS) and is_dead:
-                return Lost(f"its process ended ({self.end()})")
+                return ForkFailure(f"its process ended ({self.end()})")
         return frame
 
     def end(self) -> str:
@@ -137,8 +139,8 @@ class Fork(Generic[A]):
             for kill in (os.killpg, os.kill) if self._is_isolated else (os.kill,):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     kill(self._pid, signal.SIGKILL)
-            self._ended = "nobody knows how"
-            with contextlib.suppress(ChildProcessError):  # A process that ignores SIGCHLD is not told how children end.
+            self._ended = "its status is not known"
+            with contextlib.suppress(ChildProcessError):  # The status is lost if SIGCHLD is ignored.
                 self._ended = describe_end(os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1]))
         return self._ended
 
@@ -160,16 +162,18 @@ class Fork(Generic[A]):
         self._buffer += data
         return bool(data)
 
-    def _next_frame(self) -> bytes | Raised | None:
+    def _next_frame(self) -> bytes | ForkException | ForkFailure | None:
         if len(self._buffer) < _FRAME.size:
             return None
         is_raised, length = _FRAME.unpack_from(self._buffer)
+        if self._is_isolated and length > _ANSWER_BYTES_MAX:
+            return ForkFailure("it wrote to descriptors that are not its own")
         end = _FRAME.size + length
         if len(self._buffer) < end:
             return None
         body = bytes(self._buffer[_FRAME.size : end])
         del self._buffer[:end]
-        return Raised() if is_raised else body
+        return ForkException() if is_raised else body
 
 
 class _Share(Generic[A, T]):
@@ -191,13 +195,13 @@ class _Share(Generic[A, T]):
         self._seconds = seconds
         self._begin(0)
 
-    def answer(self, position: int) -> T | Lost:
+    def answer(self, position: int) -> T | ForkFailure:
         """The next answer, which must be the one of a position."""
         answered = self._fork.read(self._seconds)
         match answered:
-            case Raised():
+            case ForkException():
                 return self._function(self._arguments[position])
-            case Lost():
+            case ForkFailure():
                 self.end()
                 self._begin(position + 1)
                 return answered

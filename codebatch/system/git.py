@@ -72,8 +72,8 @@ class GitSilent(GitError):
     """git did not answer in time; it is still at it."""
 
 
-class GitStuck(GitSilent):
-    """git waits for a FIFO that lies where it expects a file. Nobody writes there, so it never answers."""
+class GitBlockedError(GitSilent):
+    """git waits for a FIFO in the place of a file. No process writes there, so git never answers."""
 
     def __init__(self) -> None:
         super().__init__("git waits for a FIFO that is in the place of a file")
@@ -104,7 +104,7 @@ class GitList:
         self._process = start_git(git, directory, _LIST, is_top=is_top)
 
     def wait(self, seconds: float) -> GitListing:
-        """The answer. Raises GitError; or GitSilent or GitStuck, after which it may be waited for again."""
+        """The answer. Raises GitError; or GitSilent or GitBlockedError, after which it may be waited for again."""
         output, errors = finish_git(self._process, seconds)
         found = [(each[1], each[2].decode("utf-8", "replace")) for each in _UNREADABLE.finditer(errors)]
         # git cuts its warnings at 4096 bytes, and so the reason off a path that is too long for it.
@@ -194,9 +194,9 @@ def start_git(
 
 
 def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
-    """What git said and what it warned of, at its end. Raises GitError, and GitSilent where that takes longer.
+    """Return the output and the warnings of git at its end. Raises GitError, and GitSilent if that takes longer.
 
-    If git is stuck at a FIFO, that is GitStuck, and soon.
+    Raises GitBlockedError, and soon, if git waits for a FIFO.
     """
     output, errors = _hear(process, running_ns() + round(seconds * 1e9))
     if process.returncode != 0:
@@ -205,14 +205,14 @@ def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes,
 
 
 def _hear(process: subprocess.Popen[bytes], end_ns: int) -> tuple[bytes, bytes]:
-    """What a process wrote, once it has ended. Raises GitSilent."""
+    """Return what a process wrote, once it has ended. Raises GitSilent."""
     while True:
         left = max(0.0, (end_ns - running_ns()) / 1e9)
         try:
             return process.communicate(timeout=min(left, _LOOK_SECONDS))
         except subprocess.TimeoutExpired as error:
             if waits_for_fifo(process.pid):
-                raise GitStuck from error
+                raise GitBlockedError from error
             if left <= _LOOK_SECONDS:
                 raise GitSilent("git does not answer") from error
 
@@ -249,7 +249,7 @@ def _checked(names: bytes) -> bytes:
 
 
 def _first_line(errors: bytes) -> str:
-    """What git says first. A line that ends with a colon says it in the next one."""
+    """Return the first line of an error. A line that ends with a colon has its subject in the next one."""
     first, *others = errors.decode("utf-8", "replace").strip().split("\n")
     more = f" {others[0].strip()}" if first.endswith(":") and others else ""
     return f"{first.removeprefix('fatal: ')}{more}"

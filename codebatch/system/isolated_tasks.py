@@ -18,7 +18,7 @@ from codebatch.errors import InvalidConfiguration
 from codebatch.model.entry import Entry
 from codebatch.model.plan import ContextTable
 from codebatch.model.task import Json, OwnPlace, SnapshotView, TaskDescription
-from codebatch.system.forked import Lost, call_isolated
+from codebatch.system.forked import ForkFailure, call_isolated
 from codebatch.system.own_tasks import said
 from codebatch.system.plugins import load_declaration
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -46,7 +46,7 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
     contexts: dict[str, ContextTable] = {}
 
 
-class _Question(NamedTuple):
+class _TaskQuestion(NamedTuple):
     """A question about a task, which its declaration answers in a fork."""
 
     name: str
@@ -70,7 +70,7 @@ class IsolatedTasks:
         unknown = [name for name in names if (name, repr(settings[name])) not in self._configured]
         if not unknown:
             return
-        answers = self._ask([_Question(name, partial(_configure, name, settings[name])) for name in unknown])
+        answers = self._ask([_TaskQuestion(name, partial(_configure, name, settings[name])) for name in unknown])
         for name, answer in zip(unknown, answers, strict=True):
             self._configured[name, repr(settings[name])] = answer
             if answer.description is not None:
@@ -98,14 +98,14 @@ class IsolatedTasks:
         """Return its settings to plan with, and what is done otherwise than is written; None if it prepares none."""
         if not self._answer(name, settings).is_prepared:
             return None
-        (answer,) = self._ask([_Question(name, partial(_prepare, name, settings, is_project))])
+        (answer,) = self._ask([_TaskQuestion(name, partial(_prepare, name, settings, is_project))])
         return msgspec.json.decode(_accepted(answer).config, type=dict[str, Json]), answer.note
 
     def evaluate_contexts(
         self, name: str, config: Mapping[str, Json], snapshot: SnapshotView, items: Sequence[Entry]
     ) -> dict[str, ContextTable]:
         """Return what its contexts are of items of a snapshot, by name."""
-        (answer,) = self._ask([_Question(name, partial(_evaluate, name, config, snapshot, items))])
+        (answer,) = self._ask([_TaskQuestion(name, partial(_evaluate, name, config, snapshot, items))])
         return _accepted(answer).contexts
 
     def _answer(self, name: str, settings: Mapping[str, Json]) -> TaskAnswer:
@@ -114,10 +114,10 @@ class IsolatedTasks:
         answer = self._configured[name, repr(settings)]
         return answer if answer.description else _accepted(answer)
 
-    def _ask(self, questions: Sequence[_Question], besides: Iterable[str] = ()) -> list[TaskAnswer]:
+    def _ask(self, questions: Sequence[_TaskQuestion], besides: Iterable[str] = ()) -> list[TaskAnswer]:
         """Have one fork import the modules, those of tasks `besides` too, and then answer."""
         names = dict.fromkeys((*(question.name for question in questions), *besides))
-        loads = [_Question(name, partial(_load, name)) for name in names]
+        loads = [_TaskQuestion(name, partial(_load, name)) for name in names]
         with call_isolated(self._answer_in_fork, [*loads, *questions], TaskAnswer, seconds=self._seconds) as answers:
             loaded = [self._answered(each.name, next(answers), "cannot be loaded") for each in loads]
             is_any_of_project = any(each.description and each.description.scope == "project" for each in loaded)
@@ -126,14 +126,14 @@ class IsolatedTasks:
         # A task of project scope needs all own tasks, and each is imported within its own time.
         return self._ask(questions, self._catalogue.own_places)
 
-    def _answered(self, name: str, answer: TaskAnswer | Lost, problem: str) -> TaskAnswer:
+    def _answered(self, name: str, answer: TaskAnswer | ForkFailure, problem: str) -> TaskAnswer:
         if isinstance(answer, TaskAnswer):
             return answer
         place = self._catalogue.own_places.get(name)
         where = place.python.rpartition(":")[0] if place else self._catalogue.installed[name].value
         raise InvalidConfiguration(f"the task {name!r} {problem} from {where}: {answer.reason}", hint=_HINT)
 
-    def _answer_in_fork(self, question: _Question) -> TaskAnswer:
+    def _answer_in_fork(self, question: _TaskQuestion) -> TaskAnswer:
         self._catalogue.isolated = None  # Of the fork's copy: there modules are imported.
         if question.name not in self._unloadable:
             try:

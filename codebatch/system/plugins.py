@@ -36,7 +36,7 @@ _EXTRA = LatePattern(r"\bextra\s*==")
 
 
 def describe_task(catalogue: TaskCatalogue, name: str) -> TaskDescription:
-    """What is known of a task in this process, where one that does not come with codebatch may be isolated.
+    """Return the description of a task. If the catalogue is isolated, a task of others is not imported for it.
 
     Raises InvalidConfiguration.
     """

@@ -1,4 +1,4 @@
-"""What code of others may change of the process that it runs in, to be changed back."""
+"""The state of a process that code of others may change, and that is restored afterwards."""
 
 from __future__ import annotations
 

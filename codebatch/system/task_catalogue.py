@@ -78,7 +78,7 @@ class TaskCatalogue:
         return entry_point is not None and not entry_point.value.startswith(_BUILT_IN)
 
     def isolation_of(self, name: str) -> IsolatedTasks | None:
-        """What answers for a task that may not be imported in this process; None if it may."""
+        """Return the answerer for a task that may not be imported in this process; None if it may."""
         return self.isolated if self.isolated is not None and self.is_foreign(name) else None
 
     def own_source(self, name: str) -> OwnSource:

@@ -73,14 +73,14 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 
 def asked(shop: Shop, store: Path, question: str) -> Answer:
-    """What a question about the new tree is answered."""
+    """Ask a question about the new tree."""
     with pytest.MonkeyPatch.context() as patch, inline(), ending():
         patch.chdir(shop.root / "new")
         return ask((*question.split(), "--json", "-q", "--store", str(store)))
 
 
 def problem_of(question: str, before: Answer, after: Answer) -> str:
-    """What is wrong with an answer; nothing if it is as before, or says more and is no error."""
+    """Return the fault of an answer; nothing if it is as before, or says more and is no error."""
     if question in UNTOUCHED:
         is_right = (after.status, _without_times(after)) == (before.status, _without_times(before))
     elif question == "diagnose":
@@ -210,7 +210,7 @@ def signed(members: dict[str, Any]) -> bytes:
 
 
 def fields_of(value: object, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where there is something in a document: of a list, in its first element."""
+    """Yield the place of each member of a document; of a list only of its first element."""
     members = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
     for key, below in members:
         if key != "checksum":

@@ -112,7 +112,7 @@ def test_rule_that_takes_too_long_is_told_with_the_file_and_the_example(codebatc
         "the rule slow gave no answer on r.py: it took longer than 1 s",
         "the rule slow gave no answer on its bad example: it took longer than 1 s",
     ]
-    assert tried.json["lost"] == [
+    assert tried.json["failures"] == [
         {"rule": "slow", "path": "r.py", "reason": "it took longer than 1 s"},
         {"rule": "slow", "example": "bad", "text": SLOW_TEXT, "reason": "it took longer than 1 s"},
     ]

@@ -14,7 +14,7 @@ import msgspec
 import psutil
 import pytest
 
-from codebatch.system.forked import Lost, call_isolated, map_forked
+from codebatch.system.forked import ForkFailure, call_isolated, map_forked
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ def test_process_that_dies_costs_the_answer_at_which_it_was() -> None:
 
     with map_forked(deadly, range(40), 2, Answer) as answers:
         found = list(answers)
-    lost = Lost("its process ended (killed by SIGKILL)")
+    lost = ForkFailure("its process ended (killed by SIGKILL)")
     assert found == [lost if number in (0, 17, 18, 39) else twice(number) for number in range(40)]
 
 
@@ -76,7 +76,7 @@ def test_answer_that_takes_too_long_is_given_up_and_the_next_one_comes(processes
 
     with map_forked(slow, range(20), processes, Answer, seconds=0.2) as answers:
         found = list(answers)
-    assert found == [Lost("it took longer than 0.2 s") if number == 3 else twice(number) for number in range(20)]
+    assert found == [ForkFailure("it took longer than 0.2 s") if number == 3 else twice(number) for number in range(20)]
 
 
 def test_isolated_calls_answer_in_order_and_share_what_they_change() -> None:
@@ -101,10 +101,10 @@ def fork_twice() -> None:
     fork_and_leave()
 
 
-def write_everywhere() -> None:
+def write_everywhere(data: bytes) -> None:
     for descriptor in range(3, 100):
         with contextlib.suppress(OSError):
-            os.write(descriptor, b"\0\1\0\0\0\xff")
+            os.write(descriptor, data)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,8 @@ def write_everywhere() -> None:
         (fork_twice, "its process ended (exit status 0)"),
         (lambda: os.closerange(3, 100), "its process ended (exit status 1)"),
         (lambda: 1 / 0, "it raised what has no text"),
-        (write_everywhere, "it wrote to descriptors that are not its own"),
+        (lambda: write_everywhere(b"\0\1\0\0\0\xff"), "it wrote to descriptors that are not its own"),
+        (lambda: write_everywhere(b"\0\xff\xff\xff\xff"), "it wrote to descriptors that are not its own"),
     ],
 )
 def test_end_of_isolated_code_is_told_and_is_no_answer(act: Callable[[], object], reason: str) -> None:
@@ -128,7 +129,7 @@ def test_end_of_isolated_code_is_told_and_is_no_answer(act: Callable[[], object]
         return twice(number)
 
     with call_isolated(answer, range(3), Answer, seconds=60) as answers:
-        assert list(answers) == [twice(0), Lost(reason)]
+        assert list(answers) == [twice(0), ForkFailure(reason)]
 
 
 def test_isolated_code_has_no_descriptor_no_handler_and_no_terminal_of_ours() -> None:

@@ -284,7 +284,7 @@ def test_a_repository_that_git_cannot_read_is_walked_and_said(bench: Workbench) 
 
 
 def test_a_repository_of_a_later_kind_is_walked_and_its_kind_is_said(bench: Workbench) -> None:
-    """As one with reftables is to an older git."""
+    """A repository with reftables is of a later kind to an older git."""
     bench.write("a.py")
     bench.write(".gitignore", "*.log\n")
     bench.write("b.log")

@@ -43,11 +43,11 @@ from codebatch_workers.api.protocols import (
 )
 from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.given import check_records, named
-from codebatch_workers.runtime.guarded import guarded
 from codebatch_workers.runtime.own import OwnTasks
 from codebatch_workers.runtime.parts import Adopt, Keep, adopt_none, keep_nothing, made_part, updated_part
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import NOTHING_SAID, Failed, Kept, Result, Sealed, UnitResults
+from codebatch_workers.runtime.task_calls import call_guarded
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import look_for_notes, without_unwanted
 
@@ -125,7 +125,7 @@ class TaskRunner:
             results[name] = result
         for view in views.values():
             # What is raised is raised again where they are asked for.
-            guarded(look_for_notes, view)
+            call_guarded(look_for_notes, view)
         return results
 
     def complete(self, name: str, files: Sequence[SourceFile], results: Sequence[Result]) -> list[Result]:
@@ -140,7 +140,7 @@ class TaskRunner:
         for index in sound if name in self._finding else ():
             result = completed[index]
             if not isinstance(result, Failed) and Diagnostic in map(type, result):
-                completed[index] = guarded(self._told, name, files[index].seeing(self._seen[name]), result)
+                completed[index] = call_guarded(self._told, name, files[index].seeing(self._seen[name]), result)
         return completed
 
     def _batched(
@@ -153,7 +153,7 @@ class TaskRunner:
                 completed[index] = answer
         except BaseException:
             for index in sound:
-                answers = guarded(self._ask, name, files, results, [index])
+                answers = call_guarded(self._ask, name, files, results, [index])
                 completed[index] = answers if isinstance(answers, Failed) else answers[0]
         return completed
 
@@ -185,7 +185,7 @@ class TaskRunner:
         """
         (name,) = unit.tasks
         register = Register(unit.shard, unit.start, name, unit.round)
-        updated = guarded(self._updated_parts, name, project, shards, before, adopt)
+        updated = call_guarded(self._updated_parts, name, project, shards, before, adopt)
         evidence = updated.evidence if isinstance(updated, Failed) else ""
         parts = None if isinstance(updated, Failed) else updated
         if parts is None:
@@ -252,7 +252,7 @@ class TaskRunner:
         failed: dict[str, set[int]] = {}
         for name in unit.tasks:
             sealed = [
-                result if isinstance(result, (Failed, Kept)) else guarded(self._seal, result)
+                result if isinstance(result, (Failed, Kept)) else call_guarded(self._seal, result)
                 for result in done.results[name]
             ]
             for index in set[int]().union(*(failed.get(need, ()) for need in self._planned[name].needs)):
@@ -322,8 +322,8 @@ class TaskRunner:
         return check_records(given, file) if name in self._unchecked else given
 
     def _call(self, name: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:
-        """Like `guarded`, for a call that runs a task."""
-        result = guarded(call, *arguments, **options)
+        """Like `call_guarded`, for a call that runs a task."""
+        result = call_guarded(call, *arguments, **options)
         self._restore_after(name)
         return result
 

@@ -45,7 +45,7 @@ class RuleTrials:
             self._trials += _examples(rule)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of trials."""
         return len(self._trials)
 
     def run(self, number: int) -> list[dict[str, Json]]:
@@ -58,12 +58,12 @@ class RuleTrials:
         """Return what `rules test` answers. A result is what a trial found, or why it did not come to its end."""
         tried = list(zip(self._trials, results, strict=True))
         wrong: dict[str, list[Json]] = {rule.id: [] for rule in self._rules}
-        lost: list[Json] = []
+        failures: list[Json] = []
         for trial, result in tried:
             example = {"example": trial.example, "text": trial.text}
             if isinstance(result, str):
                 place = example if trial.example else _placed(trial.source)
-                lost.append({"rule": trial.rule.id, **place, "reason": result})
+                failures.append({"rule": trial.rule.id, **place, "reason": result})
             elif trial.example and bool(result) != (trial.example == "bad"):
                 wrong[trial.rule.id].append({**example, "findings": len(result)})
         return {
@@ -78,7 +78,7 @@ class RuleTrials:
                 if not trial.example and isinstance(result, list)
                 for finding in result
             ],
-            "lost": lost,
+            "failures": failures,
         }
 
     def _add_file(self, source: SourceFile) -> None:

@@ -14,8 +14,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:
-    """What a task answers; whatever it raises, but an error of the store, as a failure."""
+def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:
+    """Return the answer of a task. Whatever it raises, except an error of the store, is a failure."""
     try:
         return call(*arguments, **options)
     except ObjectMissing as error:
