@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         StoreInUse,
         StoreNotFound,
         StoreUnwritable,
+        StrangeEntry,
         ToolMismatch,
         UnfitFileSystem,
         UnknownId,
@@ -150,6 +151,7 @@ __all__ = [
     "StoreInUse",
     "StoreNotFound",
     "StoreUnwritable",
+    "StrangeEntry",
     "Summary",
     "Symbol",
     "TaskStatus",
@@ -193,8 +195,8 @@ _NAMES = {
         "AmbiguousId BatchBlocked BatchCancelled BatchConducted BatchIncomplete CodebatchError CollectedMeanwhile "
         "CorruptFile EnvironmentBroken InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery "
         "InvalidWork NoBatchOfProject NotInStore NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable Stopped "
-        "StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable ToolMismatch UnfitFileSystem "
-        "UnknownId UnreadablePath UnsafeStorePlace WrongKind"
+        "StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable StrangeEntry ToolMismatch "
+        "UnfitFileSystem UnknownId UnreadablePath UnsafeStorePlace WrongKind"
     ),
     "exchange.export": "Export",
     "exchange.making": "make_export",

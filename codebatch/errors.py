@@ -230,6 +230,13 @@ class CorruptFile(StoreCorrupt):
         self.problem = problem
 
 
+class StrangeEntry(StoreForeign, StoreCorrupt):
+    """A link, FIFO, socket, device, file or directory in a place of the store that is for something else.
+
+    It is damage of that place: what needs nothing of it is answered as ever.
+    """
+
+
 class ObjectMissing(StoreCorrupt):
     """An object is not in the store, or its bytes do not have its hash."""
 

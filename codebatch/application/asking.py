@@ -93,9 +93,9 @@ class Question:
     @cached_property
     def catalogue(self) -> TaskCatalogue:
         """What the installed tasks give. Own tasks are not loaded for a question: they may give any kind."""
-        from codebatch.system.task_catalogue import TaskCatalogue
+        from codebatch.system.isolated_tasks import isolated_catalogue
 
-        return TaskCatalogue(imports=self.batch.about.imports)
+        return isolated_catalogue(imports=self.batch.about.imports)
 
     def look_ahead(self) -> None:
         """Begin to look for `changes` beside what is done here, in a tree of many files: who asks will be told."""

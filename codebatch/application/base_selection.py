@@ -11,7 +11,7 @@ from codebatch.application.change import Beginning, beginning_of
 from codebatch.application.checkouts import repository_of
 from codebatch.application.churn import is_in_repository
 from codebatch.application.execution import Execution, Listener
-from codebatch.errors import CodebatchError, Stopped, StoreCorrupt, UnknownId
+from codebatch.errors import CodebatchError, Stopped, StoreError, UnknownId
 from codebatch.model.imported import is_import
 from codebatch.model.plan import Plan
 from codebatch.store.batches import Batch, iter_batches, snapshot_of
@@ -91,7 +91,7 @@ def _has_been_elsewhere(store: Store, head: Batch, repository: Repository) -> bo
 def _paths_of(store: Store, batch: Batch) -> set[bytes]:
     try:
         return {entry.path for entry in snapshot_of(store, batch).entries}
-    except (StoreCorrupt, UnknownId):
+    except (StoreError, UnknownId):
         return set()
 
 
@@ -162,7 +162,7 @@ def _is_like(batch: Batch, plan: Plan) -> bool:
     """Whether a batch has ended, under just these tasks."""
     try:
         return _alike(batch.plan()) == _alike(plan) and has_ended(batch)
-    except (StoreCorrupt, UnknownId):
+    except (StoreError, UnknownId):
         return False
 
 

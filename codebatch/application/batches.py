@@ -11,7 +11,7 @@ import msgspec
 from codebatch.application import Note, ignore_note
 from codebatch.engine.lifecycle import CommandState
 from codebatch.engine.tally import Tally
-from codebatch.errors import BatchIncomplete, InvalidInput, StoreCorrupt, UnknownId
+from codebatch.errors import BatchIncomplete, InvalidInput, StoreError, UnknownId
 from codebatch.model.shard import ShardId
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
@@ -87,7 +87,7 @@ def list_batches(store: Store, note: Note = ignore_note, *, pipeline: str | None
             state, is_active = state_of(store, batch)
         except UnknownId:  # It was collected meanwhile.
             continue
-        except StoreCorrupt as error:
+        except StoreError as error:
             note(f"{batch_id}: {error.message}")
         yield ListedBatch(id=batch_id, batch=batch, state=state, is_active=is_active)
 

@@ -11,7 +11,7 @@ import msgspec
 
 from codebatch.application import Note, ignore_note
 from codebatch.engine.lifecycle import BatchState, CommandState
-from codebatch.errors import StoreCorrupt, StoreInUse, StoreUnwritable, UnknownId
+from codebatch.errors import StoreError, StoreInUse, StoreUnwritable, UnknownId
 from codebatch.store import layout
 from codebatch.store.batches import Batch, batch_ids, given_names, iter_batches
 from codebatch.store.collection import Going, choose, collect
@@ -89,7 +89,7 @@ def _work_ended(store: Store, batch: Batch) -> BatchState | None:
 
     try:
         stands = work_standing(store, batch)
-    except (StoreCorrupt, UnknownId):
+    except (StoreError, UnknownId):
         return None
     is_asking = CommandState.BLOCKED.value in stands.counts
     return stands.state if stands.state.is_final and not is_asking and not is_held(batch) else None

@@ -22,6 +22,7 @@ from codebatch.model.task import Json
 from codebatch.model.toml import BYTES_MAX, TomlError, parse_toml
 from codebatch.snapshotting.projects import iter_project_directories
 from codebatch.system.host import usable_cores
+from codebatch.system.isolated_tasks import isolated_catalogue
 from codebatch.system.own_tasks import SETTINGS as OWN_SETTINGS
 from codebatch.system.own_tasks import place_of
 from codebatch.system.regular import read_regular
@@ -121,7 +122,7 @@ def load_configuration(start: Path) -> Configuration:
             table = _read(path)
             if table is not None:
                 return _decode(path, table)
-    return Configuration(settings=Settings(), file=None, set_in_file=frozenset(), catalogue=TaskCatalogue())
+    return Configuration(settings=Settings(), file=None, set_in_file=frozenset(), catalogue=isolated_catalogue())
 
 
 def has_settings(directory: Path) -> bool:
@@ -187,5 +188,5 @@ def _decode(path: Path, table: dict[str, object]) -> Configuration:
         settings=msgspec.structs.replace(settings, tasks=tasks),
         file=path,
         set_in_file=frozenset(table),
-        catalogue=TaskCatalogue(own),
+        catalogue=isolated_catalogue(own, file_seconds=settings.file_seconds_max),
     )

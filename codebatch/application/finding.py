@@ -19,7 +19,7 @@ from codebatch.query.completeness import Completeness
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, path_key
 from codebatch.query.paths import PathFilter, Paths
 from codebatch.query.records import BatchRecords
-from codebatch.system.forked import map_forked
+from codebatch.system.forked import ForkFailure, map_forked
 from codebatch.system.worker_questions import load_question
 
 FORKED_FILES_MIN = 64
@@ -27,13 +27,15 @@ FORKED_FILES_MIN = 64
 FOUND_MAX = 1_000_000
 """Rows of an answer, which are all in memory."""
 _TOLD_MAX = 5
-_DIED = Searched(lost="the process died that looked for it there")
+FILE_SECONDS_MAX = 30.0
+"""Time that looking in one file may take by default, as of `run`."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """What is looked for: a query or a pattern, in files of a language.
 
-    `limit`: so many rows are enough. `by_file`: each is a file with how many places it has.
+    `limit`: so many rows are enough. `by_file`: each is a file with how many places it has. `file_seconds` is the time
+    that one file may take: a regular expression of a query may take for ever.
     """
 
     language: str
@@ -43,6 +45,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None = None
     by_file: bool = False
     jobs: int = 1
+    file_seconds: float = FILE_SECONDS_MAX
 
 
 class _Told:
@@ -77,6 +80,8 @@ class _Told:
 def find(question: Question, wanted: Wanted, progress: Progress) -> Answer[list[JsonRecord]]:
     """The places that are wanted, by path and position. Raises InvalidInput or StoreCorrupt."""
     refuse_below_one(limit=wanted.limit, jobs=wanted.jobs)
+    if not wanted.file_seconds > 0:
+        raise InvalidInput(f"`file_seconds` must be more than 0, and is {wanted.file_seconds}")
     if (wanted.query is None) == (wanted.pattern is None):
         raise InvalidInput("name what to look for: a query or a pattern, and not both")
     kind, text = ("query", wanted.query) if wanted.pattern is None else ("pattern", wanted.pattern)
@@ -100,10 +105,10 @@ def find(question: Question, wanted: Wanted, progress: Progress) -> Answer[list[
     found: list[JsonRecord] = []
     done, enough = 0, min(wanted.limit or FOUND_MAX, FOUND_MAX)
     jobs = min(wanted.jobs, max(len(items) // FORKED_FILES_MIN, 1))
-    with map_forked(search, items, jobs, Searched) as answers:
-        for item, searched in zip(items, answers, strict=False):
+    with map_forked(search, items, jobs, Searched, seconds=wanted.file_seconds) as answers:
+        for item, answer in zip(items, answers, strict=False):
             path = entries[item].path
-            searched = searched or _DIED
+            searched = Searched(lost=answer.reason) if isinstance(answer, ForkFailure) else answer
             told.hear(path, searched)
             if wanted.by_file and searched.places:
                 found.append({**path_row(path), "places": searched.places})

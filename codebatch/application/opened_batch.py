@@ -251,19 +251,27 @@ class OpenedBatch(Nouns):
         limit: int | None = None,
         by_file: bool = False,
         jobs: int = 1,
+        file_seconds: float = 30.0,
         progress: Progress | None = None,
     ) -> Answer[list[JsonRecord]]:
         """Each place that a tree-sitter query or a pattern (TASKS.md "Patterns") says, in files of a language, in paths
         as filters have them; each with `path` or `path_b64`, `line`, `column`, `end_line`, `end_column`, the line of
         `source` and the texts of its `captures`; `by_file` each file with its number of `places`. At most `limit`, or a
-        million: no file behind is read. `jobs` processes look, which are forks of this one. `progress` is as of
-        `references`.
+        million: no file behind is read. `jobs` processes look, which are forks of this one. A file that takes longer
+        than `file_seconds` is passed over, and the answer is not complete. `progress` is as of `references`.
         """
         from codebatch.application.finding import Wanted, find
         from codebatch.application.references import ignore_progress
 
         wanted = Wanted(
-            language=language, query=query, pattern=pattern, path=path, limit=limit, by_file=by_file, jobs=jobs
+            language=language,
+            query=query,
+            pattern=pattern,
+            path=path,
+            limit=limit,
+            by_file=by_file,
+            jobs=jobs,
+            file_seconds=file_seconds,
         )
         return self.check(find(self.question, wanted, progress or ignore_progress))
 

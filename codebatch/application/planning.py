@@ -11,7 +11,7 @@ from codebatch.application.checkouts import asking_checkout
 from codebatch.application.configuration import Configuration
 from codebatch.application.freezing import Frozen, thaw
 from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, prepare_tasks, resolve_tasks
-from codebatch.errors import StoreCorrupt, UnknownId
+from codebatch.errors import StoreError, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan, PlannedTask, plan_digest
 from codebatch.model.shard import ShardRule
@@ -110,7 +110,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
                 stands = standing(batch)
                 if not (is_answering or self._may_answer_elsewhere(batch, stands)):
                     continue
-            except (StoreCorrupt, UnknownId) as error:
+            except (StoreError, UnknownId) as error:
                 note(f"{batch.id} is passed over: {error.message}")
                 continue
             if is_answering:

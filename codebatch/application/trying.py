@@ -22,7 +22,7 @@ from codebatch.model.task import Pipeline, task_name
 from codebatch.query.records import BatchRecords
 from codebatch.snapshotting.roots import resolve_sources
 from codebatch.store.store import Store
-from codebatch.system.plugins import load_declaration
+from codebatch.system.plugins import describe_task
 from codebatch.system.task_catalogue import TaskCatalogue
 
 _OTHER_SEED = 1
@@ -96,7 +96,7 @@ def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
         if name in waiting:
             raise InvalidInput(f"the tasks {', '.join(waiting)} need one another in a circle")
         waiting.append(name)
-        for need in load_declaration(catalogue, name).needs:
+        for need in describe_task(catalogue, name).needs:
             if need not in ordered:
                 add(need)
         waiting.pop()

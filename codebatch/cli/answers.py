@@ -318,69 +318,6 @@ class FailureFound(Failure, frozen=True, kw_only=True, tag="failure"):
     evidence: str | UnsetType = UNSET
 
 
-class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One of `rules list`."""
-
-    code: str
-    severity: str
-    on: bool
-    tool: str
-    summary: str
-
-
-class RuleShown(RuleRow, frozen=True, kw_only=True):
-    """`rules show`: what is known of a rule. `findings` are those of a batch, as complete as in `summary`.
-
-    Without a batch there are none of these. `judged` are findings of real trees by what they were judged to be.
-    """
-
-    name: str
-    example: str
-    explanation: str
-    url: str
-    why: str
-    judged: dict[str, int]
-    findings: int | UnsetType = UNSET
-    batch_id: str | UnsetType = UNSET
-    project: str | UnsetType = UNSET
-    complete: bool | UnsetType = UNSET
-    percent: float | UnsetType = UNSET
-    stale: bool | UnsetType | None = UNSET
-    paths: tuple[str, ...] | UnsetType = UNSET
-
-
-class WrongExample(msgspec.Struct, frozen=True, kw_only=True):
-    """A `bad` example in which nothing is found, or a `good` one in which something is."""
-
-    example: Literal["bad", "good"]
-    text: str
-    findings: int
-
-
-class RuleTested(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule of one's own."""
-
-    id: str
-    examples: int
-    wrong: tuple[WrongExample, ...]
-
-
-class FileTried(Placed, frozen=True, kw_only=True):
-    """How many rules of one's own were tried on a file; where none was, why it is passed over, as a run does."""
-
-    language: str
-    rules: int
-    passed_over: str
-
-
-class RulesTested(msgspec.Struct, frozen=True, kw_only=True):
-    """`rules test`."""
-
-    rules: tuple[RuleTested, ...]
-    files: tuple[FileTried, ...]
-    findings: tuple[JsonRecord, ...]
-
-
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """`completion`: what a shell reads to complete our words."""
 

@@ -33,12 +33,12 @@ from codebatch.coordinator.planning import find_pipeline
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
-from codebatch.model.task import PIPELINES, TaskDeclaration
+from codebatch.model.task import PIPELINES, TaskDescription
 from codebatch.store.batches import Batch, given_names
 from codebatch.store.ids import latest_offset
 from codebatch.store.outputs import current_outputs
 from codebatch.store.store import Store
-from codebatch.system.plugins import load_declaration
+from codebatch.system.plugins import describe_task
 
 
 @click.group(cls=Group)
@@ -213,7 +213,7 @@ def pipeline(answering: Answering, name: str) -> None:
     """Tasks of a pipeline, what each needs and which records it emits."""
     configuration = load_configuration(Path.cwd())
     chosen = find_pipeline(name, configuration.settings.tasks)
-    declared = [load_declaration(configuration.catalogue, task) for task in chosen.tasks]
+    declared = [describe_task(configuration.catalogue, task) for task in chosen.tasks]
     answering.print(
         PipelineShown(name=chosen.name, description=chosen.summary, tasks=tuple(map(_task_row, declared))),
         [
@@ -226,7 +226,7 @@ def pipeline(answering: Answering, name: str) -> None:
     )
 
 
-def _task_row(task: TaskDeclaration) -> TaskRow:
+def _task_row(task: TaskDescription) -> TaskRow:
     return TaskRow(
         task_id=task.name,
         version=task.version,

@@ -8,6 +8,7 @@ from typing import cast
 import click
 import msgspec
 
+from codebatch.application.finding import FILE_SECONDS_MAX
 from codebatch.cli.asking import answer_rows, answer_written, ask
 from codebatch.cli.form_option import form_option
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option
@@ -35,6 +36,12 @@ _SHOWN_MAX = 300
 @click.option("--files", "is_files", is_flag=True, help="Only the files that have any.")
 @form_option
 @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes. Default: the usable cores.")
+@click.option(
+    "--file-seconds",
+    type=click.FloatRange(min=0.01),
+    default=FILE_SECONDS_MAX,
+    help="Most seconds one file may take. Default: 30.",
+)
 @answering
 def find(
     answering: Answering,
@@ -49,6 +56,7 @@ def find(
     is_files: bool,
     form: Form | None,
     jobs: int | None,
+    file_seconds: float,
 ) -> int:
     """Where something is written in files of a language, as the batch has them.
 
@@ -79,6 +87,7 @@ def find(
             limit=limit,
             by_file=is_files or is_count,
             jobs=jobs or usable_cores(),
+            file_seconds=file_seconds,
             progress=partial(answering.phase, "reading"),
         )
     except InvalidQuery as error:

@@ -15,7 +15,7 @@ from codebatch.application.diagnosis import Diagnosis
 from codebatch.application.indexing import IndexAnswer
 from codebatch.application.misses import MissesAnswer
 from codebatch.application.starting import NewRule, NewTask
-from codebatch.cli import answers
+from codebatch.cli import answers, rule_answers
 from codebatch.cli.asking import Answered
 from codebatch.cli.baseline import BaselineMade, BaselineRule, BaselineUpdated
 from codebatch.cli.check import CheckAnswer
@@ -184,10 +184,10 @@ ANSWERS: dict[str, object] = {
     "regressions": RegressionsAnswer,
     "report": ReportWritten,
     "resume": RunAnswer,
-    "rules-list": list[answers.RuleRow],
+    "rules-list": list[rule_answers.RuleRow],
     "rules-new": NewRule,
-    "rules-show": answers.RuleShown,
-    "rules-test": answers.RulesTested,
+    "rules-show": rule_answers.RuleShown,
+    "rules-test": rule_answers.RulesTested,
     "run": RunAnswer,
     "run-shard": answers.ShardsRan,
     "shards": list[ShardStatus],

@@ -11,7 +11,7 @@ from typing import cast
 
 import click
 
-from codebatch.application.configuration import load_configuration
+from codebatch.application.configuration import Configuration, load_configuration
 from codebatch.cli.asking import answer_document, ask
 from codebatch.cli.completing import complete_batch
 from codebatch.cli.groups import Group, answering_group
@@ -167,10 +167,14 @@ def _has_batch(answering: Answering) -> bool:
 def test(answering: Answering, paths: tuple[Path, ...]) -> int:
     """Try the rules of [[tasks.lint.rules]]: on their own `bad` and `good` sources, and on FILES as they are on disk.
 
-    Exit status 1 where an example is not as it should be.
+    Exit status 1 where an example is not as it should be; else 3 where a rule takes longer than a file may.
     """
+    from codebatch.application.rule_trials import test_rules
+
     files = [(os.fsencode(path), _read(path)) for path in paths]
-    answer = cast("dict[str, list[JsonRecord]]", load_question("test_rules")(_lint_settings(), files))
+    configuration = load_configuration(Path.cwd())
+    seconds = configuration.settings.file_seconds_max
+    answer = test_rules(_lint_settings(configuration), files, seconds=seconds)
     lines = [record_line(found) for found in answer["findings"]]
     lines += [_tried(file) for file in answer["files"]] if answer["rules"] else []
     is_wrong = False
@@ -184,7 +188,10 @@ def test(answering: Answering, paths: tuple[Path, ...]) -> int:
     answering.print(answer, lines)
     if not answer["rules"]:
         answering.note("there are no rules of your own: add [[tasks.lint.rules]] to codebatch.toml")
-    return 1 if is_wrong else 0
+    for failure in answer["failures"]:
+        where = f"its {failure['example']} example" if "example" in failure else display_path(path_bytes(failure))
+        answering.tell(f"the rule {failure['rule']} gave no answer on {where}: {failure['reason']}")
+    return 1 if is_wrong else 3 if answer["failures"] else 0
 
 
 def _tried(file: JsonRecord) -> str:
@@ -213,9 +220,9 @@ def _every_rule() -> list[dict[str, object]]:
     return cast("list[dict[str, object]]", load_question("list_rules")(_lint_settings()))
 
 
-def _lint_settings() -> dict[str, Json]:
-    """What the configuration says of lint, checked. Raises InvalidConfiguration."""
-    configuration = load_configuration(Path.cwd())
+def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json]:
+    """Return the checked settings of lint in a configuration, by default the one here. Raises InvalidConfiguration."""
+    configuration = configuration or load_configuration(Path.cwd())
     settings = configuration.settings.tasks.get("lint", {})
     check_overrides(configuration.catalogue, {"lint": settings})
     return settings

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, InvalidInput
@@ -14,10 +11,11 @@ from codebatch.model.cutting import cut_shards
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, items_of, order_tasks, plan_digest, task_key
 from codebatch.model.shard import ShardRule
-from codebatch.model.task import PIPELINES, Context, Json, Pipeline, TaskDeclaration
+from codebatch.model.task import PIPELINES, Context, Json, Pipeline
 from codebatch.store.snapshots import Snapshot
-from codebatch.system.plugins import implementation_digest, load_declaration, mismatch, tool_versions
+from codebatch.system.plugins import describe_task, implementation_digest, load_declaration, mismatch, tool_versions
 from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.system.task_settings import configure, contexts_of, evaluate_context, prepare
 
 
 def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
@@ -35,56 +33,18 @@ def check_overrides(catalogue: TaskCatalogue, overrides: Mapping[str, Mapping[st
 
     Raises InvalidConfiguration.
     """
+    if catalogue.isolated is not None:
+        catalogue.isolated.look_ahead(overrides)
     for name, settings in overrides.items():
-        effective_config(load_declaration(catalogue, name), settings)
+        effective_config(catalogue, name, settings)
 
 
-def effective_config(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dict[str, Json]:
+def effective_config(catalogue: TaskCatalogue, name: str, settings: Mapping[str, Json]) -> dict[str, Json]:
     """A task's configuration, defaults included, as JSON. Raises InvalidConfiguration."""
-    config: dict[str, Json] = msgspec.to_builtins(_config_of(declaration, settings))
-    return config
-
-
-def _config_of(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> msgspec.Struct:
-    known = [field.encode_name for field in msgspec.structs.fields(declaration.config)]
-    for key in settings:
-        if key not in known:
-            raise InvalidConfiguration(
-                f"the task {declaration.name!r} has no setting {key!r}",
-                hint=did_you_mean(key, known) if known else "it has no settings",
-            )
-    with _refusing(declaration):
-        return msgspec.convert(dict(settings), declaration.config)
-
-
-# Where in the rules of lint something is wrong, and how each of their fields is written.
-_OF_RULE = re.compile(r"at `\$\.rules(?:\[\d+\]|\[\.\.\.\])?\.?(\w*)")
-_MISSING = re.compile(r"missing required field `(\w+)`")
-_RULE_WRITTEN = {
-    "": '[[tasks.lint.rules]] id = "no-print"',
-    "bad": 'bad = ["print(1)\\n"]',
-    "good": 'good = ["log(1)\\n"]',
-    "id": 'id = "no-print"',
-    "language": 'language = "python"',
-    "message": 'message = "print is left in the code"',
-    "pattern": 'pattern = "print($X)"',
-    "query": "query = '(call) @report'",
-    "severity": 'severity = "warning"',
-}
-
-
-@contextmanager
-def _refusing(declaration: TaskDeclaration) -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        hint = f"check [tasks.{declaration.name}] of your configuration"
-        if wrong := _OF_RULE.search(str(error)):
-            missing = _MISSING.search(str(error))
-            example = _RULE_WRITTEN.get(missing[1] if missing else wrong[1])
-            written = f"write {example}; " if example else ""
-            hint = f"{written}a rule that works is written by: codebatch rules new ID"
-        raise InvalidConfiguration(f"[tasks.{declaration.name}]: {error}", hint=hint) from error
+    isolated = catalogue.isolation_of(name)
+    if isolated is not None:
+        return isolated.configure(name, settings)
+    return configure(load_declaration(catalogue, name), settings)
 
 
 def prepare_tasks(
@@ -100,14 +60,14 @@ def prepare_tasks(
     """
     prepared, notes = dict(overrides), []
     for name in names:
-        declaration = load_declaration(catalogue, name)
-        if declaration.prepare is None:
-            continue
-        written = _config_of(declaration, overrides.get(declaration.name, {}))
-        with _refusing(declaration):
-            config, note = declaration.prepare(written, is_project=is_project)
-        prepared[declaration.name] = msgspec.to_builtins(config)
-        notes += [note] if note else []
+        settings, isolated = overrides.get(name, {}), catalogue.isolation_of(name)
+        if isolated is not None:
+            made = isolated.prepare(name, settings, is_project=is_project)
+        else:
+            made = prepare(load_declaration(catalogue, name), settings, is_project=is_project)
+        if made is not None:
+            prepared[name], note = made
+            notes += [note] if note else []
     return prepared, notes
 
 
@@ -115,7 +75,7 @@ def resolve_tasks(
     catalogue: TaskCatalogue, names: Sequence[str], overrides: Mapping[str, Mapping[str, Json]] | None = None
 ) -> tuple[PlannedTask, ...]:
     """The tasks as this installation would run them, in order. Raises InvalidConfiguration or InvalidInput."""
-    declarations = {name: load_declaration(catalogue, name) for name in names}
+    declarations = {name: describe_task(catalogue, name) for name in names}
     try:
         ordered = order_tasks(names, {name: declaration.needs for name, declaration in declarations.items()})
     except ValueError as error:
@@ -126,7 +86,7 @@ def resolve_tasks(
         for need in declaration.needs:
             if declaration.scope == "file" and declarations[need].scope == "project":
                 raise InvalidConfiguration(f"the file task {name!r} needs {need!r}, a task of project scope")
-        config = effective_config(declaration, (overrides or {}).get(name, {}))
+        config = effective_config(catalogue, name, (overrides or {}).get(name, {}))
         digest = implementation_digest(catalogue, declaration)
         tools = tool_versions(declaration)
         planned[name] = PlannedTask(
@@ -137,7 +97,7 @@ def resolve_tasks(
             implementation_digest=digest,
             config=config,
             tools=tools,
-            contexts=tuple(sorted(contexts_of(declaration, config))),
+            contexts=tuple(sorted(_context_names(catalogue, name, config))),
             key=task_key(
                 name=name,
                 version=declaration.version,
@@ -150,11 +110,12 @@ def resolve_tasks(
     return tuple(planned.values())
 
 
-def contexts_of(declaration: TaskDeclaration, config: Mapping[str, Json]) -> Mapping[str, Context]:
-    """The contexts that a task declares as it is configured."""
-    if declaration.configured_contexts is None:
-        return declaration.contexts
-    return {**declaration.contexts, **declaration.configured_contexts(_config_of(declaration, config))}
+def _context_names(catalogue: TaskCatalogue, name: str, config: Mapping[str, Json]) -> Iterable[str]:
+    """The names of the contexts that a task declares as it is configured."""
+    isolated = catalogue.isolation_of(name)
+    if isolated is not None:
+        return isolated.context_names(name, config)
+    return contexts_of(load_declaration(catalogue, name), config)
 
 
 def missing_tools(catalogue: TaskCatalogue, tasks: Sequence[PlannedTask]) -> dict[str, str]:
@@ -162,7 +123,7 @@ def missing_tools(catalogue: TaskCatalogue, tasks: Sequence[PlannedTask]) -> dic
     return {
         purpose: tool
         for task in tasks
-        for tool, purpose in load_declaration(catalogue, task.name).optional_tools.items()
+        for tool, purpose in describe_task(catalogue, task.name).optional_tools.items()
         if tool not in task.tools
     }
 
@@ -181,14 +142,15 @@ def make_plan(
     """
     items = items_of(snapshot.entries, paths)
     functions: dict[str, Context] = {}
-    for task in tasks:
-        functions.update(contexts_of(load_declaration(catalogue, task.name), task.config))
     contexts: dict[str, ContextTable] = {}
-    for name in sorted(functions):
-        context = functions[name](snapshot)
-        indexes: dict[bytes, int] = {}
-        column = tuple(indexes.setdefault(context(item), len(indexes)) for item in items)
-        contexts[name] = ContextTable(values=tuple(indexes), items=column)
+    for task in tasks:
+        if catalogue.isolation_of(task.name) is None:
+            functions.update(contexts_of(load_declaration(catalogue, task.name), task.config))
+    for task in tasks:
+        isolated = catalogue.isolation_of(task.name)
+        if isolated is not None and not functions.keys() >= set(task.contexts):
+            contexts |= isolated.evaluate_contexts(task.name, task.config, snapshot, items)
+    contexts |= {name: evaluate_context(context, snapshot, items) for name, context in functions.items()}
     return Plan(
         digest=plan_digest(snapshot.digest, tasks, paths),
         snapshot_id=snapshot.id,
@@ -198,7 +160,7 @@ def make_plan(
         tasks=tuple(tasks),
         shard_rule=rule,
         shards=tuple(cut_shards(items, rule)),
-        contexts=contexts,
+        contexts=dict(sorted(contexts.items())),
     )
 
 
@@ -206,9 +168,9 @@ def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
     """Refuse to work on a plan whose tasks this installation would run differently. Raises ToolMismatch."""
     configs = {task.name: task.config for task in plan.tasks}
     for task in plan.tasks:
-        declaration = load_declaration(catalogue, task.name)
+        describe_task(catalogue, task.name)
         try:
-            effective_config(declaration, task.config)
+            effective_config(catalogue, task.name, task.config)
         except InvalidConfiguration as error:  # Not of a user: of a version with other settings.
             raise mismatch(task.name, ["config"]) from error
     here = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}

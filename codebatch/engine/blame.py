@@ -3,6 +3,7 @@
 1. The item that a worker died on is charged, and fails when it has been charged enough. A kill from outside weighs less
    than a crash, for it is hardly the item's fault.
 2. Deaths in a row with no commit between mean that the machine, not an item, is at fault. Kills weigh less here too.
+   So do overruns of a limit at one item, which say hardly anything of the machine.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Blame:
     def count(self, lost: Lost) -> None:
         """A worker died."""
         self.deaths += 1
-        self._weight += _charge_of(lost)
+        self._weight += CHARGE_OF_KILL if _is_overrun_at_item(lost) else _charge_of(lost)
 
     def forget_deaths(self) -> None:
         """Something was committed: the machine works."""
@@ -56,3 +57,9 @@ class Blame:
 
 def _charge_of(lost: Lost) -> int:
     return CHARGE_OF_KILL if lost.is_from_outside else CHARGE_OF_CRASH
+
+
+def _is_overrun_at_item(lost: Lost) -> bool:
+    """Whether a worker was killed for the time or memory that one item took."""
+    is_one = lost.items is not None and lost.items[1] == lost.items[0] + 1
+    return is_one and lost.reason in ("timeout", "memory")

@@ -10,7 +10,7 @@ from codebatch.gates.findings import Findings
 from codebatch.gates.subject import Command, Subject
 from codebatch.model.record import KINDS
 from codebatch.model.task import PIPELINES
-from codebatch.system.plugins import load_declaration
+from codebatch.system.plugins import describe_task
 
 OF_EVERY_COMMAND = frozenset(("--store", "--json", "--quiet"))
 
@@ -75,7 +75,7 @@ def _check_pipelines(subject: Subject, findings: Findings) -> None:
         for task in pipeline.tasks:
             place = f"{pipeline.name}: {task}"
             try:
-                declaration = load_declaration(catalogue, task)
+                declaration = describe_task(catalogue, task)
             except InvalidConfiguration as error:
                 findings.fail(error.message, location=place, suggestion=error.hint)
                 continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -23,6 +23,10 @@ _DIGEST_BYTES = 64
 _TAIL_BYTES = len(_MEMBER) + _DIGEST_BYTES + len(_END)
 _UNDECODABLE = (msgspec.DecodeError, ValueError, RecursionError)
 """msgspec tells bytes that are no UTF-8 by UnicodeDecodeError, and deep nesting by RecursionError."""
+
+
+InstantNs = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""Nanoseconds since 1970. What is beyond 64 bits is no time, and nothing could show it."""
 
 
 class DocumentError(ValueError):

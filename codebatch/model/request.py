@@ -12,7 +12,7 @@ import msgspec
 
 from codebatch.model.command import Command, CommandId
 from codebatch.model.digest import Digest
-from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_members
+from codebatch.model.document import Document, DocumentError, InstantNs, decode_document, decode_json, encode_members
 from codebatch.model.work import InferredEdge, Policy, WorkEdge
 
 REQUEST_FORMAT = 1
@@ -23,7 +23,7 @@ class RequestHead(Document, frozen=True, kw_only=True):
 
     format: int = REQUEST_FORMAT
     n: int
-    at_ns: int
+    at_ns: InstantNs
     by: str
 
 

@@ -51,18 +51,14 @@ class NoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The configuration of a task that has none."""
 
 
-class TaskDeclaration(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan must know of a task.
+class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a declaration that is data. It crosses processes, which code cannot.
 
     `implementation` is `module:attribute`, imported by workers only; what it names is described in
     `codebatch_workers.api.protocols`. `tools` are the distributions whose versions change results: they enter the key.
     So do `optional_tools`, where they are installed: each by what cannot be done without it. `sources` are the packages
     and modules of which a change may change results, beside the top-level package of the implementation: the digest of
-    their files enters the key. Who names none has all of ours. A task sees its `contexts`, those of the tasks that it
-    needs, and no others.
-    `config` is the type of its configuration: a struct whose fields all have defaults, may be written as JSON, and are
-    checked in `__post_init__` (ValueError) before any batch is made. It should forbid unknown fields. `prepare` makes
-    the configuration of the plan of what is written, where they differ. `configured_contexts` are declared besides.
+    their files enters the key. Who names none has all of ours.
     """
 
     name: str
@@ -75,10 +71,26 @@ class TaskDeclaration(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ("codebatch", "codebatch_workers")
     tools: tuple[str, ...] = ()
     optional_tools: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
+    """All that a plan must know of a task.
+
+    A task sees its `contexts`, those of the tasks that it needs, and no others.
+    `config` is the type of its configuration: a struct whose fields all have defaults, may be written as JSON, and are
+    checked in `__post_init__` (ValueError) before any batch is made. It should forbid unknown fields. `prepare` makes
+    the configuration of the plan of what is written, where they differ. `configured_contexts` are declared besides.
+    """
+
     config: type[msgspec.Struct] = NoConfig
     prepare: Prepare | None = None
     contexts: Mapping[str, Context] = msgspec.field(default_factory=dict)
     configured_contexts: ConfiguredContexts | None = None
+
+    @property
+    def description(self) -> TaskDescription:
+        """The part that is data."""
+        return TaskDescription(**{name: getattr(self, name) for name in TaskDescription.__struct_fields__})
 
 
 class OwnPlace(msgspec.Struct, frozen=True, kw_only=True):

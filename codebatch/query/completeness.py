@@ -161,10 +161,10 @@ def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, k
 def _gives(catalogue: TaskCatalogue, task: str, kinds: Collection[str]) -> bool:
     if "failure" in kinds:
         return True
-    from codebatch.system.plugins import load_declaration  # 3 ms, and `summary` asks for no kind
+    from codebatch.system.plugins import describe_task  # 3 ms, and `summary` asks for no kind
 
     try:
-        return any(kind in kinds for kind in load_declaration(catalogue, task).records)
+        return any(kind in kinds for kind in describe_task(catalogue, task).records)
     except InvalidConfiguration:
         return True  # One of another installation's, or of the project's own: it may give any kind.
 

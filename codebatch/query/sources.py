@@ -197,9 +197,7 @@ class Merged:
         return [shard.start for shard in self._plan().shards]
 
     def _output(self, task: str) -> TaskOutput:
-        output = self._manifest.task(task)
-        assert output is not None, "the manifest names the tasks that there are"
-        return output
+        return self._outputs.task(task)
 
     def _piece(self, output: TaskOutput, index: int, shard: OutputShard, frames: Sequence[int] | None) -> Piece:
         def read() -> Iterator[bytes]:

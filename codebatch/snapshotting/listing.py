@@ -38,7 +38,7 @@ from codebatch.snapshotting.walk import (
 )
 from codebatch.snapshotting.worktrees import LinkedWorktrees
 from codebatch.store import layout
-from codebatch.system.git import GitError, GitList, GitSilent, find_git, gitlinks, tracked
+from codebatch.system.git import GitBlockedError, GitError, GitList, GitSilent, find_git, gitlinks, tracked
 from codebatch.system.regular import read_regular
 
 # How long git may be silent before its list is made without it, and then again for each so many files that it tracks.
@@ -110,10 +110,8 @@ class TreeLister:
     def start(self, directory: bytes) -> None:
         """Let git begin on a directory while we do something else."""
         if self._git is not None and directory not in self._running and directory not in self._raw:
-            try:
+            with contextlib.suppress(GitError):
                 self._running[directory] = GitList(self._git, self._absolute(directory), is_top=self._is_top(directory))
-            except GitError:
-                return
 
     def digest(self, directory: bytes, mode: str) -> bytes | None:
         """sha256 of a directory's list now, None where it would not be made in this mode. Cheaper than `list_all`."""
@@ -241,6 +239,8 @@ class TreeLister:
         assert self._git is not None
         try:
             return ask(self._git, self._absolute(listing), _INDEX_SECONDS, is_top=self._is_top(listing))
+        except GitBlockedError:
+            raise  # It never answers, however long anybody waits: the tree is walked.
         except GitSilent as error:
             raise SourceUnreadable(
                 f"git does not answer what its index has in {display_path(listing) or 'the tree'}",
@@ -305,12 +305,11 @@ class TreeLister:
         except GitSilent:
             # What git does not answer for one repository it may not answer for the next.
             self._patience = max(self._patience / 2, _GIT_SECONDS_MIN)
-            assert self._git is not None
             names = self._index_names(tracked, directory)
             try:
                 listing = running.wait(len(names) / _GIT_FILES_A_SECOND)
-            except GitSilent:
-                return self._list_unheard(directory, names)
+            except GitSilent as silent:
+                return self._list_unheard(directory, names, silent)
         finally:
             running.close()
         for name, reason in listing.unreadable:
@@ -319,9 +318,10 @@ class TreeLister:
                 raise unreadable(path, reason)
         return listing.raw
 
-    def _list_unheard(self, directory: bytes, names: set[bytes]) -> bytes:
+    def _list_unheard(self, directory: bytes, names: set[bytes], silent: GitSilent) -> bytes:
         """What git would say, in its form: what it tracks, and by a walk what it does not."""
-        self._unheard[directory] = "git is silent; is a .gitignore no file, or has it patterns with many stars?"
+        stars = "" if isinstance(silent, GitBlockedError) else "; has a .gitignore patterns with many stars?"
+        self._unheard[directory] = f"{silent}{stars}"
         above = ignore_files_above(self._sources.base, directory)
         walked = walk(self._directories, directory, self._rules, above)
         cut = len(directory) + 1 if directory else 0

@@ -7,6 +7,7 @@ holds whole snapshots and perhaps objects that nothing names.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Callable, Collection, Sequence
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import StoreCorrupt, UnknownId
+from codebatch.errors import StoreCorrupt, StrangeEntry, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, SnapshotId, display_path, encode_entry
 from codebatch.snapshotting.capture import capture
@@ -311,7 +312,10 @@ class _Taker:
             index_digest=index_digest(self._files, self._store_root, document.snapshot_id) or "",
             packs=packs if packs is not None else [("", 0)],
         )
-        save_stat_cache(self._files, self._cache_path, cache)
+        with contextlib.suppress(
+            StrangeEntry
+        ):  # It is speed: without one the tree is looked at as if for the first time.
+            save_stat_cache(self._files, self._cache_path, cache)
 
     def _result(
         self, document: SnapshotDocument, read_files: int, skipped: list[Skipped], notes: list[str], *, reused: bool

@@ -18,12 +18,13 @@ from codebatch.errors import (
     InvalidId,
     NotInStore,
     StoreCorrupt,
+    StoreError,
     StoreUnwritable,
     UnknownId,
     WrongKind,
 )
 from codebatch.model.digest import DIGEST_PATTERN, Digest
-from codebatch.model.document import Document, DocumentError, decode_document, encode_document
+from codebatch.model.document import Document, DocumentError, InstantNs, decode_document, encode_document
 from codebatch.model.entry import SnapshotId
 from codebatch.model.late_patterns import LatePattern
 from codebatch.model.task import TASK_NAME_PATTERN, WORK_PIPELINE
@@ -95,7 +96,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
     is_clean: bool = False
     imports: dict[str, Digest] = msgspec.field(default_factory=dict)
     for_comparison: bool = False
-    created_at_ns: int
+    created_at_ns: InstantNs
     shards: int
     items: int
     project: bytes = b""
@@ -136,7 +137,8 @@ class Batch(msgspec.Struct, frozen=True):
         except FileNotFoundError as error:
             check_is_there(self.files, self.root)
             raise CorruptFile(str(path), "is missing", hint=_lost(self.root)) from error
-        if plan.digest != self.about.plan_digest or plan.paths != self.about.paths:
+        about = self.about
+        if (plan.digest, plan.paths, plan.pipeline) != (about.plan_digest, about.paths, about.pipeline):
             raise CorruptFile(str(path), "is another batch's plan", hint=_lost(self.root))
         return plan
 
@@ -344,7 +346,7 @@ def iter_batches(
     for batch_id in reversed(batch_ids(store)):
         try:
             batch = open_batch(store, batch_id)
-        except (StoreCorrupt, UnknownId) as error:
+        except (StoreError, UnknownId) as error:
             if passed_over is not None:
                 passed_over(f"{batch_id} is passed over: {error.message}")
             continue
@@ -374,6 +376,8 @@ def decode_batch(data: bytes) -> BatchFile:
     about = decode_document(data, BatchFile, BATCH_FORMAT)
     if about.paths and not about.sources:
         raise DocumentError("it has paths of no source")
+    if not layout.SNAPSHOT_ID_PATTERN.match(about.snapshot_id):
+        raise DocumentError(f"its snapshot {about.snapshot_id!r} is none")
     if not all(TASK_NAME_PATTERN.match(name) and DIGEST_PATTERN.match(each) for name, each in about.imports.items()):
         raise DocumentError("its imports are no tasks of objects")
     return about

@@ -27,7 +27,7 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.engine.lifecycle import BatchState, batch_state
-from codebatch.errors import StoreCorrupt, UnknownId
+from codebatch.errors import StoreCorrupt, StoreError, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.store import layout
 from codebatch.store.batches import BATCH_ID_PATTERN, Batch, batch_ids, is_work, open_batch
@@ -165,7 +165,7 @@ def _read_batches(store: Store, passed_over: PassedOver) -> tuple[list[Batch], b
     for batch_id in reversed(names):
         try:
             batches.append(open_batch(store, batch_id))
-        except (StoreCorrupt, UnknownId) as error:
+        except (StoreError, UnknownId) as error:
             passed_over(f"{batch_id} stays, and so do all snapshots, for it cannot be read: {error.message}")
     return batches, len(batches) == len(names)
 
@@ -208,13 +208,13 @@ def _shard_names(left: list[Batch], to_settle: list[tuple[Batch, Digest]]) -> It
 
 def _how_it_ended(batch: Batch) -> BatchState | None:
     """The state of an analysis that is merged and that nobody holds; None of any other, and of what cannot be read."""
-    if is_held(batch):
-        return None
     try:
+        if is_held(batch):
+            return None
         if read_settled(batch) is not None:
             return BatchState.COMPLETED
         outputs = current_outputs(batch)
-    except (StoreCorrupt, UnknownId):
+    except (StoreError, UnknownId):
         return None
     return None if outputs is None else batch_state(outputs.manifest.tally(), is_started=True)
 
@@ -282,7 +282,7 @@ def _needed_objects(
         for batch in batches:
             names.update(objects_of_records(batch))
         return {bytes.fromhex(name) for name in names}
-    except (StoreCorrupt, UnknownId) as error:
+    except (StoreError, UnknownId) as error:
         passed_over(f"all objects stay, for it is not known which are needed: {error.message}")
     except ValueError as error:  # A name that is no digest.
         passed_over(f"all objects stay, for it is not known which are needed: {error}")

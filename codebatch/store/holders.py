@@ -16,8 +16,8 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.errors import StoreUnwritable
-from codebatch.model.document import Document, DocumentError, decode_document, encode_document
+from codebatch.errors import StoreUnwritable, StrangeEntry
+from codebatch.model.document import Document, DocumentError, InstantNs, decode_document, encode_document
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
@@ -40,7 +40,7 @@ class HolderFile(Document, frozen=True, kw_only=True):
     role: Literal["coordinator", "worker"]
     pid: int
     host: Host
-    since_ns: int
+    since_ns: InstantNs
     parent: HolderId | None = None
 
 
@@ -169,6 +169,7 @@ class LeaseReader:
         """`take_over`: leases of other hosts count as those of the dead."""
         self._files = files
         self._root = batch_root
+        self._holders = f"{batch_root}/{layout.HOLDERS}"
         self._take_over = take_over
         self._by_inode: dict[int, HolderFile] = {}
 
@@ -177,7 +178,7 @@ class LeaseReader:
         found: list[tuple[HolderFile, bool]] = []
         for name, inode in self._files.listing(self._root / layout.HOLDERS).items():
             if layout.HOLDER_PATTERN.match(name):
-                holder = self._read(self._root / layout.HOLDERS / name)
+                holder = self._read(f"{self._holders}/{name}")
                 if holder is None or holder.holder != name:
                     holder = _unreadable(HolderId(name))
                 self._by_inode[inode] = holder
@@ -229,7 +230,10 @@ class LeaseReader:
     def is_live(self, holder: HolderFile) -> bool:
         """Whether a holder may still be at work. One on another host counts as alive: its flock cannot be seen here."""
         if is_here(holder.host):
-            return self._files.is_locked(self._root / layout.HOLDERS / holder.holder)
+            try:
+                return self._files.is_locked(f"{self._holders}/{holder.holder}")
+            except StrangeEntry:  # No process of ours holds the lock of what it did not make.
+                return False
         return holder.host.name != this_host().name
 
     def _holder(self, inode: int, lease: str) -> HolderFile:
@@ -241,10 +245,10 @@ class LeaseReader:
             self._by_inode.setdefault(inode, found or _unreadable(NOBODY))
         return self._by_inode[inode]
 
-    def _read(self, path: Path) -> HolderFile | None:
+    def _read(self, path: Path | str) -> HolderFile | None:
         try:
             found = decode_holder(read_document_bytes(self._files, path))
-        except (FileNotFoundError, DocumentError):
+        except (FileNotFoundError, DocumentError, StrangeEntry):
             return None
         return found if layout.HOLDER_PATTERN.match(found.holder) else None
 

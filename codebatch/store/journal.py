@@ -13,7 +13,14 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_members
+from codebatch.model.document import (
+    Document,
+    DocumentError,
+    InstantNs,
+    decode_document,
+    decode_json,
+    encode_members,
+)
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
@@ -29,7 +36,7 @@ class JournalHead(Document, frozen=True, kw_only=True):
 
     format: int = JOURNAL_FORMAT
     seq: int
-    at_ns: int
+    at_ns: InstantNs
     holder: HolderId
 
 
@@ -195,7 +202,7 @@ class JournalLine(msgspec.Struct, frozen=True, kw_only=True):
     """An event, and who wrote it when."""
 
     seq: int
-    at_ns: int
+    at_ns: InstantNs
     holder: HolderId
     event: JournalEvent
 

@@ -43,6 +43,7 @@ SNAPSHOT_INDEX = "files.index.jsonl.zst"
 OBJECTS_COLLECTED = "objects-collected"
 """A file in `cache/`: when it was written, packs were last rid of what nobody names."""
 
+SNAPSHOT_ID_PATTERN = LatePattern(r"snap-[0-9a-f]{16}\Z")
 STAT_CACHE_PATTERN = LatePattern(r"stat-[0-9a-f]{16}\.bin\Z")
 KEPT_PATTERN = LatePattern(r"(?:churn|durations|headline|importers|numbers)-[0-9a-f]{16}\.bin\Z")
 """Files in `cache/` that hold what takes long to find out."""

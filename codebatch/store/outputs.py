@@ -134,6 +134,13 @@ class Outputs(msgspec.Struct, frozen=True):
     read: FramesRead = msgspec.field(default_factory=FramesRead)
     last_trailers: dict[Path, Trailer] = msgspec.field(default_factory=dict)
 
+    def task(self, name: str) -> TaskOutput:
+        """The output of a task of the plan. Raises StoreCorrupt if the manifest has none."""
+        found = self.manifest.task(name)
+        if found is None:
+            raise self._corrupt(self.root / layout.MANIFEST_FILE, f"it has no task {name!r}")
+        return found
+
     def path_of(self, task: TaskOutput, index: int) -> Path:
         """Where a shard's file lies."""
         return self.root / task.task / layout.shard_file_name(index, task.shards[index].shard)

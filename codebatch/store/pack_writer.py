@@ -7,6 +7,7 @@ writer left, and is swept (store/leftovers.py).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import uuid
 from collections import deque
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 
 import zstandard
 
-from codebatch.errors import StoreUnwritable
+from codebatch.errors import StoreUnwritable, StrangeEntry
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.store import layout
 from codebatch.store.object_frames import CHUNK_BYTES, LEVEL, Frame
@@ -72,7 +73,8 @@ class Part:
             self._files.create_exclusive(self.path, target)
         self._files.remove(root / f"{name}{layout.BAD_SUFFIX}")
         index = build_index(self.bytes, self._frames)
-        self._files.write_volatile(root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
+        with contextlib.suppress(StrangeEntry):  # Readers of the pack make an index of their own.
+            self._files.write_volatile(root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
         self.discard()
         return name, index
 

@@ -10,14 +10,14 @@ from codebatch.store import layout
 from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.batches import BATCH_ID_PATTERN, BatchId, batch_ids, check_name, given_names
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
-from codebatch.store.snapshots import SNAPSHOT_ID_PATTERN, snapshot_ids
+from codebatch.store.snapshots import snapshot_ids
 from codebatch.store.store import Store
 
 
 def pinned_ids(store: Store) -> list[str]:
     """What is pinned, be it there or not; sorted."""
     names = store.files.listing(store.root / layout.PINS)
-    return [name for name in names if BATCH_ID_PATTERN.match(name) or SNAPSHOT_ID_PATTERN.match(name)]
+    return [name for name in names if BATCH_ID_PATTERN.match(name) or layout.SNAPSHOT_ID_PATTERN.match(name)]
 
 
 def pin(store: Store, reference: str, passed_over: PassedOver | None = None) -> str:

@@ -17,12 +17,11 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import CorruptFile, InvalidId, StoreCorrupt, StoreUnwritable, UnknownId
+from codebatch.errors import CorruptFile, InvalidId, StoreCorrupt, StoreError, StoreUnwritable, UnknownId
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_entry, find_item
 from codebatch.model.entry import snapshot_id as id_of
-from codebatch.model.late_patterns import LatePattern
 from codebatch.store import layout
 from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver
@@ -41,7 +40,6 @@ from codebatch.store.objects import ObjectStore
 from codebatch.system.files import Files
 
 SNAPSHOT_FORMAT = 3
-SNAPSHOT_ID_PATTERN = LatePattern(r"snap-[0-9a-f]{16}\Z")
 # Of the frames whose items, or lines, were asked for last.
 _FRAMES_KEPT = 16
 
@@ -245,7 +243,7 @@ def load_snapshot(files: Files, store_root: Path, snapshot_id: str, *, objects: 
 
     `objects` is the store to read content from where the caller has one open already.
     """
-    if not SNAPSHOT_ID_PATTERN.match(snapshot_id):
+    if not layout.SNAPSHOT_ID_PATTERN.match(snapshot_id):
         raise InvalidId(f"{snapshot_id!r} is no snapshot id", hint="a snapshot id is `snap-` and 16 hex digits")
     return Snapshot(files, store_root, _load_document(files, store_root, snapshot_id), objects)
 
@@ -253,7 +251,7 @@ def load_snapshot(files: Files, store_root: Path, snapshot_id: str, *, objects: 
 def snapshot_ids(files: Files, store_root: Path) -> list[str]:
     """The ids of all published snapshots, sorted, damaged ones included."""
     names = files.listing(store_root / layout.SNAPSHOTS)
-    return [name for name in names if SNAPSHOT_ID_PATTERN.match(name)]
+    return [name for name in names if layout.SNAPSHOT_ID_PATTERN.match(name)]
 
 
 def list_snapshots(files: Files, store_root: Path, passed_over: PassedOver | None = None) -> list[SnapshotDocument]:
@@ -262,7 +260,7 @@ def list_snapshots(files: Files, store_root: Path, passed_over: PassedOver | Non
     for name in snapshot_ids(files, store_root):
         try:
             documents.append(_load_document(files, store_root, name))
-        except (StoreCorrupt, UnknownId) as error:
+        except (StoreError, UnknownId) as error:
             if passed_over is not None:
                 passed_over(f"{name} is passed over: {error.message}")
     return documents

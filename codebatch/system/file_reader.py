@@ -10,7 +10,7 @@ from typing import Protocol
 class FileReader(Protocol):
     """What is needed of a file system to read a store.
 
-    Every method raises StoreError where the disk refuses to be read, and StoreForeign where something else than a plain
+    Every method raises StoreError where the disk refuses to be read, and StrangeEntry where something else than a plain
     file or directory is in its place.
     """
 

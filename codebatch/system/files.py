@@ -5,7 +5,7 @@ What must be whole and last gets its public name from `write_atomic`, `publish_d
 
 The port and its implementation are one file, long as it is: who changes a promise changes what keeps it.
 
-What is no plain file where one is meant, or is reached through a link below the store's root, is StoreForeign at once:
+What is no plain file where one is meant, or is reached through a link below the store's root, is StrangeEntry at once:
 nobody of ours made it, and nothing is written, read or waited for there (SPEC.md "Threat model").
 """
 
@@ -54,7 +54,7 @@ class Files(FileReader, Protocol):
     """What a store needs of a file system, to read and to write.
 
     Every method raises StoreUnwritable where the disk refuses a write, StoreError where it refuses to be read, and
-    StoreForeign where something else than a plain file or directory is in its place.
+    StrangeEntry where something else than a plain file or directory is in its place.
 
     Of what is asked thousands of times a text names it too: to make a Path takes as long as a system call.
 
@@ -121,7 +121,7 @@ class Files(FileReader, Protocol):
         """Have a finished file take the name of another, which loses it, in one step: rename(2). A directory may take a
         name that nothing has.
 
-        Durable after `sync_directory`. Where both are names of one file nothing happens. Raises StoreForeign where a
+        Durable after `sync_directory`. Where both are names of one file nothing happens. Raises StrangeEntry where a
         directory has the name.
         """
 
@@ -149,7 +149,7 @@ class Files(FileReader, Protocol):
         Raises FileNotFoundError without `create`.
         """
 
-    def is_locked(self, path: Path) -> bool:
+    def is_locked(self, path: Path | str) -> bool:
         """Whether some process holds the exclusive flock of a file; False where there is no file."""
 
     def wait_lock(self, path: Path, *, shared: bool) -> Lock:
@@ -373,7 +373,7 @@ class RealFiles:
             raise
         return Lock(self._calls, fd)
 
-    def is_locked(self, path: Path) -> bool:
+    def is_locked(self, path: Path | str) -> bool:
         try:
             with reading(path):
                 fd, _ = self._open(path, os.O_RDONLY)

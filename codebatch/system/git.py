@@ -3,9 +3,9 @@
 A repository's own configuration may name programs (`core.fsmonitor`, hooks, transports) and the user's may name further
 ignore files. The first must not run, the second must not make one tree two snapshots: both are overridden, and every
 `GIT_*` of the environment is dropped. What git answers comes from an index that anyone may have written: a path that
-can be in no tree makes the answer void. And git may never answer: it waits for a fifo that is called `.gitignore`, and
-takes exponential time over some patterns. So nothing waits for it for long. Nor has it all memory for what never ends:
-a device in place of its attributes, a tree of ten trees of ten trees.
+can be in no tree makes the answer void. And git may never answer: it waits for a fifo that is called `.gitignore`, or
+lies in its repository, and takes exponential time over some patterns. So nothing waits for it for long. Nor has it all
+memory for what never ends: a device in place of its attributes, a tree of ten trees of ten trees.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import msgspec
 
 from codebatch.model.entry import display_path
 from codebatch.model.late_patterns import LatePattern
+from codebatch.system.clock import running_ns
+from codebatch.system.proc import waits_for_fifo
 
 GIT_MEMORY_BYTES_MAX = 4 << 30
 """Of its own, beside the files that it maps: it reads a file of patterns or a tree whole, however long it is."""
@@ -48,6 +50,8 @@ _ENVIRONMENT = {
 }
 # git reads its index for this, and nothing else.
 _TRACKED_SECONDS = 30.0
+# How often it is looked at whether git is stuck.
+_LOOK_SECONDS = 0.2
 _LIST = ("ls-files", "-coz", "--deduplicate", "--exclude-per-directory=.gitignore")
 _UNREADABLE = LatePattern(rb"warning: (?:could not open directory|unable to access) '(.*?)/?': (.*)")
 # Empty, `.` and `..` as parts of a path, a slash at its beginning, and `.git` in whatever case.
@@ -66,6 +70,13 @@ class GitError(Exception):
 
 class GitSilent(GitError):
     """git did not answer in time; it is still at it."""
+
+
+class GitBlockedError(GitSilent):
+    """git waits for a FIFO in the place of a file. No process writes there, so git never answers."""
+
+    def __init__(self) -> None:
+        super().__init__("git waits for a FIFO that is in the place of a file")
 
 
 class GitListing(msgspec.Struct, frozen=True):
@@ -93,7 +104,7 @@ class GitList:
         self._process = start_git(git, directory, _LIST, is_top=is_top)
 
     def wait(self, seconds: float) -> GitListing:
-        """The answer. Raises GitError, and GitSilent, after which it may be waited for again."""
+        """The answer. Raises GitError; or GitSilent or GitBlockedError, after which it may be waited for again."""
         output, errors = finish_git(self._process, seconds)
         found = [(each[1], each[2].decode("utf-8", "replace")) for each in _UNREADABLE.finditer(errors)]
         # git cuts its warnings at 4096 bytes, and so the reason off a path that is too long for it.
@@ -183,14 +194,27 @@ def start_git(
 
 
 def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
-    """What git said and what it warned of, at its end. Raises GitError, and GitSilent where that takes longer."""
-    try:
-        output, errors = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired as error:
-        raise GitSilent("git does not answer") from error
+    """Return the output and the warnings of git at its end. Raises GitError, and GitSilent if that takes longer.
+
+    Raises GitBlockedError, and soon, if git waits for a FIFO.
+    """
+    output, errors = _hear(process, running_ns() + round(seconds * 1e9))
     if process.returncode != 0:
         raise GitError(_first_line(errors) or f"git ended with status {process.returncode}")
     return output, errors
+
+
+def _hear(process: subprocess.Popen[bytes], end_ns: int) -> tuple[bytes, bytes]:
+    """Return what a process wrote, once it has ended. Raises GitSilent."""
+    while True:
+        left = max(0.0, (end_ns - running_ns()) / 1e9)
+        try:
+            return process.communicate(timeout=min(left, _LOOK_SECONDS))
+        except subprocess.TimeoutExpired as error:
+            if waits_for_fifo(process.pid):
+                raise GitBlockedError from error
+            if left <= _LOOK_SECONDS:
+                raise GitSilent("git does not answer") from error
 
 
 def ask_git(git: str, directory: bytes, arguments: tuple[str | bytes, ...], seconds: float, *, is_top: bool) -> bytes:
@@ -225,4 +249,7 @@ def _checked(names: bytes) -> bytes:
 
 
 def _first_line(errors: bytes) -> str:
-    return errors.decode("utf-8", "replace").strip().partition("\n")[0].removeprefix("fatal: ")
+    """Return the first line of an error. A line that ends with a colon has its subject in the next one."""
+    first, *others = errors.decode("utf-8", "replace").strip().split("\n")
+    more = f" {others[0].strip()}" if first.endswith(":") and others else ""
+    return f"{first.removeprefix('fatal: ')}{more}"

@@ -68,7 +68,10 @@ def _scratch(size_bytes: int) -> Iterator[str]:
             in_memory.remove()
         return
     if shutil.disk_usage(tempfile.gettempdir()).free < size_bytes + _FREE_BYTES:
-        raise GitError(f"there is no room for {human_bytes(size_bytes)} in {tempfile.gettempdir()}")
+        needed = human_bytes(size_bytes + _FREE_BYTES)
+        raise GitError(
+            f"there is no room for {human_bytes(size_bytes)} in {tempfile.gettempdir()}: {needed} must be free"
+        )
     with tempfile.TemporaryDirectory(prefix="codebatch-", ignore_cleanup_errors=True) as path:
         yield path
 

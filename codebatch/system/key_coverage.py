@@ -14,7 +14,7 @@ from importlib.machinery import all_suffixes
 
 from codebatch.model.task import OwnPlace
 from codebatch.system.installed import normalized
-from codebatch.system.own_tasks import OwnTask
+from codebatch.system.own_tasks import OwnSource
 from codebatch.system.plugins import packages_in_key, providers
 from codebatch.system.watch import is_in
 
@@ -28,7 +28,7 @@ class KeyCoverage:
     So is the library of the interpreter, by its minor version. Nothing is told by /dev/null.
     """
 
-    def __init__(self, own: OwnTask, place: OwnPlace, tools: Iterable[str], *, besides: Iterable[str]) -> None:
+    def __init__(self, own: OwnSource, place: OwnPlace, tools: Iterable[str], *, besides: Iterable[str]) -> None:
         """`tools` are the distributions whose versions are in the key; `besides` directories that are ours."""
         python = place.python.rpartition(":")[0]
         self._project = os.path.realpath(place.project)

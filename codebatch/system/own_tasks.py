@@ -4,16 +4,15 @@ What is named is a function `task(file)` or `task(file, config)`, which gives th
 annotated with a msgspec struct, the type of the task's configuration. One whose first parameter is called `project` is
 of project scope: it is called once, after all tasks of `full` and all of yours that work on files, and gives records of
 any files. The file is read once: its digest, into which the function's name goes, is that of what runs, and a worker
-refuses one that changed since the plan was made. Nothing is put on Python's path, so the file may import what is
-installed and nothing that lies beside it: the digest covers all of the project's code that is run. What else it reads
-of the project, `files` must name: these are in the digest too. `tools` are the distributions whose versions are in the
-key, of which the default is what is imported.
+refuses one that changed since the plan was made. A coordinator reads it and never runs it (isolated_tasks.py). Nothing
+is put on Python's path, so the file may import what is installed and nothing that lies beside it: the digest covers all
+of the project's code that is run. What else it reads of the project, `files` must name: these are in the digest too.
+`tools` are the distributions whose versions are in the key, of which the default is what is imported.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import types
 import typing
@@ -26,12 +25,11 @@ from codebatch.errors import Interrupted, InvalidConfiguration
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.record import KINDS
 from codebatch.model.task import TASK_NAME_PATTERN, Json, NoConfig, OwnPlace, TaskDeclaration
+from codebatch.system.process_state import ProcessState
 from codebatch.system.regular import read_regular, state_of
 from codebatch.system.watch import Watch
 
 _PARAMETERS_MAX = 2
-_STDOUT = 1
-_STDERR = 2
 _FILE_BYTES_MAX = 16 << 20
 
 SETTINGS = ("python", "tools", "files", "reuse")
@@ -72,17 +70,15 @@ def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace
     )
 
 
-class OwnTask(msgspec.Struct, frozen=True):
-    """A task of the project's, loaded. `digest` is over its file, the function's name and the `files` that it reads.
+class OwnSource(msgspec.Struct, frozen=True):
+    """The file of an own task, read and not run. `digest` covers it, the function's name and the task's `files`.
 
-    `named` are the modules that any import in it names, but for the standard library's; `imports` those of them whose
-    versions decide too. `states` are what the system said of each of the files before it was read, by what the
-    configuration calls it.
+    `named` are the modules that any import in it names, except those of the standard library and of codebatch.
+    `imports` are those of them whose versions decide too. `states` are what the system said of each of the files before
+    it was read, by its name in the configuration.
     """
 
-    declaration: TaskDeclaration
-    function: Callable[..., object]
-    takes_config: bool
+    content: bytes
     digest: Digest
     named: frozenset[str]
     imports: tuple[str, ...]
@@ -98,18 +94,24 @@ class OwnTask(msgspec.Struct, frozen=True):
         return None
 
 
+class OwnTask(msgspec.Struct, frozen=True):
+    """A task of the project's, loaded."""
+
+    source: OwnSource
+    declaration: TaskDeclaration
+    function: Callable[..., object]
+    takes_config: bool
+
+
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
-    """Around the import of a task's module, which may do anything: what it prints is no answer of ours.
+    """Import a module of others. What it changes of the process is changed back, except the working directory.
 
-    Raises ImportError where it would end the process.
+    Raises ImportError if the module would end the process.
     """
-    streams = sys.stdout, sys.stderr
-    answers = os.dup(_STDOUT)
-    os.dup2(_STDERR, _STDOUT)
+    before = ProcessState()
     try:
-        with open(_STDERR, "w", errors="backslashreplace", closefd=False) as sys.stdout:
-            yield
+        yield
     except (Exception, Interrupted):
         raise
     except BaseException as error:
@@ -117,9 +119,7 @@ def importing() -> Iterator[None]:
             f"it ends the process ({said(error)}): put that below `if __name__ == '__main__':`"
         ) from error
     finally:
-        sys.stdout, sys.stderr = streams
-        os.dup2(answers, _STDOUT)
-        os.close(answers)
+        before.restore()
 
 
 def said(error: BaseException) -> str:
@@ -129,22 +129,40 @@ def said(error: BaseException) -> str:
     return traceback.format_exception_only(error)[-1].strip()
 
 
-def load_own_task(name: str, place: OwnPlace, watch: Watch | None = None) -> OwnTask:
-    """Run the file at a place and take its function. One of project scope needs what its catalogue says.
+def read_own_source(name: str, place: OwnPlace) -> OwnSource:
+    """Read the file at a place, and the `files` of the task. Nothing is run. Raises InvalidConfiguration."""
+    path, _, attribute = place.python.rpartition(":")
+    try:
+        content = _read(path)
+        states = {called: state_of(there) for called, there in place.files.items()}
+        read = [(called, digest_bytes(_read(there))) for called, there in place.files.items()]
+        named = frozenset(_imports(content))
+    except Exception as error:
+        raise _cannot_be_loaded(name, path, said(error)) from error
+    return OwnSource(
+        content=content,
+        # The file itself has no name here: wherever it lies it is the same.
+        digest=digest_pairs([(attribute, digest_bytes(content)), *read]),
+        named=named,
+        imports=tuple(sorted(named)) if place.tools is None else (),
+        states=states,
+    )
 
-    `watch` hears what that looks at. Raises InvalidConfiguration where it cannot be loaded.
+
+def load_own_task(name: str, place: OwnPlace, source: OwnSource, watch: Watch | None = None) -> OwnTask:
+    """Run the file that was read from a place and take its function.
+
+    The needs of a task of project scope are for its catalogue to add. `watch` hears what the file looks at. Raises
+    InvalidConfiguration if it cannot be loaded.
     """
     import inspect  # 5 ms with what it imports, of who has tasks of their own
 
     path, _, attribute = place.python.rpartition(":")
     try:
-        source = _read(path)
-        states = {called: state_of(there) for called, there in place.files.items()}
-        read = [(called, digest_bytes(_read(there))) for called, there in place.files.items()]
         module = types.ModuleType(f"codebatch_own_{name}")
         module.__file__ = path
         sys.modules[module.__name__] = module  # Where its classes look for it, and what clears it at the very end.
-        code = compile(source, path, "exec", dont_inherit=True)
+        code = compile(source.content, path, "exec", dont_inherit=True)
         with importing():
             if watch is None:
                 exec(code, module.__dict__)  # noqa: S102  # the user's own file
@@ -160,7 +178,7 @@ def load_own_task(name: str, place: OwnPlace, watch: Watch | None = None) -> Own
         if not (isinstance(config, type) and issubclass(config, msgspec.Struct)):
             raise TypeError(f"`{parameters[1]}` of {attribute} must be annotated with a msgspec.Struct")
     except Exception as error:
-        raise InvalidConfiguration(f"the task {name!r} cannot be loaded from {path}: {said(error)}") from error
+        raise _cannot_be_loaded(name, path, said(error)) from error
     declaration = TaskDeclaration(
         name=name,
         version="1",
@@ -172,11 +190,11 @@ def load_own_task(name: str, place: OwnPlace, watch: Watch | None = None) -> Own
         config=config,
         tools=place.tools or (),
     )
-    named = frozenset(_imports(source))
-    imports = tuple(sorted(named)) if place.tools is None else ()
-    # The file itself has no name here: wherever it lies it is the same.
-    digest = digest_pairs([(attribute, digest_bytes(source)), *read])
-    return OwnTask(declaration, function, takes_config, digest, named, imports, states)
+    return OwnTask(source, declaration, function, takes_config)
+
+
+def _cannot_be_loaded(name: str, path: str, why: str) -> InvalidConfiguration:
+    return InvalidConfiguration(f"the task {name!r} cannot be loaded from {path}: {why}")
 
 
 def _read(path: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.util
@@ -18,18 +19,32 @@ from codebatch.model.imported import IMPORT_TASK
 from codebatch.model.late_patterns import LatePattern
 from codebatch.model.likeness import closest
 from codebatch.model.plan import PlannedTask
-from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
+from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration, TaskDescription
 from codebatch.system.installed import installed_here, normalized
-from codebatch.system.own_tasks import OwnTask, importing, said
+from codebatch.system.own_tasks import OwnSource, OwnTask, importing, said
 from codebatch.system.regular import state_of
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.system.watch import is_in
 
 _DIGESTS_MAX = 4096
 
+_PACKAGES_OF_CODEBATCH = ("codebatch", "codebatch_workers")
+
 # Of a line `Requires-Dist` (PEP 508): its name, and whether it is for an extra alone.
 _REQUIRED = LatePattern(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRA = LatePattern(r"\bextra\s*==")
+
+
+def describe_task(catalogue: TaskCatalogue, name: str) -> TaskDescription:
+    """Return the description of a task. If the catalogue is isolated, a task of others is not imported for it.
+
+    Raises InvalidConfiguration.
+    """
+    isolated = catalogue.isolation_of(name)
+    if isolated is not None:
+        _refuse_taken_name(catalogue, name)
+        return isolated.describe(name)
+    return load_declaration(catalogue, name)
 
 
 def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
@@ -37,12 +52,10 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
 
     Raises InvalidConfiguration.
     """
-    own = catalogue.own_task(name)
-    if own is not None:
-        if name in catalogue.installed:
-            raise InvalidConfiguration(
-                f"an installed package declares the task {name!r}", hint="give yours another name"
-            )
+    if name in catalogue.own_places:
+        _refuse_taken_name(catalogue, name)
+        own = catalogue.own_task(name)
+        assert own is not None
         return _with_all_that_decides(own, load_declaration(catalogue, "parse"))
     if name in catalogue.imports and name not in catalogue.installed:
         return replace(load_declaration(catalogue, IMPORT_TASK), name=name)
@@ -51,8 +64,10 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
         meant = closest(name, [*catalogue.installed, *catalogue.own_places])
         hint = f"did you mean {meant!r}?" if meant else "see: codebatch pipelines"
         raise InvalidConfiguration(f"no installed package declares the task {name!r}", hint=hint)
+    is_foreign = catalogue.is_foreign(name)
+    assert not is_foreign or catalogue.isolated is None, "a coordinator imports no module of others"
     try:
-        with importing():
+        with importing() if is_foreign else contextlib.nullcontext():
             declaration = entry_point.load()
     except Exception as error:
         raise InvalidConfiguration(
@@ -61,6 +76,11 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
     if not isinstance(declaration, TaskDeclaration) or declaration.name != name:
         raise InvalidConfiguration(f"{entry_point.value} does not declare the task {name!r}")
     return declaration
+
+
+def _refuse_taken_name(catalogue: TaskCatalogue, name: str) -> None:
+    if name in catalogue.own_places and name in catalogue.installed:
+        raise InvalidConfiguration(f"an installed package declares the task {name!r}", hint="give yours another name")
 
 
 def load_implementation(declaration: TaskDeclaration) -> object:
@@ -106,28 +126,28 @@ def _iter_files(directory: str, above: str = "") -> Iterator[str]:
                 yield from _iter_files(entry.path, f"{above}{entry.name}/")
 
 
-def implementation_digest(catalogue: TaskCatalogue, declaration: TaskDeclaration) -> Digest:
+def implementation_digest(catalogue: TaskCatalogue, task: TaskDescription) -> Digest:
     """The digest of the package that implements a task and of its sources.
 
     Of one of the project's own, of its file with the function's name and of the `files` that it reads, of all of ours,
     and for want of a version of what it imports that no distribution has brought.
     """
-    own = catalogue.own_task(declaration.name)
-    if own is None:
-        packages = {declaration.implementation.partition(":")[0].partition(".")[0], *declaration.sources}
+    if task.name not in catalogue.own_places:
+        packages = {task.implementation.partition(":")[0].partition(".")[0], *task.sources}
         return digest_pairs((name, package_digest(name)) for name in sorted(packages))
+    own = catalogue.own_source(task.name)
     return digest_pairs([("", own.digest), *((name, package_digest(name)) for name in packages_in_key(own))])
 
 
-def packages_in_key(own: OwnTask) -> list[str]:
+def packages_in_key(own: OwnSource) -> list[str]:
     """The packages and modules of which an own task's key has all files, for no version tells when they change."""
     brought = (name for name in own.imports if _has_files(name) and not _lies_with_its_version(name))
-    return sorted({*own.declaration.sources, *brought})
+    return sorted({*_PACKAGES_OF_CODEBATCH, *brought})
 
 
 def _with_all_that_decides(own: OwnTask, parse: TaskDeclaration) -> TaskDeclaration:
     """The declaration of an own task, to which a file's tree and language are what they are to `parse`."""
-    tools = [*own.declaration.tools, *(tool for name in own.imports for tool in providers(name))]
+    tools = [*own.declaration.tools, *(tool for name in own.source.imports for tool in providers(name))]
     for tool in tools:  # Which grows.
         known = set(map(normalized, tools))
         tools += (each for each in _requirements(tool) if normalized(each) not in known)
@@ -180,7 +200,7 @@ def _has_files(module: str) -> bool:
     return spec is not None and spec.has_location
 
 
-def tool_versions(declaration: TaskDeclaration) -> dict[str, str]:
+def tool_versions(declaration: TaskDescription) -> dict[str, str]:
     """The versions of the distributions a task depends on; of the optional ones, those that are installed.
 
     `python` is the one of the interpreter, whose minor releases bring new tables of Unicode and other codecs.

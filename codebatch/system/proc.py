@@ -59,6 +59,11 @@ def stat(pid: int) -> Stat | None:
     return Stat(state == b"Z", state in (b"T", b"t"), state == b"t", int(fields[1]), int(fields[3]), int(fields[19]))
 
 
+def waits_for_fifo(pid: int) -> bool:
+    """Whether a process waits for another one to open a FIFO. False if the kernel does not tell, as Linux does."""
+    return _read(f"{pid}/wchan") == b"wait_for_partner"
+
+
 def parent(pid: int) -> int | None:
     """Who a process was started by, or was left to."""
     found = stat(pid)

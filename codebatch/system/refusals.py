@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from codebatch.errors import StoreError, StoreForeign, StoreUnwritable, UnfitFileSystem
+from codebatch.errors import StoreError, StoreUnwritable, StrangeEntry, UnfitFileSystem
 
 _REFUSALS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE,
@@ -45,7 +45,7 @@ class _Turned:
 
 
 def refusals(path: Path | str) -> AbstractContextManager[None]:
-    """Turn the operating system's refusal of a write into StoreUnwritable, and what is not ours into StoreForeign.
+    """Turn the operating system's refusal of a write into StoreUnwritable, and what is not ours into StrangeEntry.
 
     Other errors pass.
     """
@@ -58,7 +58,7 @@ def reading(path: Path | str) -> AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def locking(path: Path) -> Iterator[None]:
+def locking(path: Path | str) -> Iterator[None]:
     """Turn the answer of a file system that knows no flock(2) into UnfitFileSystem."""
     try:
         yield
@@ -90,10 +90,10 @@ def _raise_foreign(path: Path | str, error: OSError) -> None:
         raise foreign(path, FOREIGN[error.errno]) from error
 
 
-def foreign(path: Path | str, what: str) -> StoreForeign:
-    return StoreForeign(
+def foreign(path: Path | str, what: str) -> StrangeEntry:
+    return StrangeEntry(
         f"{path} is, or lies below, {what}: codebatch did not make it",
-        hint="look where the store came from, or name another one with --store",
+        hint="look where it came from and remove it, or name another store with --store",
     )
 
 

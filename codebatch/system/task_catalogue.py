@@ -1,30 +1,38 @@
 """The tasks that a process knows: those of entry point `codebatch.tasks`, and the own ones of a project (own_tasks.py).
 
 A catalogue is made once, where the configuration is read or a worker starts, and passed to whoever resolves a name.
+That of a coordinator is isolated: it imports no task that does not come with codebatch (isolated_tasks.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.task import PIPELINES, OwnPlace
 from codebatch.system.installed import EntryPoint, installed_here
-from codebatch.system.own_tasks import OwnTask, load_own_task
+from codebatch.system.own_tasks import OwnSource, OwnTask, load_own_task, read_own_source
 from codebatch.system.watch import Watch
 
+if TYPE_CHECKING:
+    from codebatch.system.isolated_tasks import IsolatedTasks
+
 ENTRY_POINT_GROUP = "codebatch.tasks"
+_BUILT_IN = "codebatch_workers.tasks:"
 
 
 class TaskCatalogue:
     """Tasks by name. Nothing is loaded before it is asked for, and nothing twice.
 
     `own_places`: where each own task lies; `watch` hears what they look at as they are loaded. `imports` are the names
-    that imports have in a batch (model/imported.py).
+    that imports have in a batch (model/imported.py). `isolated` answers for tasks that may not be loaded here.
     """
+
+    isolated: IsolatedTasks | None = None
 
     def __init__(
         self,
@@ -35,6 +43,7 @@ class TaskCatalogue:
         self.own_places = dict(own_places or {})
         self.watch = watch
         self.imports = frozenset(imports)
+        self._sources: dict[str, OwnSource] = {}
         self._own: dict[str, OwnTask] = {}
 
     @cached_property
@@ -55,20 +64,43 @@ class TaskCatalogue:
     def with_imports(self, names: Iterable[str]) -> TaskCatalogue:
         """A catalogue that knows these imports besides."""
         more = frozenset(names) - self.imports
-        return TaskCatalogue(self.own_places, self.watch, self.imports | more) if more else self
+        if not more:
+            return self
+        catalogue = TaskCatalogue(self.own_places, self.watch, self.imports | more)
+        catalogue.isolated, catalogue._sources, catalogue._own = self.isolated, self._sources, self._own
+        return catalogue
+
+    def is_foreign(self, name: str) -> bool:
+        """Whether a task of that name does not come with codebatch."""
+        if name in self.own_places:
+            return True
+        entry_point = self.installed.get(name)
+        return entry_point is not None and not entry_point.value.startswith(_BUILT_IN)
+
+    def isolation_of(self, name: str) -> IsolatedTasks | None:
+        """Return the answerer for a task that may not be imported in this process; None if it may."""
+        return self.isolated if self.isolated is not None and self.is_foreign(name) else None
+
+    def own_source(self, name: str) -> OwnSource:
+        """The file of an own task, as it was when it was first asked for. Raises InvalidConfiguration."""
+        if name not in self._sources:
+            self._sources[name] = read_own_source(name, self.own_places[name])
+        return self._sources[name]
 
     def own_task(self, name: str) -> OwnTask | None:
-        """The own task of that name, None where there is none. Raises InvalidConfiguration if it cannot be loaded."""
+        """Load the own task of that name; None if there is none. Raises InvalidConfiguration if it cannot be loaded."""
         if name not in self.own_places:
             return None
-        loaded = self._load(name)
+        loaded = self.load_own(name)
         if loaded.declaration.scope == "file":
             return loaded
-        of_files = (other for other in sorted(self.own_places) if self._load(other).declaration.scope == "file")
+        of_files = (other for other in sorted(self.own_places) if self.load_own(other).declaration.scope == "file")
         needs = (*PIPELINES["full"].tasks, *of_files)
         return replace(loaded, declaration=replace(loaded.declaration, needs=needs))
 
-    def _load(self, name: str) -> OwnTask:
+    def load_own(self, name: str) -> OwnTask:
+        """Load an own task, without what it needs of others. Raises InvalidConfiguration."""
+        assert self.isolated is None, "a coordinator runs no module of the user's"
         if name not in self._own:
-            self._own[name] = load_own_task(name, self.own_places[name], self.watch)
+            self._own[name] = load_own_task(name, self.own_places[name], self.own_source(name), self.watch)
         return self._own[name]

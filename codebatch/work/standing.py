@@ -17,7 +17,7 @@ from codebatch.errors import (
     BatchIncomplete,
     CollectedMeanwhile,
     InvalidInput,
-    StoreCorrupt,
+    StoreError,
     UnknownId,
 )
 from codebatch.model.entry import display_path
@@ -118,7 +118,7 @@ def iter_work(store: Store, note: Note = ignore_note) -> Iterator[WorkBatch]:
     for batch in iter_batches(store, note, kind="work"):
         try:
             yield look_at(store, batch)
-        except (CollectedMeanwhile, StoreCorrupt) as error:
+        except (CollectedMeanwhile, StoreError) as error:
             note(f"{batch.id} is passed over: {error.message}")
 
 

@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from codebatch.application.configuration import load_configuration
-from codebatch.coordinator.planning import check_tools, resolve_tasks
+from codebatch.coordinator.planning import check_overrides, check_tools, effective_config, resolve_tasks
 from codebatch.errors import InvalidConfiguration, ToolMismatch
 from codebatch.model.digest import Digest
 from codebatch.model.entry import SnapshotId
 from codebatch.model.plan import Plan, PlannedTask
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import PIPELINES, OwnPlace
-from codebatch.system.plugins import load_declaration, look_again
+from codebatch.system.plugins import describe_task, look_again
 from codebatch.system.task_catalogue import TaskCatalogue
 
 
@@ -32,30 +32,30 @@ def _project(root: Path, *functions: str) -> TaskCatalogue:
 
 def test_catalogues_of_two_projects_keep_to_their_own_tasks(tmp_path: Path) -> None:
     one, other = _project(tmp_path / "one", "words(file)", "late(file)"), _project(tmp_path / "other", "words(file)")
-    mine, theirs = one.own_task("words"), other.own_task("words")
-    assert mine is not None
-    assert theirs is not None
-    assert mine.digest != theirs.digest
-    assert other.own_task("late") is None
+    assert one.own_source("words").digest != other.own_source("words").digest
+    assert describe_task(one, "late").implementation == f"{tmp_path / 'one' / 'own.py'}:late"
     with pytest.raises(InvalidConfiguration, match="no installed package declares the task 'late'"):
-        load_declaration(other, "late")
+        describe_task(other, "late")
 
 
 def test_own_project_task_needs_the_own_file_tasks_of_its_catalogue(tmp_path: Path) -> None:
     catalogue = _project(tmp_path / "one", "total(project)", "words(file)", "again(project)")
-    assert load_declaration(catalogue, "total").needs == (*PIPELINES["full"].tasks, "words")
+    assert describe_task(catalogue, "total").needs == (*PIPELINES["full"].tasks, "words")
 
 
 def test_file_of_an_own_task_runs_once_in_a_catalogue(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    catalogue = _project(tmp_path / "one", "words(file)")
+    catalogue = _project(tmp_path / "one", "words(file)", "late(file)")
     assert capfd.readouterr().err == ""
-    assert catalogue.own_task("words") is catalogue.own_task("words")
-    assert capfd.readouterr().err == "one\n"
+    check_overrides(catalogue, {"words": {}, "late": {}})
+    for name in ("words", "late"):
+        assert describe_task(catalogue, name).scope == "file"
+        assert effective_config(catalogue, name, {}) == {}
+    assert capfd.readouterr() == ("", "one\none\n"), "once for each of its tasks"
 
 
 def test_own_task_takes_no_installed_ones_name(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration, match="an installed package declares the task 'parse'"):
-        load_declaration(_project(tmp_path / "one", "parse(file)"), "parse")
+        describe_task(_project(tmp_path / "one", "parse(file)"), "parse")
 
 
 def _planned(root: Path, settings: str = "", code: str = "") -> PlannedTask:

@@ -184,3 +184,13 @@ def test_ctrl_c_is_not_heard_where_it_is_ignored(here: CommandLine, digest: str)
     finally:
         signal.signal(signal.SIGINT, before)
     assert ended.json["result_digest"] == digest
+
+
+def test_modules_of_the_current_directory_are_run_by_python_alone(codebatch: CommandLine) -> None:
+    """Python's rule for `-m`, which SECURITY.md names with the ways around it."""
+    write(codebatch.directory / "codebatch.py", "print('theirs')\n")
+    module = f"{sys.executable} %s -m codebatch --version"
+    assert codebatch.shell(module % "").text == "theirs\n"
+    for line in ("codebatch --version", f"PYTHONSAFEPATH=1 {module % ''}", module % "-P"):
+        if sys.version_info >= (3, 11) or line.startswith("codebatch"):
+            assert codebatch.shell(line).text.startswith("codebatch 2")

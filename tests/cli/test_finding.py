@@ -93,3 +93,13 @@ def test_several_processes_tell_the_same_as_one(codebatch: CommandLine) -> None:
     assert one == three
     assert len(one) == 199
     assert codebatch(*PATTERN, "-j", "3", "--limit", "5").lines == one[:5]
+
+
+@pytest.mark.parametrize("predicate", ["match", "not-match"])
+def test_file_in_which_a_regular_expression_takes_too_long_is_passed_over(tree: CommandLine, predicate: str) -> None:
+    write(tree.directory / "slow.py", f"x = '{'a' * 60}!-'\n")
+    tree("run", ".", "--pipeline", "parse", "--quiet")
+    query = f'((string) @match (#{predicate}? @match "^.(.(a+)+)+.$"))'
+    ended = tree("find", "-l", "python", "--query", query, "--file-seconds", "1", status=3)
+    assert "slow.py is passed over: it took longer than 1 s" in ended.notes
+    assert ("lib/b.py:1:7: print('é', end='')" in ended.lines) == (predicate == "not-match")

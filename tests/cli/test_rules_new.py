@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from codebatch.application.configuration import load_configuration
+from codebatch.application.rule_trials import test_rules as try_rules
 from codebatch.application.starting import new_rule
 from codebatch.errors import InvalidConfiguration, InvalidInput
-from codebatch_workers.runtime.introspection import test_rules as try_rules
 from codebatch_workers.syntax.languages import every_language
 
 from .process import CommandLine, write
@@ -29,8 +29,7 @@ def test_example_works_as_it_is_written(codebatch: CommandLine) -> None:
 def test_there_is_an_example_for_each_language_and_it_holds(tmp_path: Path) -> None:
     for language in every_language():
         new_rule(tmp_path, f"rule-{language}", language)
-    tried = try_rules(load_configuration(tmp_path).settings.tasks["lint"], ())["rules"]
-    assert isinstance(tried, list)
+    tried = try_rules(load_configuration(tmp_path).settings.tasks["lint"], (), seconds=60)["rules"]
     assert [(rule["examples"], rule["wrong"]) for rule in tried] == [(2, [])] * len(every_language())
 
 

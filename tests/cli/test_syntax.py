@@ -92,6 +92,33 @@ def test_rules_test_says_which_files_it_passes_over(codebatch: CommandLine) -> N
     assert [(each["path"], each["rules"]) for each in files] == [("c.py", 1), ("a.js", 0)]
 
 
+SLOW = """
+file_seconds_max = 1
+[[tasks.lint.rules]]
+id = "slow"
+language = "python"
+query = '((string) @report (#match? @report "^.(.(a+)+)+.$"))'
+message = "m"
+bad = ["x = 'aa'", %r]
+"""
+SLOW_TEXT = f"x = '{'a' * 60}!-'"
+
+
+def test_rule_that_takes_too_long_is_told_with_the_file_and_the_example(codebatch: CommandLine) -> None:
+    (codebatch.directory / "codebatch.toml").write_text(SLOW % SLOW_TEXT)
+    (codebatch.directory / "r.py").write_text(SLOW_TEXT)
+    tried = codebatch("rules", "test", "r.py", "--json", status=3)
+    assert tried.notes.splitlines() == [
+        "the rule slow gave no answer on r.py: it took longer than 1 s",
+        "the rule slow gave no answer on its bad example: it took longer than 1 s",
+    ]
+    assert tried.json["failures"] == [
+        {"rule": "slow", "path": "r.py", "reason": "it took longer than 1 s"},
+        {"rule": "slow", "example": "bad", "text": SLOW_TEXT, "reason": "it took longer than 1 s"},
+    ]
+    assert tried.json["rules"] == [{"id": "slow", "examples": 2, "wrong": []}]
+
+
 def test_rules_are_listed_by_code_with_what_they_find(codebatch: CommandLine) -> None:
     rows = codebatch("rules", "list", "--json").json
     assert [row["code"] for row in rows if not row["summary"]] == []

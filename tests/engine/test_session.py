@@ -23,6 +23,7 @@ from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register
+from codebatch.model.record import FailureReason
 from codebatch.model.shard import ProjectWork, ShardId
 from tests.engine.simulation import World, run_world
 from tests.engine.work import work_of
@@ -165,6 +166,25 @@ def test_deaths_in_a_row_without_a_commit_break_the_session() -> None:
             assert number == 6
             return
     pytest.fail("it never broke")
+
+
+@pytest.mark.parametrize("reason", ["memory", "timeout"])
+def test_items_that_overrun_a_limit_fail_before_the_machine_is_blamed(reason: FailureReason) -> None:
+    """Each kills a worker before any of them is tried again, and crashes as many would be the machine's."""
+    session = _session(20)
+    actions = session.handle(Started())
+    failed: list[int] = []
+    for number in map(WorkerId, range(1, 100)):
+        actions = session.handle(Ready(number))
+        start = _assigned(actions).unit.start
+        actions = session.handle(Lost(number, (start, start + 1), reason, task="parse"))
+        for fail in (action for action in actions if isinstance(action, Fail)):
+            failed.append(fail.item)
+            outcome = Outcome(shard=S, task="parse", start=fail.item, end=fail.item + 1, type="failed", reason=reason)
+            actions = session.handle(Committed((_committed(outcome),)))
+        if Complete() in actions:
+            break
+    assert sorted(failed) == list(range(20))
 
 
 def test_an_idle_worker_gets_the_tail_of_what_another_runs() -> None:

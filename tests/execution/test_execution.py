@@ -31,12 +31,13 @@ from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.runtime import execution
 from codebatch_workers.runtime.before import BatchBefore
-from codebatch_workers.runtime.execution import EVIDENCE_CHARACTERS_MAX, TaskRunner
+from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.given import Task
 from codebatch_workers.runtime.own import OwnTasks
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Failed, Kept, UnitResults
 from codebatch_workers.runtime.sources import load_source
+from codebatch_workers.runtime.task_calls import EVIDENCE_CHARACTERS_MAX
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
 from tests.proof.plans import make_batch

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import psutil
 import pytest
 
-from codebatch.system.forked import map_forked
+from codebatch.system.forked import ForkFailure, call_isolated, map_forked
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,12 +29,12 @@ def twice(number: int) -> Answer:
 @pytest.mark.parametrize("processes", [1, 2, 5])
 def test_answers_come_in_the_order_of_arguments(processes: int) -> None:
     with map_forked(twice, range(100), processes, Answer) as answers:
-        assert [answer and answer.number for answer in answers] == [2 * number for number in range(100)]
+        assert list(answers) == [twice(number) for number in range(100)]
 
 
 def test_answers_that_fill_a_pipe_wait_for_their_reader() -> None:
     with map_forked(lambda n: Answer(number=n, text="x" * 100_000), range(40), 2, Answer) as answers:
-        assert sum(len(answer.text) for answer in answers if answer) == 40 * 100_000
+        assert sum(len(answer.text) for answer in answers if isinstance(answer, Answer)) == 40 * 100_000
 
 
 def test_process_that_dies_costs_the_answer_at_which_it_was() -> None:
@@ -39,8 +44,9 @@ def test_process_that_dies_costs_the_answer_at_which_it_was() -> None:
         return twice(number)
 
     with map_forked(deadly, range(40), 2, Answer) as answers:
-        found = [answer and answer.number for answer in answers]
-    assert found == [None if n in (0, 17, 18, 39) else 2 * n for n in range(40)]
+        found = list(answers)
+    lost = ForkFailure("its process ended (killed by SIGKILL)")
+    assert found == [lost if number in (0, 17, 18, 39) else twice(number) for number in range(40)]
 
 
 def test_what_is_raised_is_raised_here() -> None:
@@ -59,3 +65,122 @@ def test_nothing_is_left_behind_where_the_reader_stops() -> None:
         next(answers)
         assert len(psutil.Process().children()) >= 2
     assert set(psutil.Process().children()) <= set(before)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_answer_that_takes_too_long_is_given_up_and_the_next_one_comes(processes: int) -> None:
+    def slow(number: int) -> Answer:
+        while number == 3:
+            signal.pause()
+        return twice(number)
+
+    with map_forked(slow, range(20), processes, Answer, seconds=0.2) as answers:
+        found = list(answers)
+    assert found == [ForkFailure("it took longer than 0.2 s") if number == 3 else twice(number) for number in range(20)]
+
+
+def test_isolated_calls_answer_in_order_and_share_what_they_change() -> None:
+    seen: list[int] = []
+
+    def count(number: int) -> Answer:
+        seen.append(number)
+        return Answer(number=len(seen))
+
+    with call_isolated(count, range(3), Answer, seconds=60) as answers:
+        assert list(answers) == [Answer(number=1), Answer(number=2), Answer(number=3)]
+    assert seen == []
+
+
+def fork_and_leave() -> None:
+    if os.fork():
+        os._exit(0)
+
+
+def fork_twice() -> None:
+    fork_and_leave()
+    fork_and_leave()
+
+
+def write_everywhere(data: bytes) -> None:
+    for descriptor in range(3, 100):
+        with contextlib.suppress(OSError):
+            os.write(descriptor, data)
+
+
+@pytest.mark.parametrize(
+    ("act", "reason"),
+    [
+        (lambda: os._exit(0), "its process ended (exit status 0)"),
+        (sys.exit, "its process ended (exit status 1)"),
+        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "its process ended (killed by SIGSEGV)"),
+        (lambda: os.execv("/bin/false", ["false"]), "its process ended (exit status 1)"),
+        (fork_and_leave, "its process ended (exit status 0)"),
+        (fork_twice, "its process ended (exit status 0)"),
+        (lambda: os.closerange(3, 100), "its process ended (exit status 1)"),
+        (lambda: 1 / 0, "it raised what has no text"),
+        (lambda: write_everywhere(b"\0\1\0\0\0\xff"), "it wrote to descriptors that are not its own"),
+        (lambda: write_everywhere(b"\0\xff\xff\xff\xff"), "it wrote to descriptors that are not its own"),
+    ],
+)
+def test_end_of_isolated_code_is_told_and_is_no_answer(act: Callable[[], object], reason: str) -> None:
+    def answer(number: int) -> Answer:
+        if number == 1:
+            act()
+        return twice(number)
+
+    with call_isolated(answer, range(3), Answer, seconds=60) as answers:
+        assert list(answers) == [twice(0), ForkFailure(reason)]
+
+
+def test_isolated_code_has_no_descriptor_no_handler_and_no_terminal_of_ours() -> None:
+    reading, writing = os.pipe()
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
+    try:
+
+        def look(_: int) -> tuple[bool, bool, bool, bool]:
+            with contextlib.suppress(OSError):
+                os.fstat(writing)
+                return (False,) * 4
+            is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+            return (
+                is_default,
+                not signal.pthread_sigmask(signal.SIG_BLOCK, ()),
+                os.getsid(0) == os.getpid(),
+                not os.read(0, 1),
+            )
+
+        with call_isolated(look, (0,), tuple[bool, bool, bool, bool], seconds=60) as answers:
+            assert list(answers) == [(True, True, True, True)]
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGTERM, before)
+        os.close(reading)
+        os.close(writing)
+
+
+def test_what_isolated_code_started_ends_with_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "open")
+
+    def start(_: int) -> int:
+        return subprocess.Popen(f"exec > {tmp_path}/open; sleep 60; echo late", shell=True).pid
+
+    with call_isolated(start, (0,), int, seconds=60) as answers:
+        assert isinstance(next(answers), int)
+        reading = os.open(tmp_path / "open", os.O_RDONLY)  # On return the program has it open, too.
+    with open(reading, "rb") as still_open:
+        assert still_open.read() == b""
+
+
+def test_what_isolated_code_prints_is_on_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    def tell(_: int) -> int:
+        print("one", end="")
+        os.write(1, b"two")
+        os.system("echo three")
+        return 0
+
+    with call_isolated(tell, (0,), int, seconds=60) as answers:
+        assert list(answers) == [0]
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert sorted(err.replace("two", " two ").replace("three", " three ").split()) == ["one", "three", "two"]

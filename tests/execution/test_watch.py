@@ -34,7 +34,7 @@ from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
 from codebatch.model.task import OwnPlace
 from codebatch.system.key_coverage import KeyCoverage
-from codebatch.system.own_tasks import load_own_task
+from codebatch.system.own_tasks import read_own_source
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.system.watch import Watch
 from codebatch_workers.runtime.execution import TaskRunner
@@ -354,9 +354,7 @@ def _place(root: Path, line: str, **settings: object) -> OwnPlace:
 
 def _coverage(root: Path, line: str, versions: tuple[str, ...], **settings: object) -> KeyCoverage:
     place = _place(root, line, **settings)
-    own = load_own_task("words", place)
-    sys.path.remove(str(root / "tools"))
-    return KeyCoverage(own, place, versions, besides=[str(root / "scratch")])
+    return KeyCoverage(read_own_source("words", place), place, versions, besides=[str(root / "scratch")])
 
 
 def test_the_key_covers_what_it_is_made_of(tmp_path: Path) -> None:

@@ -82,6 +82,30 @@ def test_git_variables_in_the_environment_do_not_lead_elsewhere(
     assert bench.paths() == [b"a.py"]
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"GIT_OBJECT_DIRECTORY": "/nowhere", "GIT_COMMON_DIR": "/nowhere", "GIT_CEILING_DIRECTORIES": "/"},
+        {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "{0}/run"},
+        {"GIT_CONFIG_PARAMETERS": "'core.fsmonitor={0}/run'"},
+        {"GIT_CONFIG_GLOBAL": "/dev/zero", "GIT_CONFIG_SYSTEM": "/dev/zero", "GIT_CONFIG_NOSYSTEM": "0"},
+        {"GIT_TRACE": "{0}/trace", "GIT_TRACE2_EVENT": "{0}/trace", "GIT_TRACE_SETUP": "{0}/trace"},
+        {"GIT_EXEC_PATH": "/nowhere", "GIT_GLOB_PATHSPECS": "1", "GIT_ICASE_PATHSPECS": "1"},
+    ],
+)
+def test_git_variables_in_the_environment_decide_nothing(
+    bench: Workbench, variables: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.write("a.py")
+    bench.commit()
+    (tmp_path / "run").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    (tmp_path / "run").chmod(0o755)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value.format(tmp_path))
+    assert bench.take().notes == ["the tree is listed by git"]
+    assert [path.name for path in tmp_path.iterdir() if path.name in ("ran", "trace")] == []
+
+
 def test_a_work_tree_that_the_configuration_puts_elsewhere_stays_here(
     bench: Workbench, make_bench: Callable[[], Workbench]
 ) -> None:
@@ -259,10 +283,29 @@ def test_a_repository_that_git_cannot_read_is_walked_and_said(bench: Workbench) 
     assert "index" in result.notes[0]
 
 
-@pytest.mark.slow
+def test_a_repository_of_a_later_kind_is_walked_and_its_kind_is_said(bench: Workbench) -> None:
+    """A repository with reftables is of a later kind to an older git."""
+    bench.write("a.py")
+    bench.write(".gitignore", "*.log\n")
+    bench.write("b.log")
+    bench.commit()
+    bench.git("config", "core.repositoryFormatVersion", "1")
+    bench.git("config", "extensions.later", "true")
+    result = bench.take()
+    assert [entry.path for entry in bench.load(result).entries] == [b".gitignore", b"a.py"]
+    assert result.notes == ["the tree is listed by a walk: unknown repository extension found: later"]
+
+
 @pytest.mark.parametrize("below", ["", "d1"])
-def test_where_git_is_silent_the_list_is_git_s_all_the_same(bench: Workbench, below: str) -> None:
+@pytest.mark.parametrize(
+    "told", ["git waits for a FIFO", pytest.param("git does not answer; has a .gitignore", marks=pytest.mark.slow)]
+)
+def test_where_git_is_silent_the_list_is_git_s_all_the_same(
+    bench: Workbench, below: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A fifo that git takes for an ignore file keeps it waiting; of the same tree without the fifo it speaks."""
+    if "FIFO" not in told:  # As of a system that does not tell what a process waits for.
+        monkeypatch.setattr("codebatch.system.git.waits_for_fifo", lambda _: False)
     choose = random.Random(below)
     names = ["a", "b", "c.log", "d1", "e2", "keep.log"]
     for number in range(120):
@@ -282,11 +325,26 @@ def test_where_git_is_silent_the_list_is_git_s_all_the_same(bench: Workbench, be
     assert "is listed by git" in plain.notes[0]
     os.mkfifo(bench.write("d1/last/y.py").parent / ".gitignore")
     silent = bench.take(bench.source / below)
-    assert "git is silent" in silent.notes[0]
+    assert f"is listed by git's index and a walk: {told}" in silent.notes[0]
     expected = {entry.path for entry in bench.load(plain).entries}
     assert {entry.path for entry in bench.load(silent).entries} == expected | {
         b"last/y.py" if below else b"d1/last/y.py"
     }
+
+
+@pytest.mark.parametrize("name", ["HEAD", "commondir", "config", "index"])
+def test_where_git_is_stuck_at_its_repository_the_tree_is_walked(bench: Workbench, name: str) -> None:
+    bench.write("a.py")
+    bench.write("inner/b.py")
+    bench.commit()
+    bench.git("init", "-q", cwd=bench.source / "inner")
+    why = "is listed by a walk: git waits for a FIFO that is in the place of a file"
+    for repository, notes in ((".git", [f"the tree {why}"]), ("inner/.git", [f"the tree {why}", f"inner {why}"])):
+        (bench.source / repository / name).unlink(missing_ok=True)
+        os.mkfifo(bench.source / repository / name)
+        result = bench.take()
+        assert {entry.path for entry in bench.load(result).entries} == {b"a.py", b"inner/b.py"}
+        assert set(notes) <= set(result.notes)
 
 
 def test_a_fifo_among_the_files_does_not_hang_and_is_said(bench: Workbench) -> None:

@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError
+from codebatch.errors import InvalidConfiguration
 from codebatch.model.counting import count_lines, count_records
 from codebatch.model.counts import Counts, add_counts
 from codebatch.model.digest import Digest
@@ -31,6 +31,7 @@ from codebatch.store.unsound import missing_where_unsound
 from codebatch.system.memory_scratch import try_memory_scratch
 from codebatch.system.own_tasks import said
 from codebatch.system.plugins import check_planned, load_declaration, load_implementation, look_again
+from codebatch.system.process_state import ProcessState
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.protocols import (
     BatchedFileTask,
@@ -46,10 +47,10 @@ from codebatch_workers.runtime.own import OwnTasks
 from codebatch_workers.runtime.parts import Adopt, Keep, adopt_none, keep_nothing, made_part, updated_part
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import NOTHING_SAID, Failed, Kept, Result, Sealed, UnitResults
+from codebatch_workers.runtime.task_calls import call_guarded
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import look_for_notes, without_unwanted
 
-EVIDENCE_CHARACTERS_MAX = 4000
 _BUILT_IN = "codebatch_workers.tasks."
 _NEED_FAILED = Failed(reason="needs", evidence="a task that it needs failed at this file")
 
@@ -89,6 +90,7 @@ class TaskRunner:
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
         self._keep = keep or keep_nothing
+        self._process = ProcessState()
 
     def set_up(self, tasks: Sequence[str]) -> None:
         """Load the tasks that are not loaded yet.
@@ -115,13 +117,13 @@ class TaskRunner:
             if not failed or failed.isdisjoint(self._planned[name].needs):
                 if begin is not None:
                     begin(name)
-                result = _guarded(self._run, name, view)
+                result = self._call(name, self._run, name, view)
             if isinstance(result, Failed):
                 failed.add(name)
             results[name] = result
         for view in views.values():
             # What is raised is raised again where they are asked for.
-            _guarded(look_for_notes, view)
+            call_guarded(look_for_notes, view)
         return results
 
     def complete(self, name: str, files: Sequence[SourceFile], results: Sequence[Result]) -> list[Result]:
@@ -132,10 +134,11 @@ class TaskRunner:
         sound = [index for index, result in enumerate(results) if not isinstance(result, Failed)]
         task = self._task(name) if sound else None
         completed = self._batched(name, files, results, sound) if isinstance(task, BatchedFileTask) else list(results)
+        self._restore_after(name)
         for index in sound if name in self._finding else ():
             result = completed[index]
             if not isinstance(result, Failed) and Diagnostic in map(type, result):
-                completed[index] = _guarded(self._told, name, files[index].seeing(self._seen[name]), result)
+                completed[index] = call_guarded(self._told, name, files[index].seeing(self._seen[name]), result)
         return completed
 
     def _batched(
@@ -148,7 +151,7 @@ class TaskRunner:
                 completed[index] = answer
         except BaseException:
             for index in sound:
-                answers = _guarded(self._ask, name, files, results, [index])
+                answers = call_guarded(self._ask, name, files, results, [index])
                 completed[index] = answers if isinstance(answers, Failed) else answers[0]
         return completed
 
@@ -180,11 +183,11 @@ class TaskRunner:
         """
         (name,) = unit.tasks
         register = Register(unit.shard, unit.start, name, unit.round)
-        updated = _guarded(self._updated_parts, name, project, shards, before, adopt)
+        updated = call_guarded(self._updated_parts, name, project, shards, before, adopt)
         evidence = updated.evidence if isinstance(updated, Failed) else ""
         parts = None if isinstance(updated, Failed) else updated
         if parts is None:
-            said = _guarded(self._run_project, name, project)
+            said = self._call(name, self._run_project, name, project)
             if isinstance(said, Failed):
                 return failed_outcome(
                     PROJECT_PATH, register, said.reason, self._frames, evidence=said.evidence, inputs=inputs
@@ -247,7 +250,7 @@ class TaskRunner:
         failed: dict[str, set[int]] = {}
         for name in unit.tasks:
             sealed = [
-                result if isinstance(result, (Failed, Kept)) else _guarded(self._seal, result)
+                result if isinstance(result, (Failed, Kept)) else call_guarded(self._seal, result)
                 for result in done.results[name]
             ]
             for index in set[int]().union(*(failed.get(need, ()) for need in self._planned[name].needs)):
@@ -316,6 +319,17 @@ class TaskRunner:
         given = cast("FileTask", self._task(name)).run_file(file)
         return self._check(given, file) if name in self._unchecked else given
 
+    def _call(self, name: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:
+        """Like `call_guarded`, for a call that runs a task."""
+        result = call_guarded(call, *arguments, **options)
+        self._restore_after(name)
+        return result
+
+    def _restore_after(self, name: str) -> None:
+        """Change back what a task of others may have changed for the files of the store."""
+        if name in self._foreign:
+            self._process.restore_files()
+
     def _task(self, name: str) -> Task:
         task = self._loaded.get(name)
         if task is None:
@@ -362,25 +376,3 @@ class TaskRunner:
                 f"the task {name!r} cannot be set up: {said(error)}", hint=f"check [tasks.{name}] of your configuration"
             ) from error
         return check_task(declaration, task)
-
-
-def _guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:
-    """What a task answers; whatever it raises, but an error of the store, as a failure."""
-    try:
-        return call(*arguments, **options)
-    except ObjectMissing as error:
-        return Failed(reason="object", evidence=error.message)
-    except StoreError:
-        raise  # What other tasks said cannot be read: no fault of this one, and no outcome.
-    except MemoryError:
-        return Failed(reason="memory", evidence=_evidence())
-    except BaseException:
-        return Failed(reason="exception", evidence=_evidence())
-
-
-def _evidence() -> str:
-    """The traceback at hand, as text that can be written: an exception may say anything."""
-    import traceback  # of failures alone
-
-    text = traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:]
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

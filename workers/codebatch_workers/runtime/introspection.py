@@ -12,19 +12,17 @@ import msgspec
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.record import Diagnostic
 from codebatch.model.task import Json
 from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
 from codebatch_workers.lint.explained import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
 from codebatch_workers.lint.holding import is_on, severity_of
-from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.ruff_rules import SEVERITIES
-from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.rule_examples import rule_example
-from codebatch_workers.lint.settings import AllSettings, QueryRule
+from codebatch_workers.lint.settings import AllSettings
 from codebatch_workers.lint.withheld import Asked, Wanted, Why, why_withheld
 from codebatch_workers.runtime.finding import WIDE, find_in, finder, named_language
+from codebatch_workers.runtime.rule_trials import RuleTrials
 from codebatch_workers.symbols.references import references
 from codebatch_workers.syntax.finders import Refused, check_language
 from codebatch_workers.syntax.languages import (
@@ -34,13 +32,8 @@ from codebatch_workers.syntax.languages import (
     language_of_path,
 )
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.syntax.suppression import without_unwanted
 from codebatch_workers.syntax.syntax_tree import encode_tree
-from codebatch_workers.tasks.lint import (
-    NOT_WRITTEN_BY_HAND,
-    apply_rule,
-    rules_of,
-)
+from codebatch_workers.tasks.lint import rules_of
 
 __all__ = [
     "example_rule",
@@ -51,8 +44,8 @@ __all__ = [
     "list_rules",
     "named_language",
     "references_in",
+    "rule_trials",
     "syntax_tree",
-    "test_rules",
     "why_untold",
 ]
 
@@ -183,61 +176,6 @@ def languages_of_paths(paths: Iterable[bytes]) -> Iterator[str]:
             yield language
 
 
-def test_rules(settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> dict[str, Json]:
-    """What the user's rules say of their own examples, `wrong` where it is not what they should; and of files.
-
-    Of each file how many rules were tried on it, and else why it is `passed_over`, as in a run.
-    """
-    config = msgspec.convert(dict(settings), LintConfig)
-    sources = [SourceFile(path, content, executable=False, contexts={}) for path, content in files]
-    found: list[Diagnostic] = []
-    tried: list[dict[str, Json]] = []
-    for source in sources:
-        rules = [rule for rule in config.rules if rule.language == source.language]
-        passed_over = _why_passed_over(source, bool(rules))
-        if not passed_over:
-            found += [each for rule in rules for each in _found(compile_rule(rule), source)]
-        count = 0 if passed_over else len(rules)
-        placed = dict(zip(("path", "path_b64"), source.path_fields, strict=True))
-        tried.append(
-            {
-                **{name: value for name, value in placed.items() if isinstance(value, str)},
-                "language": source.language,
-                "rules": count,
-                "passed_over": passed_over,
-            }
-        )
-    return {
-        "rules": [_examples(rule) for rule in config.rules],
-        "files": list(tried),
-        "findings": [msgspec.to_builtins(each) for each in found],
-    }
-
-
-def _why_passed_over(source: SourceFile, has_rules: bool) -> str:
-    """Why no rule of the user's looks at a file; empty where one does."""
-    if source.file_class in ("binary", "huge", "empty", *NOT_WRITTEN_BY_HAND):
-        return f"it is {source.file_class}"
-    if not has_rules:
-        return f"no rule is for {source.language}"
-    if not source.can_be_parsed:
-        return f"it cannot be parsed as {source.language}"
-    return ""
-
-
-def _examples(rule: QueryRule) -> dict[str, Json]:
-    wrong: list[dict[str, Json]] = []
-    compiled = compile_rule(rule)
-    for kind, texts in (("bad", rule.bad), ("good", rule.good)):
-        for text in texts:
-            # The name would say the language; an attribute says it of any name.
-            contexts = {"attributes": b"language=" + rule.language.encode()}
-            source = SourceFile(rule.id.encode(), text.encode(), executable=False, contexts=contexts)
-            count = len(_found(compiled, source))
-            if (count > 0) != (kind == "bad"):
-                wrong.append({"example": kind, "text": text, "findings": count})
-    return {"id": rule.id, "examples": len(rule.bad) + len(rule.good), "wrong": wrong}
-
-
-def _found(rule: TextRule, source: SourceFile) -> list[Diagnostic]:
-    return without_unwanted(source, apply_rule(rule, source))
+def rule_trials(settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> RuleTrials:
+    """The trials of the user's rules on files, each a path and its content, and on their own examples."""
+    return RuleTrials(settings, files)

@@ -78,7 +78,8 @@ class OwnTasks:
         if watch is not None:
             place = self._catalogue.own_places[name]
             besides = self._store if is_of_project else ()
-            watch.judge(name, KeyCoverage(own, place, planned.tools, besides=besides), own.named)
+            coverage = KeyCoverage(own.source, place, planned.tools, besides=besides)
+            watch.judge(name, coverage, own.source.named)
         wrap = ProjectFunction if is_of_project else FileFunction
         return wrap(name, own.function, config if own.takes_config else None, watch, self._check)
 
@@ -88,7 +89,7 @@ class OwnTasks:
         if own is None:
             return ""
         place, watch = self._catalogue.own_places[name], self._catalogue.watch
-        changed = own.changed_file(place)
+        changed = own.source.changed_file(place)
         if not place.reuse:
             return _NOT_TO_BE_REUSED
         if changed is not None:

@@ -1,0 +1,323 @@
+"""One odd entry of a store hurts no other batch: not by its type, and not by what its document says.
+
+A store has an older batch, a batch of commands, and the latest batch, of another tree. An entry of one of the first
+two is replaced by what is no plain file, or its document by one with a right checksum that says what none does.
+Questions about the latest batch are then answered as before. Lists and surveys pass the entry over and say so. No
+command waits, or ends with a bug.
+
+A sample drawn by a seed; CODEBATCH_STORE_FUZZ says how often each kind of entry is tried, for a longer look.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import shutil
+import socket
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codebatch.model.digest import digest_bytes
+from tests.application.inline import inline
+from tests.bad_input.bases import Hung, ending
+from tests.bad_input.test_store_fuzz import Answer, ask
+from tests.cli.process import CommandLine, write
+
+ROUNDS = int(os.environ.get("CODEBATCH_STORE_FUZZ", "0"))
+SAMPLE = 60
+SHARD = "[shard]\nfiles_average = 2\nfiles_min = 2\nfiles_max = 2\n"
+WORK = '[tasks.a]\nrun = "echo hi"\n[tasks.b]\nrun = "false"\nneeds = ["a"]\n[tasks.c]\nrun = "codebatch ask why"\n'
+# Of the latest batch, and of all: what is answered as before, and what may name the odd entry besides.
+UNTOUCHED = ("summary", "findings", "errors", "status", "references f", "files", "run .")
+TOUCHED = ("batch list", "snapshot list", "gc --dry-run", "diagnose", "check")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shop:
+    """A store, and the names of its three batches. What is tried is tried in a copy."""
+
+    root: Path
+    old: str
+    work: str
+    latest: str
+
+    def copied(self, to: Path) -> Path:
+        shutil.rmtree(to, ignore_errors=True)
+        return Path(shutil.copytree(self.root / "store", to, symlinks=True))
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    root = tmp_path_factory.mktemp("shop")
+    for tree in ("old", "new"):
+        write(root / tree / "codebatch.toml", SHARD)
+        write(root / tree / "a.py", f"import b\n\n\ndef f(x=[]):\n    return x is 1  # {tree}\n")
+        write(root / tree / "b.py", f"import os  # {tree}\n")
+        write(root / tree / "c.c", "int main(void) { return f(1); }\n")
+    write(root / "old" / "work.toml", WORK)
+    codebatch = CommandLine(root / "old", {"CODEBATCH_STORE": str(root / "store")})
+    codebatch("run", ".", "-q")
+    codebatch("index-build", "-q")
+    codebatch("work", "run", "-q", status=3)
+    codebatch("run", root / "new", "-q")
+    old, work, latest = sorted(path.name for path in (root / "store" / "batches").iterdir())
+    return Shop(root=root, old=old, work=work, latest=latest)
+
+
+def asked(shop: Shop, store: Path, question: str) -> Answer:
+    """Ask a question about the new tree."""
+    with pytest.MonkeyPatch.context() as patch, inline(), ending():
+        patch.chdir(shop.root / "new")
+        return ask((*question.split(), "--json", "-q", "--store", str(store)))
+
+
+def problem_of(question: str, before: Answer, after: Answer) -> str:
+    """Return the fault of an answer; nothing if it is as before, or says more and is no error."""
+    if question in UNTOUCHED:
+        is_right = (after.status, _without_times(after)) == (before.status, _without_times(before))
+    elif question == "diagnose":
+        is_right = after.status in (0, 4) and bool(after.stdout)
+    else:
+        is_right = after.status == before.status
+    return "" if is_right else f"status {after.status}: {after.stderr[-300:]!r} {after.stdout[:200]!r}"
+
+
+def _without_times(answer: Answer) -> object:
+    document = json.loads(answer.stdout)
+    return {**document, "seconds": 0} if isinstance(document, dict) else document
+
+
+# --- Types ----------------------------------------------------------------------------------------------------------
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def directory(path: Path) -> None:
+    path.mkdir()
+
+
+def full_directory(path: Path) -> None:
+    write(path / "x", "x")
+
+
+def loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def dangling(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def socket_file(path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch, socket.socket(socket.AF_UNIX) as made:
+        patch.chdir(path.parent)  # The name of a socket is short.
+        made.bind(path.name)
+
+
+def device(path: Path) -> None:
+    with contextlib.suppress(PermissionError):
+        os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5))
+
+
+def plain(path: Path) -> None:
+    path.write_bytes(b"x")
+
+
+KINDS: tuple[Callable[[Path], None], ...] = (
+    fifo, directory, full_directory, loop, dangling, socket_file, device, plain,
+)  # fmt: skip
+
+
+def places(shop: Shop) -> list[str]:
+    """Every entry that is of an older batch alone, and names that such a one could have."""
+    store = shop.root / "store"
+    snapshots = [
+        json.loads((store / "batches" / name / "batch.json").read_bytes())["snapshot_id"]
+        for name in (shop.old, shop.work)
+    ]
+    roots = [f"batches/{shop.old}", f"batches/{shop.work}", f"indexes/{shop.old}"]
+    roots += [f"snapshots/{name}" for name in snapshots]
+    found = [str(path.relative_to(store)) for root in roots for path in (store / root, *(store / root).rglob("*"))]
+    return sorted(
+        [
+            *found,
+            "batches/batch-20990101-000000-000000-abcdef",
+            "snapshots/snap-0123456789abcdef",
+            "indexes/batch-20990101-000000-000000-abcdef",
+            f"objects/{'0' * 64}.pack",
+            f"objects/{'0' * 64}.idx",
+            "objects/x.part",
+            f"pins/{shop.old}",
+            "cache/x",
+            "locks/x",
+        ]
+    )
+
+
+def replaced(store: Path, place: str, kind: Callable[[Path], None]) -> bool:
+    """Replace an entry; False if it would be of the type that it has."""
+    path = store / place
+    if kind in (directory, full_directory, plain) and os.path.lexists(path) and path.is_dir() == (kind is not plain):
+        return False
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    path.parent.mkdir(exist_ok=True)
+    kind(path)
+    return True
+
+
+def kind_of(place: str) -> str:
+    """A place without what is of one batch or shard."""
+    return re.sub(r"batch-[0-9a-f-]+|[0-9a-f]{8,}|\d+", "#", place)
+
+
+def sampled(every: list[Any]) -> list[tuple[int, Any]]:
+    """A sample, or with rounds all of it, numbered."""
+    return list(enumerate(every * ROUNDS if ROUNDS else random.Random(1).sample(every, min(SAMPLE, len(every)))))
+
+
+def test_entry_of_another_type_hurts_no_other_batch(shop: Shop, tmp_path: Path) -> None:
+    by_kind = {kind_of(place): place for place in places(shop)}
+    trials = [(place, kind) for place in by_kind.values() for kind in KINDS]
+    wrong = _tried(shop, tmp_path, sampled(trials), replaced)
+    assert not wrong, "\n".join(wrong[:40])
+
+
+# --- Documents ------------------------------------------------------------------------------------------------------
+
+VALUES: tuple[object, ...] = (
+    2**200, -(2**200), -1, 2**63, 1.5, None, "", "../../../x", "snap-../../../x", "batch-../../../x", "a\0b", "x" * 300,
+    [], {}, {"../x": "../y"},
+)  # fmt: skip
+
+
+def signed(members: dict[str, Any]) -> bytes:
+    """A document with these members and a right checksum."""
+    body = json.dumps(members, separators=(",", ":"), ensure_ascii=False)[:-1].encode()
+    return body + f',"checksum":"{digest_bytes(body)}"}}'.encode()
+
+
+def fields_of(value: object, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the place of each member of a document; of a list only of its first element."""
+    members = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    for key, below in members:
+        if key != "checksum":
+            yield (*above, key)
+            yield from fields_of(below, (*above, key))
+
+
+def documents(shop: Shop) -> dict[str, str]:
+    """A document of each kind, of an older batch."""
+    found = {}
+    for place in places(shop):
+        path = shop.root / "store" / place
+        if path.is_file() and path.suffix in ("", ".json", ".jsonl", ".r1") and b'"checksum":"' in path.read_bytes():
+            found[kind_of(place)] = place
+    return found
+
+
+def forged(store: Path, place: str, change: tuple[tuple[str | int, ...], object]) -> bool:
+    """Change a member of the first line of a document, and sign it."""
+    field, value = change
+    path = store / place
+    first, *others = path.read_bytes().split(b"\n")
+    document: Any = json.loads(first)
+    at = document
+    for key in field[:-1]:
+        at = at[key]
+    at[field[-1]] = value
+    del document["checksum"]
+    path.unlink()
+    path.write_bytes(b"\n".join((signed(document), *others)))
+    return True
+
+
+def test_document_that_says_what_none_does_hurts_no_other_batch(shop: Shop, tmp_path: Path) -> None:
+    trials = [
+        (place, (field, value))
+        for place in documents(shop).values()
+        for field in fields_of(json.loads((shop.root / "store" / place).read_bytes().split(b"\n")[0]))
+        for value in VALUES
+    ]
+    own = [f"{words} --batch {name}" for words in ("status", "batch show") for name in (shop.old, shop.work)]
+    wrong = _tried(shop, tmp_path, sampled(trials), forged, own)
+    assert not wrong, "\n".join(wrong[:40])
+
+
+def _tried(
+    shop: Shop,
+    tmp_path: Path,
+    trials: Sequence[tuple[int, tuple[str, Any]]],
+    damage: Callable[[Path, str, Any], bool],
+    own: Sequence[str] = (),
+) -> list[str]:
+    """Damage a copy in each way, ask, and tell what is wrong. Questions about the damaged batch may end with 4."""
+    before = {question: asked(shop, shop.copied(tmp_path / "store"), question) for question in (*UNTOUCHED, *TOUCHED)}
+    wrong = []
+    for number, (place, how) in trials:
+        store = shop.copied(tmp_path / "store")
+        if not damage(store, place, how):
+            continue
+        chance = random.Random(number)
+        for question in (
+            *chance.sample(UNTOUCHED, 1),
+            *chance.sample(TOUCHED, 1),
+            *chance.sample(own, min(len(own), 1)),
+        ):
+            name = getattr(how, "__name__", how)
+            try:
+                after = asked(shop, store, question)
+            except Hung:
+                wrong.append(f"{name} {place}: {question}: it hangs")
+                continue
+            if question in own:
+                problem = "" if after.status in (0, 3, 4) else f"status {after.status}: {after.stderr[-300:]!r}"
+            else:
+                problem = problem_of(question, before[question], after)
+            if problem:
+                wrong.append(f"{name} {place}: {question}: {problem}")
+    return wrong
+
+
+# --- The faults that were found -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [fifo, loop, plain])
+def test_what_stands_in_the_place_of_the_latest_batch_is_passed_over(
+    shop: Shop, tmp_path: Path, kind: Callable[[Path], None]
+) -> None:
+    store = shop.copied(tmp_path / "store")
+    before = {question: asked(shop, store, question) for question in UNTOUCHED}
+    name = "batch-20990101-000000-000000-abcdef"
+    kind(store / "batches" / name)
+    for question in UNTOUCHED:
+        assert problem_of(question, before[question], asked(shop, store, question)) == ""
+    rows = {row["batch_id"]: row["status"] for row in json.loads(asked(shop, store, "batch list").stdout)}
+    assert rows == {name: "DAMAGED", shop.old: "COMPLETED", shop.work: rows[shop.work], shop.latest: "COMPLETED"}
+    found = json.loads(asked(shop, store, "diagnose").stdout)["damaged"]
+    assert [damage["names"] for damage in found] == [[f"batches/{name}"]]
+
+
+@pytest.mark.parametrize(
+    ("member", "value"), [("created_at_ns", 2**200), ("created_at_ns", -(2**200)), ("snapshot_id", "snap-../../../x")]
+)
+def test_batch_that_says_what_none_does_is_damaged(shop: Shop, tmp_path: Path, member: str, value: object) -> None:
+    store = shop.copied(tmp_path / "store")
+    forged(store, f"batches/{shop.old}/batch.json", ((member,), value))
+    rows = {row["batch_id"]: row["status"] for row in json.loads(asked(shop, store, "batch list").stdout)}
+    assert (rows[shop.old], rows[shop.latest]) == ("DAMAGED", "COMPLETED")
+    assert asked(shop, store, f"findings --batch {shop.old}").status == 4
+    with inline(), ending():
+        assert ask(("run", str(shop.root / "old"), "-q", "--store", str(store))).status == 0

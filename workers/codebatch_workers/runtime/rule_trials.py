@@ -1,0 +1,116 @@
+"""Trials of the user's rules: each is one rule over one source, of a file or of an example of the rule.
+
+A regular expression in a query may take for ever. So each trial is a call of its own, which a process with a limit of
+time can make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import msgspec
+
+from codebatch.model.task import Json
+from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.query_rules import compile_rule
+from codebatch_workers.lint.settings import QueryRule
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.syntax.suppression import without_unwanted
+from codebatch_workers.tasks.lint import NOT_WRITTEN_BY_HAND, apply_rule
+
+_compiled = cache(compile_rule)
+
+
+class _Trial(NamedTuple):
+    """A rule and a source. `text` is that of an example, and empty of a file."""
+
+    rule: QueryRule
+    source: SourceFile
+    example: str = ""
+    text: str = ""
+
+
+class RuleTrials:
+    """The trials of the rules of a configuration, on files and on their own examples."""
+
+    def __init__(self, settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> None:
+        self._rules = msgspec.convert(dict(settings), LintConfig).rules
+        self._files: list[dict[str, Json]] = []
+        self._trials: list[_Trial] = []
+        for path, content in files:
+            self._add_file(SourceFile(path, content, executable=False, contexts={}))
+        for rule in self._rules:
+            self._trials += _examples(rule)
+
+    def __len__(self) -> int:
+        """Return the number of trials."""
+        return len(self._trials)
+
+    def run(self, number: int) -> list[dict[str, Json]]:
+        """Make one. Return its findings, as JSON has them."""
+        trial = self._trials[number]
+        found = without_unwanted(trial.source, apply_rule(_compiled(trial.rule), trial.source))
+        return [msgspec.to_builtins(finding) for finding in found]
+
+    def answer(self, results: Sequence[list[dict[str, Json]] | str]) -> dict[str, Json]:
+        """Return what `rules test` answers. A result is what a trial found, or why it did not come to its end."""
+        tried = list(zip(self._trials, results, strict=True))
+        wrong: dict[str, list[Json]] = {rule.id: [] for rule in self._rules}
+        failures: list[Json] = []
+        for trial, result in tried:
+            example = {"example": trial.example, "text": trial.text}
+            if isinstance(result, str):
+                place = example if trial.example else _placed(trial.source)
+                failures.append({"rule": trial.rule.id, **place, "reason": result})
+            elif trial.example and bool(result) != (trial.example == "bad"):
+                wrong[trial.rule.id].append({**example, "findings": len(result)})
+        return {
+            "rules": [
+                {"id": rule.id, "examples": len(rule.bad) + len(rule.good), "wrong": wrong[rule.id]}
+                for rule in self._rules
+            ],
+            "files": list(self._files),
+            "findings": [
+                finding
+                for trial, result in tried
+                if not trial.example and isinstance(result, list)
+                for finding in result
+            ],
+            "failures": failures,
+        }
+
+    def _add_file(self, source: SourceFile) -> None:
+        rules = [rule for rule in self._rules if rule.language == source.language]
+        passed_over = _why_passed_over(source, bool(rules))
+        tried = [] if passed_over else rules
+        self._trials += (_Trial(rule, source) for rule in tried)
+        told = {"language": source.language, "rules": len(tried), "passed_over": passed_over}
+        self._files.append({**_placed(source), **told})
+
+
+def _examples(rule: QueryRule) -> list[_Trial]:
+    # The name would say the language; an attribute says it of any name.
+    contexts = {"attributes": b"language=" + rule.language.encode()}
+    return [
+        _Trial(rule, SourceFile(rule.id.encode(), text.encode(), executable=False, contexts=contexts), kind, text)
+        for kind, texts in (("bad", rule.bad), ("good", rule.good))
+        for text in texts
+    ]
+
+
+def _placed(source: SourceFile) -> dict[str, Json]:
+    placed = zip(("path", "path_b64"), source.path_fields, strict=True)
+    return {name: value for name, value in placed if isinstance(value, str)}
+
+
+def _why_passed_over(source: SourceFile, has_rules: bool) -> str:
+    """Why no rule of the user's looks at a file; empty if one does."""
+    if source.file_class in ("binary", "huge", "empty", *NOT_WRITTEN_BY_HAND):
+        return f"it is {source.file_class}"
+    if not has_rules:
+        return f"no rule is for {source.language}"
+    if not source.can_be_parsed:
+        return f"it cannot be parsed as {source.language}"
+    return ""

@@ -1,0 +1,36 @@
+"""Calls of tasks: whatever one raises is a failure at its file, with the traceback as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from codebatch.errors import ObjectMissing, StoreError
+from codebatch_workers.runtime.results import Failed
+
+EVIDENCE_CHARACTERS_MAX = 4000
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:
+    """Return the answer of a task. Whatever it raises, except an error of the store, is a failure."""
+    try:
+        return call(*arguments, **options)
+    except ObjectMissing as error:
+        return Failed(reason="object", evidence=error.message)
+    except StoreError:
+        raise  # What other tasks said cannot be read: no fault of this one, and no outcome.
+    except MemoryError:
+        return Failed(reason="memory", evidence=_evidence())
+    except BaseException:
+        return Failed(reason="exception", evidence=_evidence())
+
+
+def _evidence() -> str:
+    """The traceback at hand, as text that can be written: an exception may say anything."""
+    import traceback  # of failures alone
+
+    text = traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:]
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
