@@ -222,7 +222,7 @@ def test_a_linked_work_tree_uses_the_store_of_the_main_one(codebatch: CommandLin
     codebatch("run", "-q", cwd=linked)
     codebatch("run", "-q", cwd=main)
     for tree, name in ((main, "one"), (linked, "two")):
-        answer = codebatch("outline", "m.py", "--json", cwd=tree).records
+        answer = codebatch("outline", "m.py", "--json", cwd=tree).json
         assert (answer["project"], answer["records"][0]["name"]) == (str(tree), name)
 
 

@@ -49,7 +49,7 @@ def test_a_gate_that_fails_ends_with_1_and_says_what_where_and_what_to_do(copied
     assert ended.lines[0].startswith("failed   no-foreign-files           1 failure; ")
     assert ended.lines[1:] == [
         "    stray: no name of a store",
-        f"      hint: move it away: {copied.directory / 'store' / 'stray'}",
+        f"      hint: move it away: {store / 'stray'}",
     ]
     told = copied("gate-run", "truth-guard", "--store", store, "--json", status=1).json
     _check_schema(told)

@@ -40,7 +40,7 @@ def test_run_names_its_batch_and_every_command_takes_the_name(project: CommandLi
 
 def test_name_of_an_older_batch_moves_which_is_told_to_all(project: CommandLine) -> None:
     first = project("run", "tree", "--pipeline", "parse", "--name", "x", "--json").json["batch_id"]
-    assert "@x" not in project("run", "--name", "x").notes, "it has it already"
+    assert "@x" not in project("run", "tree", "--pipeline", "parse", "--name", "x").notes, "it has it already"
     write(project.directory / "tree" / "a.py", "x = 2\n")
     second = project("run", "tree", "--pipeline", "parse", "--name", "x", "--json", "-q")
     assert second.notes == f"@x is {second.json['batch_id']} now, and was {first}\n"

@@ -314,9 +314,9 @@ def test_failure_of_a_project_function_is_its_own_and_is_done_again_by_resume(
         "path": ".", "task": "words", "reason": "exception"
     }  # fmt: skip
     assert evidence in failure["evidence"]
-    inspected = codebatch("inspect", "src/a.txt", "--json", status=3).records
-    assert {record["path"] for record in inspected["records"]} == {"a.txt"}
-    assert inspected["complete"] is False, "what `words` would have said of it is not known"
+    inspected = codebatch("inspect", "src/a.txt", "--json", status=3)
+    assert {record["path"] for record in inspected.records} == {"a.txt"}
+    assert inspected.json["complete"] is False, "what `words` would have said of it is not known"
     assert codebatch("resume", "--json", status=3).error["message"] == "1 of 7 results failed"
 
 

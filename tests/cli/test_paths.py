@@ -46,11 +46,9 @@ def asked(codebatch: CommandLine, command: str, *paths: str, directory: str = ".
     words = (*command.split(), *OTHER_WORDS.get(command, ()), *paths)
     store = codebatch.directory / "store"
     answer = codebatch(*words, "--store", store, "--json", cwd=codebatch.directory / "tree" / directory).json
-    if isinstance(answer, list):
-        return answer
     if command == "query stats":
         return [answer]
-    return next(answer[each] for each in ("rules", "rows", "blocks") if each in answer)
+    return next(answer[each] for each in ("rules", "rows", "blocks", "records") if each in answer)
 
 
 def paths_in(rows: object) -> Iterator[str]:

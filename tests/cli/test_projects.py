@@ -110,7 +110,7 @@ def test_where_there_is_none_but_a_restricted_batch_it_answers_and_says_so(
     batch_id = codebatch("run", "app/db", "-q", "--json").json["batch_id"]
     asked = codebatch("errors")
     assert f"of app/db alone: all that batch {batch_id} is of" in asked.notes
-    answer = codebatch("errors", "--json").records
+    answer = codebatch("errors", "--json").json
     assert answer == {
         "schema": "codebatch.errors/1",
         "project": str(repository),

@@ -168,7 +168,9 @@ def test_variables_of_the_program_and_settings_are_out_of_reach(ran: Ran) -> Non
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_soon_and_no_copy_stays_behind(ran: Ran, tmp_path: Path, number: int, status: int) -> None:
     codebatch = CommandLine(tmp_path)
-    process = codebatch.start("sql", f"{FOREVER} and (select count(*) from file) > 0", "--store", ran.store)
+    process = codebatch.start(
+        "sql", "--batch", ran.batch_id, f"{FOREVER} and (select count(*) from file) > 0", "--store", ran.store
+    )
     wait_until(lambda: any(tmp_path.glob("codebatch-sql-*/*.zst")), "the copies are made")
     process.send_signal(number)
     codebatch.finish(process, status=status)
