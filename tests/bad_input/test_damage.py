@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from codebatch.model.outcome import Outcome, decode_commit, encode_commit
-from tests.cli.process import CommandLine, make_project, write
+from tests.cli.process import CommandLine, copy_project, make_project, write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,8 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Stored:
     """Copied by every test that damages it."""
     root = tmp_path_factory.mktemp("pristine")
     codebatch = CommandLine(root)
-    make_project(root / "project")
-    answer = codebatch("run", "project", "--json").json
+    make_project(root)
+    answer = codebatch("run", ".", "--json").json
     assert answer["status"] == "COMPLETED"
     return Stored(
         codebatch=codebatch,
@@ -72,7 +72,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Stored:
 @pytest.fixture
 def stored(pristine: Stored, tmp_path: Path) -> Stored:
     """A copy to damage, and to name: a copy that is found is not believed."""
-    shutil.copytree(pristine.codebatch.directory, tmp_path, dirs_exist_ok=True, symlinks=True)
+    copy_project(pristine.codebatch.directory, tmp_path)
     return Stored(
         codebatch=CommandLine(tmp_path, {"CODEBATCH_STORE": str(tmp_path / ".codebatch")}),
         store=tmp_path / ".codebatch",
@@ -119,18 +119,18 @@ def test_a_damaged_pack_is_told_and_the_next_run_from_the_tree_repairs_it(
     codebatch = stored.codebatch
     ended = codebatch("run", "--batch", "latest", "--json")
     assert ended.json["result_digest"] == stored.digest, "what is merged is not touched by it"
-    codebatch("batch", "init")
-    broken = codebatch("run", "--batch", "latest", "--no-cache", "--json", status=3)
+    new = codebatch("batch", "init", "--json").json["batch_id"]
+    broken = codebatch("run", "--batch", new, "--no-cache", "--json", status=3)
     assert broken.json["status"] in ("PARTIAL", "FAILED")
-    failures = codebatch("query", "outputs", "--kind", "failure", "--json").records
+    failures = codebatch("query", "outputs", "--kind", "failure", "--batch", new, "--json").records
     assert {record["reason"] for record in failures} <= {"object", "needs"}
-    repaired = codebatch("run", "project", "--again", "--json").json
+    repaired = codebatch("run", ".", "--again", "--json").json
     assert (repaired["status"], repaired["result_digest"]) == ("COMPLETED", stored.digest)
 
 
 def test_a_deleted_pack_index_is_made_again(stored: Stored) -> None:
     stored.one("objects/*.idx").unlink()
-    assert stored.codebatch("run", "project", "--again", "--json").json["result_digest"] == stored.digest
+    assert stored.codebatch("run", ".", "--again", "--json").json["result_digest"] == stored.digest
 
 
 @every_damage
@@ -142,15 +142,15 @@ def test_a_damaged_snapshot_is_told_and_the_next_snapshot_of_the_tree_repairs_it
     for reference in (stored.snapshot_id, "latest"):
         told = stored.codebatch("files", "--snapshot", reference, "--json", status=4)
         assert told.error["code"] == "store_corrupt"
-    stored.codebatch("snapshot", "project")
+    stored.codebatch("snapshot", ".")
     assert len(stored.codebatch("files", "--snapshot", "latest", "--json").json) == 9
-    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
+    assert stored.codebatch("run", ".", "--json").json["result_digest"] == stored.digest
 
 
 @every_damage
 def test_a_damaged_snapshot_document_hurts_no_other_snapshot(stored: Stored, damage: Callable[[Path], None]) -> None:
     codebatch = stored.codebatch
-    sound = codebatch("snapshot", "project/src", "--json").json["snapshot_id"]
+    sound = codebatch("snapshot", "src", "--json").json["snapshot_id"]
     document = stored.store / "snapshots" / stored.snapshot_of_batch / "snapshot.json"
     damage(document)
     listed = codebatch("snapshot", "list", "--json")
@@ -171,7 +171,7 @@ def test_a_damaged_snapshot_document_hurts_no_other_snapshot(stored: Stored, dam
 def test_a_damaged_outcome_is_done_again(stored: Stored, damage: Callable[[Path], None]) -> None:
     stored.unmerge()
     damage(stored.one("batches/*/outcomes/*.parse.r1"))
-    ended = stored.codebatch("run", "project", "--json").json
+    ended = stored.codebatch("run", ".", "--json").json
     assert (ended["status"], ended["result_digest"]) == ("COMPLETED", stored.digest)
 
 
@@ -181,10 +181,10 @@ def test_a_damaged_segment_is_told_and_a_new_batch_has_the_same_result(
 ) -> None:
     stored.unmerge()
     damage(stored.largest_segment())
-    told = stored.codebatch("run", "project", "--json", status=4).error
+    told = stored.codebatch("run", ".", "--json", status=4).error
     assert told["code"] == "store_corrupt"
     assert "--again" in told["hint"]
-    ended = stored.codebatch("run", "project", "--again", "--json").json
+    ended = stored.codebatch("run", ".", "--again", "--json").json
     assert ended["result_digest"] == stored.digest
 
 
@@ -200,10 +200,10 @@ def test_a_flipped_byte_in_a_segment_never_becomes_an_answer(stored: Stored) -> 
     for place in range(8, len(sound), len(sound) // 6):
         stored.unmerge()
         segment.write_bytes(sound[:place] + bytes([sound[place] ^ 0x55]) + sound[place + 1 :])
-        line = "codebatch run project --json -q > ran; echo $?; codebatch query outputs --json > asked; echo $?"
-        statuses = [int(word) for word in stored.codebatch.shell(line).lines]
-        assert 4 in statuses, f"byte {place}: {statuses}"
-        assert statuses[1] == 4 or json.loads((stored.codebatch.directory / "asked").read_bytes()) == right
+        ran = stored.codebatch.ends("run", "--json", "-q")
+        asked = stored.codebatch.ends("query", "outputs", "--json")
+        assert 4 in (ran.status, asked.status), f"byte {place}: {ran.status}, {asked.status}"
+        assert asked.status == 4 or asked.records == right
         told += 1
     assert told >= 6
 
@@ -217,7 +217,7 @@ def test_a_damaged_plan_costs_its_batch_alone(stored: Stored, damage: Callable[[
         assert told["code"] == "store_corrupt", command
         assert "plan.json" in told["message"]
     assert [row["status"] for row in stored.codebatch("batch", "list", "--json").json] == ["DAMAGED"]
-    ended = stored.codebatch("run", "project", "--json")
+    ended = stored.codebatch("run", ".", "--json")
     assert "is passed over" in ended.notes
     assert ended.json["result_digest"] == stored.digest
     assert ended.json["batch_id"] != stored.batch_id
@@ -227,7 +227,7 @@ def test_a_damaged_plan_costs_its_batch_alone(stored: Stored, damage: Callable[[
 @every_damage
 def test_a_damaged_batch_file_hides_no_other_batch(stored: Stored, damage: Callable[[Path], None]) -> None:
     damage(stored.batch / "batch.json")
-    ended = stored.codebatch("run", "project", "--json").json
+    ended = stored.codebatch("run", ".", "--json").json
     assert ended["result_digest"] == stored.digest
     listed = {row["batch_id"]: row["status"] for row in stored.codebatch("batch", "list", "--json").json}
     assert listed[ended["batch_id"]] == "COMPLETED"
@@ -240,18 +240,18 @@ def test_a_damaged_batch_file_hides_no_other_batch(stored: Stored, damage: Calla
 @every_damage
 def test_latest_is_the_latest_batch_that_can_be_read(stored: Stored, damage: Callable[[Path], None]) -> None:
     codebatch = stored.codebatch
-    latest = codebatch("run", "project", "--again", "--json").json["batch_id"]
-    other = codebatch("run", "project", "--again", "--json").json["batch_id"]
+    latest = codebatch("run", ".", "--again", "--json").json["batch_id"]
+    other = codebatch("run", ".", "--again", "--json").json["batch_id"]
     write(stored.store / "batches" / "batch-of-cookies" / "batch.json", "{}")
     assert codebatch("status", "--json").json["batch_id"] == other
     damage(stored.store / "batches" / other / "batch.json")
     told = codebatch("status", "--json")
     assert told.json["batch_id"] == latest
     assert f"{other} is passed over" in told.notes
-    assert codebatch("run", "project", "--json").json["batch_id"] == latest
+    assert codebatch("run", ".", "--json").json["batch_id"] == latest
     statuses = {row["batch_id"]: row["status"] for row in codebatch("batch", "list", "--json").json}
     assert statuses == {stored.batch_id: "COMPLETED", latest: "COMPLETED", other: "DAMAGED"}
-    codebatch("run", "project", "--again")
+    codebatch("run", ".", "--again")
     assert codebatch("status", "--batch", "latest~1", "--json").json["batch_id"] == latest
     assert codebatch("status", "--batch", other, "--json", status=4).error["code"] == "store_corrupt"
 
@@ -262,7 +262,7 @@ def test_a_store_of_which_no_batch_can_be_read_says_which_one_to_remove(stored: 
     assert told["code"] == "store_corrupt"
     assert f"remove {stored.batch}" in told["hint"]
     shutil.rmtree(stored.batch)
-    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
+    assert stored.codebatch("run", ".", "--json").json["result_digest"] == stored.digest
 
 
 @every_damage
@@ -272,7 +272,7 @@ def test_damaged_journals_cost_evidence_alone(stored: Stored, damage: Callable[[
     for command in ("status", "errors", "tasks", "summary"):
         stored.codebatch(*command.split(), "--json")
     stored.unmerge()
-    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
+    assert stored.codebatch("run", ".", "--json").json["result_digest"] == stored.digest
 
 
 @every_damage
@@ -283,7 +283,7 @@ def test_damaged_holders_and_leases_cost_nothing(stored: Stored, damage: Callabl
         path.unlink()
     stored.unmerge()
     stored.codebatch("status")
-    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
+    assert stored.codebatch("run", ".", "--json").json["result_digest"] == stored.digest
 
 
 @every_damage
@@ -319,12 +319,12 @@ def test_files_that_nobody_knows_disturb_nothing(stored: Stored) -> None:
         (directory / "README").write_text("left here by a person\n")
         (directory / ".DS_Store").write_bytes(b"\0")
         (directory / "folder").mkdir()
-    assert stored.codebatch("run", "project", "--json").json["action"] == "up to date"
+    assert stored.codebatch("run", ".", "--json").json["action"] == "up to date"
     for command in ("status", "batch list", "snapshot list", "errors", "query outputs", "files", "shards --task lint"):
         stored.codebatch(*command.split(), "--json")
     stored.unmerge()
-    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
-    assert stored.codebatch("run", "project", "--again", "--json").json["result_digest"] == stored.digest
+    assert stored.codebatch("run", ".", "--json").json["result_digest"] == stored.digest
+    assert stored.codebatch("run", ".", "--again", "--json").json["result_digest"] == stored.digest
 
 
 def test_what_can_be_rebuilt_may_be_deleted(stored: Stored) -> None:
@@ -332,7 +332,7 @@ def test_what_can_be_rebuilt_may_be_deleted(stored: Stored) -> None:
         shutil.rmtree(stored.store / name)
     for command in ("status", "errors", "query outputs", "files"):
         stored.codebatch(*command.split())
-    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
+    assert stored.codebatch("run", ".", "--json").json["result_digest"] == stored.digest
 
 
 def longer(outcome: Outcome) -> Outcome:
@@ -351,7 +351,7 @@ def test_an_outcome_that_cannot_be_true_is_done_again(stored: Stored, task: str)
     register.write_bytes(encode_commit(msgspec.structs.replace(commit, outcomes=outcomes)))
     stored.unmerge()
     assert stored.codebatch("status", "--json").json["status"] == "RUNNING"
-    whole = stored.codebatch("run", "project", "--json").json
+    whole = stored.codebatch("run", ".", "--json").json
     assert (whole["status"], whole["result_digest"]) == ("COMPLETED", stored.digest)
 
 
@@ -365,7 +365,7 @@ def test_references_says_which_files_it_could_not_search(stored: Stored, damage:
     assert "incomplete: " in told.notes
     assert told.json["complete"] is False
     assert [row for row in told.json["records"] if row not in whole] == []
-    stored.codebatch("run", "project")
+    stored.codebatch("run", ".")
     assert stored.codebatch("references", "main", "--json").records == whole
 
 
@@ -380,7 +380,7 @@ def test_shards_of_a_finished_batch_are_told_by_its_manifest(stored: Stored) -> 
 
 
 def test_outputs_of_another_batch_are_not_taken_for_this_ones(stored: Stored) -> None:
-    other = stored.codebatch("run", "project/src", "--json").json
+    other = stored.codebatch("run", "src", "--json").json
     theirs = stored.store / "batches" / other["batch_id"] / "outputs"
     stored.unmerge()
     (stored.batch / "settled.json").unlink()
@@ -394,5 +394,5 @@ def test_a_batch_whose_snapshot_is_gone_is_damaged(stored: Stored) -> None:
     for asked in ("inspect native/main.c", "files"):
         told = stored.codebatch(*asked.split(), "--json", status=4).error
         assert told["code"] == "store_corrupt"
-    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
+    assert stored.codebatch("run", ".", "--json").json["result_digest"] == stored.digest
     stored.codebatch("files")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import CommandLine, make_many, make_project, wait_until
+from tests.cli.process import CommandLine, copy_project, make_many, make_project, set_apart, wait_until
 
 SMALL_SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n"
 EMPTY_AT_FIRST = ("holders", "journal", "leases", "results", "outcomes", "outputs", "scratch")
@@ -41,7 +41,7 @@ def _copied(root: Path) -> CommandLine:
 
 @pytest.fixture
 def unfinished(ran: tuple[Path, str], tmp_path: Path) -> CommandLine:
-    shutil.copytree(ran[0], tmp_path, dirs_exist_ok=True, symlinks=True)
+    copy_project(ran[0], tmp_path)
     codebatch = _copied(tmp_path)
     unfinish(the_batch(codebatch))
     return codebatch
@@ -88,6 +88,7 @@ def test_a_directory_that_is_removed_while_running_is_made_again_or_told(
     codebatch: CommandLine, digest_of_many: str, name: str
 ) -> None:
     make_many(codebatch.directory / "many", 40)
+    set_apart(codebatch, "many")
     (codebatch.directory / "codebatch.toml").write_text(SMALL_SHARDS, encoding="utf-8")
     process = codebatch.start("run", "many", "-j", "2", "--json")
     wait_until(
@@ -113,7 +114,7 @@ def test_what_a_project_task_cannot_read_is_no_failure_of_it(unfinished: Command
     statuses = set()
     for place in range(8, len(sound), len(sound) // 3):
         segment.write_bytes(sound[:place] + bytes([sound[place] ^ 0x55]) + sound[place + 1 :])
-        shutil.copytree(unfinished.directory, unfinished.directory / "copy", symlinks=True)
+        copy_project(unfinished.directory, unfinished.directory / "copy")
         copied = _copied(unfinished.directory / "copy")
         ended = copied.ends("run", "--batch", "latest", "--json")
         assert ended.status in (0, 4)

@@ -24,7 +24,7 @@ import pytest
 
 from codebatch.cli import cli
 from codebatch.cli.ending import run_to_exit_status
-from tests.cli.process import CommandLine, make_project, write
+from tests.cli.process import CommandLine, copy_project, make_project, write
 
 ROUNDS = int(os.environ.get("CODEBATCH_STORE_FUZZ", "0"))
 RUNS = 60 * ROUNDS or 5
@@ -183,12 +183,12 @@ class Store:
 def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[CommandLine, str]:
     """A project with a finished store, in which one file has a failure of one task; and its result digest."""
     root = tmp_path_factory.mktemp("fuzz")
-    make_project(root / "project")
-    write(root / "project" / "src" / "other.py", "import main\n\nmain.Main().run('1')\n")
+    make_project(root)
+    write(root / "src" / "other.py", "import main\n\nmain.Main().run('1')\n")
     write(root / "codebatch.toml", SETTINGS)
     write(root / "picky.py", PICKY)
     codebatch = CommandLine(root)
-    digest = codebatch("run", "project", "-j", "2", "--json", status=3).json["result_digest"]
+    digest = codebatch("run", ".", "-j", "2", "--json", status=3).json["result_digest"]
     return codebatch, str(digest)
 
 
@@ -205,7 +205,7 @@ def here(project: tuple[CommandLine, str], tmp_path: Path, monkeypatch: pytest.M
 
 def copy(source: Path, target: Path) -> None:
     """Copy a project with its store, and make one file again of each that has many names."""
-    shutil.copytree(source, target, symlinks=True)
+    copy_project(source, target)
     first: dict[int, Path] = {}
     for path in sorted(source.rglob("*")):
         if path.is_file() and path.stat().st_nlink > 1:
@@ -304,7 +304,7 @@ def test_an_unfinished_store_comes_to_the_same_result_whatever_was_damaged(
 
 def problem_of_run(codebatch: CommandLine, digest: str, *, is_store: bool) -> str:
     """What is wrong with `run` of a damaged store, and with a batch begun anew, as a hint says, where it is refused."""
-    for arguments in (("run", "project", "--json"), ("run", "project", "--again", "--json")):
+    for arguments in (("run", ".", "--json"), ("run", ".", "--again", "--json")):
         ended = codebatch.ends(*arguments)
         if ended.status == 3 and ended.json["result_digest"] == digest:
             return ""

@@ -16,7 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]  # it has no types
+import msgspec
 import pytest
+
+from codebatch.model.document import encode_document
+from codebatch.store.batches import decode_batch
 
 from .forking import LOCALE, run_forked
 
@@ -243,6 +247,15 @@ def set_apart(codebatch: CommandLine, name: str) -> None:
     """
     codebatch.shell(f"git init -q {name}")
     codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / ".codebatch")
+
+
+def copy_project(source: Path, target: Path) -> None:
+    """Copy a directory with the store in it, whose batches then are of the copy."""
+    shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True)
+    for path in target.glob(".codebatch/batches/*/batch.json"):
+        about = decode_batch(path.read_bytes())
+        sources = (each.replace(os.fsencode(source), os.fsencode(target), 1) for each in about.sources)
+        path.write_bytes(encode_document(msgspec.structs.replace(about, sources=tuple(sources))))
 
 
 def make_many(root: Path, count: int) -> Path:

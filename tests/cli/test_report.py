@@ -74,17 +74,18 @@ def test_a_page_that_cannot_be_written_is_said(ran: Ran, tmp_path: Path) -> None
 def test_without_a_name_the_page_goes_into_the_current_directory(ran: Ran, tmp_path: Path) -> None:
     """A report is replaced, and no other file."""
     page = tmp_path / "codebatch-report.html"
-    ended = ran.codebatch("report", "--store", ran.store, cwd=tmp_path)
+    report = ("report", "--store", ran.store, "--batch", ran.batch_id)
+    ended = ran.codebatch(*report, cwd=tmp_path)
     assert ended.lines == [f"codebatch-report.html: {human_bytes(page.stat().st_size)}; open it: file://{page}"]
-    assert page.read_bytes() == ran.codebatch("report", "--store", ran.store, "-o", "-").stdout
+    assert page.read_bytes() == ran.codebatch(*report, "-o", "-").stdout
     page.write_bytes(page.read_bytes() + b"older")
-    answer = ran.codebatch("report", "--store", ran.store, "--json", cwd=tmp_path).json
+    answer = ran.codebatch(*report, "--json", cwd=tmp_path).json
     assert (answer["path"], answer["bytes"]) == (page.name, page.stat().st_size)
     page.write_text("<html>written by hand</html>\n")
-    refused = ran.codebatch("report", "--store", ran.store, cwd=tmp_path, status=2).notes
+    refused = ran.codebatch(*report, cwd=tmp_path, status=2).notes
     assert "'codebatch-report.html' is there and is not a report of codebatch" in refused
     assert page.read_text() == "<html>written by hand</html>\n"
-    ran.codebatch("report", "--store", ran.store, "-o", page.name, cwd=tmp_path)
+    ran.codebatch(*report, "-o", page.name, cwd=tmp_path)
     assert b"codebatch report" in page.read_bytes()
 
 

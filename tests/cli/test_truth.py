@@ -344,12 +344,12 @@ def test_a_change_that_was_frozen_and_undone_is_none(codebatch: CommandLine, tre
 def test_where_a_gitignore_that_was_not_taken_has_changed_it_is_not_known(
     codebatch: CommandLine, is_repository: bool
 ) -> None:
-    for path in ("tree/a.py", "tree/b.py"):
+    for path in ("a.py", "b.py"):
         write(codebatch.directory / path, "x = 1\n")
-    ignore = write(codebatch.directory / "tree" / ".gitignore", "c.py\n")
+    ignore = write(codebatch.directory / ".gitignore", "c.py\n")
     if is_repository:
-        codebatch.shell("git init -q tree")
-    run = ("run", "tree", "-q", "--include", "*.py", "--pipeline", "parse")
+        codebatch.shell("git init -q")
+    run = ("run", "-q", "--include", "*.py", "--pipeline", "parse")
     codebatch(*run)
     assert codebatch("summary", "--json").json["stale"] is False
     write(ignore, "b.py\n")

@@ -37,7 +37,7 @@ def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Poison
             write(tmp_path / "tree" / name, content)
         write(tmp_path / ORPHAN_SECONDS_FILE, _ORPHAN_SECONDS)
         _plan(tmp_path, ShardRule(files_average=shard, files_min=1, files_max=256))
-        return CommandLine(tmp_path, plugins=PLUGIN)
+        return CommandLine(tmp_path, {"HOME": str(tmp_path)}, plugins=PLUGIN)
 
     monkeypatch.syspath_prepend(PLUGIN)
     look_again()
@@ -53,7 +53,9 @@ def _plan(directory: Path, rule: ShardRule) -> None:
     snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
     catalogue = TaskCatalogue()
     tasks = resolve_tasks(catalogue, ("venom", "symptom"))
-    create_batch(store, make_plan(catalogue, snapshot, "poison", tasks, rule), sources=(), at_ns=1)
+    create_batch(
+        store, make_plan(catalogue, snapshot, "poison", tasks, rule), sources=(os.fsencode(directory),), at_ns=1
+    )
 
 
 def orphans() -> list[psutil.Process]:

@@ -62,7 +62,7 @@ def test_each_poisonous_file_is_named_with_its_evidence_and_every_other_complete
             assert "peak memory: " in row["evidence"]
     stacks = {path: row["evidence"] for path, row in by_task["venom"].items() if "segf" in path or "loop" in path}
     assert all(f"in {path.partition('-')[2].removesuffix('.txt')}" in stack for path, stack in stacks.items()), stacks
-    metrics = run("query", "outputs", "--store", "store", "--kind", "metric", "--json", status=3).records
+    metrics = run("query", "outputs", "--store", "store", "--kind", "metric", "--json", status=3).json
     assert (metrics["complete"], len(metrics["records"])) == (False, 2 * 5 * len(POISON))
     check_no_process_left(open_latest(run.directory / "store"))
     assert not orphans()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback  # Not where it is needed: a task may have used up the file descriptors that an import takes.
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -30,7 +31,5 @@ def call_guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) 
 
 def _evidence() -> str:
     """The traceback at hand, as text that can be written: an exception may say anything."""
-    import traceback  # of failures alone
-
     text = traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:]
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -249,7 +249,7 @@ class Worker:
             for name in unit.tasks:
                 done.results[name].append(results[name] if name in results else Kept(kept[name, item]))
             self._items_done += 1
-            if not self._items_done % _DESCRIPTORS_EVERY:
+            if not self._items_done % _DESCRIPTORS_EVERY or any(isinstance(each, Failed) for each in results.values()):
                 self._look_at_descriptors()
         self._step(done.start, done.end, PHASE_BATCHED)
         for name in unit.tasks:
