@@ -15,7 +15,7 @@ from codebatch.application.projects import find_project
 from codebatch.errors import InvalidConfiguration, InvalidInput, NothingToDo
 from codebatch.model.entry import display_path
 from codebatch.model.plan import items_of
-from codebatch.model.project import Project, is_below
+from codebatch.model.project import Project
 from codebatch.snapshotting.roots import Selection, select
 from codebatch.snapshotting.selection import SourceRules, mistake_in
 from codebatch.snapshotting.staleness import stat_cache_of
@@ -113,17 +113,14 @@ def freeze(
 def _project_root(path: bytes, project: Project, analysed: Sequence[tuple[bytes, ...]]) -> bytes | None:
     """Return the root of the project that a path is frozen with; None if it is frozen alone.
 
-    It is if git ignores it, or if nothing but a store makes it a part of a project of which only other parts were
-    analysed. `analysed` are the sources of batches.
+    It is if git ignores it, or if nothing but a store makes it a part of a project that was never analysed itself.
+    `analysed` are the sources of batches.
     """
     known = {sources[0] for sources in analysed if len(sources) == 1}
     root = project.root_among(known)
     if project.kind == "ignored" and root == project.root and os.path.isdir(path):
         return None
-    if root in known or project.kind in ("git", "ignored", "settings"):
-        return root
-    is_divided = any(is_below(source, root) for sources in analysed for source in sources)
-    return root if project.kind == "store" and not is_divided else None
+    return root if root in known or project.kind in ("git", "ignored", "settings") else None
 
 
 def thaw(store: Store, reference: str, note: Note) -> Frozen:

@@ -76,10 +76,11 @@ def refuse_tracked(root: Path) -> None:
     if _git_tracks(root):
         import shlex  # for a hint, as wherever it is named
 
+        top = "" if root.parent == Path.cwd() else f" -C {shlex.quote(os.path.relpath(root.parent))}"
         raise StoreForeign(
             f"git tracks files of the store {root}, so it is not believed",
             hint="if you trust it, name it with --store or CODEBATCH_STORE; else untrack it: "
-            f"git rm -r --cached {shlex.quote(os.path.relpath(root))}",
+            f"git{top} rm -r --cached {shlex.quote(root.name)}",
         )
 
 

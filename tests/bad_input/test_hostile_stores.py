@@ -134,9 +134,10 @@ def test_a_store_that_was_delivered_is_not_believed_until_it_is_named(
         assert told["code"] == "store_foreign", command
         assert "--store" in told["hint"]
         assert "CODEBATCH_STORE" in told["hint"]
-    assert "syntax-error" in codebatch("errors", "--store", ".codebatch", cwd=target).text
+    batch = ("--batch", next((target / ".codebatch" / "batches").glob("batch-*")).name)
+    assert "syntax-error" in codebatch("errors", *batch, "--store", ".codebatch", cwd=target).text
     variable = CommandLine(codebatch.directory, {"CODEBATCH_STORE": ".codebatch"})
-    assert "syntax-error" in variable("errors", cwd=target).text
+    assert "syntax-error" in variable("errors", *batch, cwd=target).text
 
 
 def test_a_store_moves_with_its_project_and_outlives_changes_of_permission(
@@ -146,9 +147,11 @@ def test_a_store_moves_with_its_project_and_outlives_changes_of_permission(
     finished.parent.parent.rename(moved)
     subprocess.run(["chmod", "-R", "go-rwx", moved], check=True)
     subprocess.run(["touch", *(moved / "project" / ".codebatch").iterdir()], check=True)
-    assert "syntax-error" in codebatch("errors", cwd=moved / "project").text
+    told = codebatch("errors", "--json", cwd=moved / "project", status=3).error
+    assert told["code"] == "no_batch_of_project"
     # The tree lies elsewhere, so it is looked at again; what is in the store is used.
-    assert codebatch("run", ".", "--json", cwd=moved / "project").json["action"] == "up to date"
+    assert codebatch("run", ".", "--json", cwd=moved / "project").json["executed"] == 0
+    assert "syntax-error" in codebatch("errors", cwd=moved / "project").text
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
@@ -182,22 +185,22 @@ def test_a_store_that_git_wrote_into_is_not_believed(codebatch: CommandLine, kin
         project = codebatch.directory / "linked"
         git(codebatch, top, "worktree", "add", "-q", str(project))
     codebatch("run", ".", "-q", cwd=project)
-    assert (project / ".codebatch" / "store.json").exists()
-    git(codebatch, project, "add", ".")
+    assert (top / ".codebatch" / "store.json").exists()
+    git(codebatch, top, "add", ".")
     codebatch("errors", cwd=project)
-    write(project / ".codebatch" / "batches" / "batch-20990101-000000-000000-abcdef" / "batch.json", "forged")
-    git(codebatch, project, "add", "-f", ".codebatch/batches/batch-20990101-000000-000000-abcdef/batch.json")
+    write(top / ".codebatch" / "batches" / "batch-20990101-000000-000000-abcdef" / "batch.json", "forged")
+    git(codebatch, top, "add", "-f", ".codebatch/batches/batch-20990101-000000-000000-abcdef/batch.json")
     if kind == "no git at hand":
         codebatch.environment["PATH"] = str(codebatch.directory)
     for command in ("errors", "run ."):
         told = codebatch(*command.split(), "--json", cwd=project, status=4).error
         assert told["code"] == "store_foreign"
         assert "git tracks" in told["message"]
-    shutil.rmtree(project / ".codebatch")
+    shutil.rmtree(top / ".codebatch")
     told = codebatch("run", ".", "--json", cwd=project, status=4).error
-    assert "git rm -r --cached .codebatch" in told["hint"]
-    assert not (project / ".codebatch").exists()
-    subprocess.run(["git", "rm", "-qr", "--cached", ".codebatch"], cwd=project, check=True)
+    assert told["hint"].endswith(f"git{' -C ../top' * (project != top)} rm -r --cached .codebatch")
+    assert not (top / ".codebatch").exists()
+    subprocess.run(["git", "rm", "-qr", "--cached", ".codebatch"], cwd=top, check=True)
     codebatch("run", ".", "-q", cwd=project)
 
 

@@ -20,6 +20,7 @@ from tests.cli.process import (
     make_many,
     make_modules,
     permissions_bind,
+    set_apart,
     wait_until,
     write,
     write_own_task,
@@ -33,6 +34,7 @@ def shared(codebatch: CommandLine) -> CommandLine:
     """A project of two batches, the later of which shares what the earlier has of all files but one."""
     write(codebatch.directory / "codebatch.toml", SHARDS)
     make_modules(codebatch.directory / "tree", FILES)
+    set_apart(codebatch, "tree")
     codebatch("run", "tree")
     write(codebatch.directory / "tree" / "m11.py", "import sys\n")
     codebatch("run", "tree")
@@ -139,6 +141,7 @@ def test_failures_are_had_again_too(codebatch: CommandLine) -> None:
     write_own_task(codebatch.directory, "one", failing)
     for name in "abc":
         write(codebatch.directory / "tree" / f"{name}.py", "x = 1\n")
+    set_apart(codebatch, "tree")
     codebatch("run", "tree", status=3)
     sound = _contents(codebatch)
     for task in ("one", "analyze"):
@@ -177,6 +180,7 @@ def test_what_is_told_otherwise_is_beyond_repair_and_stays_as_it_is(codebatch: C
     mood = write(root / "mood", "fine")
     write_own_task(root, "fickle", FICKLE.format(mood=str(mood)))
     write(root / "tree" / "m05.py", "x = 1\n")
+    set_apart(codebatch, "tree")
     codebatch("run", "tree")
     (path,) = shard_files(codebatch, "fickle")
     sound = path.read_bytes()
@@ -203,6 +207,7 @@ def test_what_another_installation_made_is_beyond_repair_here(codebatch: Command
     own += "def task(file):\n    yield Metric(path=file.path.decode(), metric='m', value=1)\n"
     task = write_own_task(root, "one", own)
     write(root / "tree" / "a.py", "x = 1\n")
+    set_apart(codebatch, "tree")
     codebatch("run", "tree")
     flip(shard_files(codebatch, "one")[0])
     write(task, own + "# another\n")
@@ -230,6 +235,7 @@ def test_documents_are_looked_at_and_other_files_are_mended_all_the_same(shared:
 
 def test_beside_who_writes_it_mends_and_beside_who_collects_it_waits(shared: CommandLine) -> None:
     make_many(shared.directory / "many", 40)
+    set_apart(shared, "many")
     process = shared.start("run", "many", "-j", "1", "--json")
     wait_until(lambda: len([*shared.directory.glob(".codebatch/batches/batch-*/outcomes/*")]) > 0, "work is done")
     flip(shard_files(shared, "lint", 1)[0])
@@ -282,6 +288,7 @@ def test_who_is_interrupted_before_damage_is_met_mends_nothing(codebatch: Comman
     write(root / "own.py", GATED.format(gate=str(gate)))
     write(root / "codebatch.toml", "[tasks.gated]\npython = 'own.py:task'\n")
     write(root / "tree" / "a.py", "x = 1\n")
+    set_apart(codebatch, "tree")
     codebatch("run", "tree", status=3)
     gate.unlink()
     process = codebatch.start("resume", "--json")
@@ -325,6 +332,7 @@ def test_who_is_interrupted_mending_says_so_and_the_next_goes_on(codebatch: Comm
     gate = write(root / "gate", "open")
     write_own_task(root, "gated", GATED.format(gate=str(gate)))
     write(root / "tree" / "a.py", "x = 1\n")
+    set_apart(codebatch, "tree")
     codebatch("run", "tree")
     sound = _contents(codebatch)
     for first, arguments in (

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cli.process import CommandLine, make_many, wait_until
+from tests.cli.process import CommandLine, make_many, set_apart, wait_until
 
 COUNT = 40
 SMALL_SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n"
@@ -22,7 +22,9 @@ def codebatch(tmp_path: Path) -> CommandLine:
     """The command line beside a tree of many small shards."""
     make_many(tmp_path / "many", COUNT)
     (tmp_path / "codebatch.toml").write_text(SMALL_SHARDS)
-    return CommandLine(tmp_path)
+    codebatch = CommandLine(tmp_path)
+    set_apart(codebatch, "many")
+    return codebatch
 
 
 def has(pattern: str) -> Callable[[Path], bool]:

@@ -41,7 +41,7 @@ def test_tree_that_is_named_is_analysed_into_its_store_whatever_a_module_does(
     codebatch("init", ".codebatch")
     answer = codebatch("run", ".", "--json").json
     assert (answer["status"], answer["paths"]) == ("COMPLETED", [])
-    files = codebatch("query", "files", "--json").json
+    files = codebatch("query", "files", "--json").records
     assert {"bad.py", "tools/words.py"} <= {row["path"] for row in files}
     codebatch("check")
     modes = {path: path.stat().st_mode for path in (codebatch.directory / ".codebatch").rglob("*")}
@@ -62,7 +62,7 @@ def test_fork_of_a_function_that_goes_on_is_no_second_worker(codebatch: CommandL
     for name in ("a", "b", "c"):
         write(codebatch.directory / "src" / f"{name}.py", "x = 1\n")
     codebatch("run", "src", "-j", "1")
-    assert len(codebatch("query", "outputs", "--task", "words", "--json").json) == 3
+    assert len(codebatch("query", "outputs", "--task", "words", "--json").records) == 3
 
 
 @pytest.mark.parametrize("code", ["os._exit(0)", "os.fork() and os._exit(0)", "os.kill(os.getpid(), 9)"])

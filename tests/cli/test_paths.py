@@ -47,7 +47,7 @@ def asked(codebatch: CommandLine, command: str, *paths: str, directory: str = ".
     store = codebatch.directory / "store"
     answer = codebatch(*words, "--store", store, "--json", cwd=codebatch.directory / "tree" / directory).json
     if command == "query stats":
-        return [answer]
+        return [answer["records"]]
     return next(answer[each] for each in ("rules", "rows", "blocks", "records") if each in answer)
 
 

@@ -73,7 +73,7 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[OpenedBa
         for name, case in CASES.items():
             _write(root / "cases" / name, case.new if side else case.old, name)
         _run(root)
-    with codebatch.open(root / ".codebatch") as store:
+    with codebatch.open(root / ".codebatch", project=root) as store:
         yield store.batch("latest~1", partial=True), store.batch("latest", partial=True)
 
 

@@ -41,7 +41,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Told, Told]
         command = [sys.executable, "-m", "codebatch", "run", ".", "--jobs", "1", "--quiet"]
         ended = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
         assert ended.returncode in (0, 1), ended.stderr
-    with codebatch.open(root / ".codebatch") as store:
+    with codebatch.open(root / ".codebatch", project=root) as store:
         old, new = store.batch("latest~1"), store.batch("latest")
         yield _by_case(compare(old, new)), _by_case(compare(new, old))
 
@@ -98,7 +98,7 @@ def test_what_is_there_and_not_looked_at_is_not_gone(
             (tmp_path / path).write_text(text)
         command = [sys.executable, "-m", "codebatch", "run", ".", "--jobs", "1", "--quiet"]
         subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    with codebatch.open(tmp_path / ".codebatch") as store:
+    with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as store:
         batches = store.batch("latest~1"), store.batch("latest")
         for sides in (batches, batches[::-1]):
             rows = list(compare(*sides, (kind,)).differences())
@@ -124,7 +124,7 @@ def test_what_was_left_out_is_not_new(tmp_path: Path, ignoring: str, words: tupl
             (tmp_path / "c.py").write_text("print(unknown)\n")
         command = [sys.executable, "-m", "codebatch", "run", ".", "--quiet", *(() if is_lifted else words)]
         subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    with codebatch.open(tmp_path / ".codebatch") as store:
+    with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as store:
         old, new = store.batch("latest~1"), store.batch("latest")
         for kind, added in (("diagnostic", "new"), ("file", "added"), ("metric", "added")):
             assert _states_by_path(compare(old, new, (kind,))) == {

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from codebatch.store import layout
-from tests.cli.process import CommandLine, make_many
+from tests.cli.process import CommandLine, make_many, set_apart
 from tests.execution.harness import open_latest
 from tests.proof.invariants import check_batch, merged
 
@@ -86,6 +86,7 @@ def test_a_power_cut_in_the_middle_of_a_run_is_recovered_from(tmp_path: Path, di
     make_many(tmp_path / "many", FILES)
     (tmp_path / "codebatch.toml").write_text(RULE, encoding="utf-8")
     codebatch = CommandLine(tmp_path)
+    set_apart(codebatch, "many")
     codebatch("run", "many", "--store", "undisturbed", "-q")
     serial = merged(open_latest(tmp_path / "undisturbed"))
     arguments = ("run", "many", "--store", str(disk.place / "store"), "-j", "2", "-q")
