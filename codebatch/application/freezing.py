@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -87,9 +87,10 @@ def freeze(
 
     `projects` are those of the paths, absolute and without links, if they were looked for before the store was made.
     """
-    analysed = [batch.about.sources for batch in iter_batches(store)]
+    batches = iter_batches(store, kind="any")
+    known = {batch.about.project_root for batch in batches if len(batch.about.sources) == 1}
     selection = select(
-        paths, store.root, lambda path: _project_root(path, projects.get(path) or find_project(path), analysed)
+        paths, store.root, lambda path: _project_root(path, projects.get(path) or find_project(path), known)
     )
     taken, snapshot, files, size = _take_selected(store, selection, rules, phase)
     for text in taken.notes:
@@ -110,13 +111,12 @@ def freeze(
     )
 
 
-def _project_root(path: bytes, project: Project, analysed: Sequence[tuple[bytes, ...]]) -> bytes | None:
+def _project_root(path: bytes, project: Project, known: Collection[bytes]) -> bytes | None:
     """Return the root of the project that a path is frozen with; None if it is frozen alone.
 
-    It is if git ignores it, or if nothing but a store makes it a part of a project that was never analysed itself.
-    `analysed` are the sources of batches.
+    It is if git ignores it, or if nothing but a store makes it a part of a project that has no batch of its own.
+    `known` are the roots of projects that have.
     """
-    known = {sources[0] for sources in analysed if len(sources) == 1}
     root = project.root_among(known)
     if project.kind == "ignored" and root == project.root and os.path.isdir(path):
         return None

@@ -144,6 +144,7 @@ ANSWERS: dict[str, object] = {
     "explain-miss": MissesAnswer,
     "export": ExportWritten,
     "files": _rows("files", list[answers.FileRow]),
+    "files-snapshot": list[answers.EntryRow],
     "files-why": answers.WhyTaken,
     "find": _rows("find", list[answers.FoundPlace] | dict[str, int]),
     "findings": FindingsAnswer,

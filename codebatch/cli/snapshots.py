@@ -217,7 +217,8 @@ def files(
     if snapshot_reference is not None:
         snapshot = resolve_snapshot(answering.place.open(), snapshot_reference, answering.note)
         rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
-        answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]), if_none="no files")
+        lines = (entry.text for entry in snapshot.entries[:limit])
+        answering.print(rows, lines, if_none="no files", name="files-snapshot")
         return 0
     answer = ask(answering, batch_reference).entries(limit, parse=parse or None, file_class=file_class or None)
     found = [_file_row(entry, record or {}) for entry, record in answer.found]

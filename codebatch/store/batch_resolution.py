@@ -80,7 +80,7 @@ def iter_project_batches(
     Outside git, if a project has none but just one directory below it has, that one's are meant: a user who ran
     `codebatch run DIRECTORY` goes on to ask from where that was typed.
     """
-    root = None if store.project is None else _current_root(store, store.project)
+    root = None if store.project is None else _current_root(store, store.project, kind)
     for batch in iter_batches(store, passed_over, kind=kind):
         if not batch.about.for_comparison and (root is None or _is_of(batch, root)):
             yield batch
@@ -107,12 +107,12 @@ def is_of_other_project(store: Store, batch: Batch) -> bool:
     return project.kind == "git" or not (project.holds(root) or is_below(project.start, root))
 
 
-def _current_root(store: Store, project: Project) -> bytes:
-    """Return the root of the project whose batches are meant: outside git the nearest directory that has any."""
+def _current_root(store: Store, project: Project, kind: BatchKind) -> bytes:
+    """Return the root of the project that is meant: outside git the nearest directory that has a batch of a kind."""
     if project.kind == "git":
         return project.root
     roots: set[bytes] = set()
-    for batch in iter_batches(store, kind="any"):
+    for batch in iter_batches(store, kind=kind):
         root = batch.about.project_root
         if root == project.start:
             return root

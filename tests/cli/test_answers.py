@@ -54,7 +54,8 @@ def test_standard_output_is_one_json_document_under_json(ran: Ran, command: str)
     words = itertools.takewhile(lambda word: not word.startswith("-"), command.split())
     name = "-".join(word for word in words if word not in ("full", "src/main.py"))
     name += "-explain" if "--explain" in command else ""
-    check_schema(answer, "files-why" if "--why" in command else name)
+    name += "".join(f"-{option}" for option in ("why", "snapshot") if command.startswith(f"files --{option}"))
+    check_schema(answer, name)
     is_map = name in ("top", "config-show", "query-stats", "query-symbols")
     if isinstance(answer, dict) and not is_map and "--why" not in command:
         assert answer["schema"] == f"codebatch.{name}/1"

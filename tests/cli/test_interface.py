@@ -22,8 +22,8 @@ from .process import CommandLine
 from .test_help import command_of, every_command
 
 NOT_OF_COMMANDS = {
-    "batch-outputs", "error", "files-why", "graph-cycles", "graph-dot", "impact-tests", "inspect-explain",
-    "inspect-line", "verify-trust", "work-dry-run", "work-status",
+    "batch-outputs", "error", "files-snapshot", "files-why", "graph-cycles", "graph-dot", "impact-tests",
+    "inspect-explain", "inspect-line", "verify-trust", "work-dry-run", "work-status",
 }  # fmt: skip
 WITHOUT_JSON_OF_OURS = {"ast"}
 """What they answer is whole as it comes: a syntax tree."""

@@ -207,6 +207,19 @@ def test_without_git_a_project_is_what_was_run(codebatch: CommandLine) -> None:
     assert codebatch("run", "tree/app/db", "--json").json["batch_id"] == alone["batch_id"], "it was run before"
 
 
+def test_a_store_alone_makes_no_project_and_a_batch_of_commands_does(codebatch: CommandLine) -> None:
+    """`run DIRECTORY` is the same before and after a store is made, or something else is analysed."""
+    make_repository(codebatch.directory / "tree")
+    codebatch("init", ".codebatch")
+    alone = codebatch("run", "tree", "--json").json
+    assert (alone["paths"], alone["files"]) == ([], 8)
+    write(codebatch.directory / "work.toml", '[tasks.one]\nrun = "true"\n')
+    codebatch("work", "run")
+    assert codebatch("summary", "--json").json["batch_id"] == alone["batch_id"]
+    write(codebatch.directory / "other" / "a.py", "x = 1\n")
+    assert codebatch("run", "other", "--json").json["paths"] == ["other"]
+
+
 def test_nothing_below_a_path_is_nothing_to_do(codebatch: CommandLine, repository: Path) -> None:
     (repository / "none").mkdir()
     (repository / "link").symlink_to("made.py")
