@@ -47,7 +47,7 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True):
 def rules_for(
     configuration: Configuration, include: tuple[str, ...], exclude: tuple[str, ...], *, rehash: bool = False
 ) -> SourceRules:
-    """Which files are taken: `include` stands for the configured patterns, `exclude` is added to them.
+    """Return which files are taken: `include` replaces the configured patterns, `exclude` is added to them.
 
     Raises InvalidInput or InvalidConfiguration for a pattern that can match no path.
     """

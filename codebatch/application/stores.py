@@ -92,7 +92,7 @@ class StorePlace:
         return self._with_project(store)
 
     def new_place(self, *, is_asked: bool = False) -> Path:
-        """Where a store is made if none is named. Raises UnsafeStorePlace, StoreNotFound.
+        """Return where a store is made if none is named. Raises UnsafeStorePlace, StoreNotFound.
 
         `is_asked`: the user asks for one, which outside git makes the current directory a project.
         """

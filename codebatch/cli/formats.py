@@ -105,7 +105,7 @@ def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
 
 
 def escaped_formula(value: Json) -> str:
-    """A value as text that no spreadsheet takes for a formula. A number stays one, be it negative."""
+    """Return a value as text that no spreadsheet takes for a formula. Numbers stay numbers, also negative ones."""
     text = cell(value)
     is_number = isinstance(value, int | float)
     return f"'{text}" if text[:1] in _OF_FORMULAS and text and not is_number else text

@@ -207,12 +207,12 @@ def _closed_now(closed: Mapping[str, int]) -> dict[str, int]:
 
 
 def closed_texts(closed: Mapping[str, int]) -> list[str]:
-    """Which pools are closed yet, and until when, for people."""
+    """Describe the pools that are still closed, and until when."""
     return [f"{wait_text([pool], until_ns)}: rate limited" for pool, until_ns in _closed_now(closed).items()]
 
 
 def wait_text(pools: Sequence[str], until_ns: int) -> str:
-    """What a rate limit keeps waiting, and until when, for people."""
+    """Describe what a rate limit keeps waiting, and until when."""
     closed = f"pool {', '.join(pools)} closed" if pools else "it waits"
     return f"{closed} until {clock_time(until_ns)}"
 

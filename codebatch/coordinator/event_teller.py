@@ -242,7 +242,7 @@ class EventTeller:
                 self._tell_of(events.TaskCancelled, one.item, one.round, seconds=seconds)
 
     def _wait_of(self, one: Conclusion) -> dict[str, object]:
-        """What is waited for before a command is tried again that failed."""
+        """Return what a failed command waits for before its next try."""
         item = one.item
         is_last = self._conductor.conclusion(item) is one
         if not is_last or self._conductor.state(item) is not CommandState.WAITING:

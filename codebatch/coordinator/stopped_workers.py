@@ -70,7 +70,7 @@ class WorkerWatch:
 
 
 def stopped_worker_text(found: StoppedWorker, task: str) -> str:
-    """What happened to a worker, and what is done about it, for people. `task` is what it runs."""
+    """Describe what happened to a worker, and what is done about it. `task` is what it runs."""
     what = f"the worker of {task}" if task else "a worker"
     how = "traced by another process" if found.is_traced else "stopped"
     then = "it does not go on, and is killed" if found.is_killed else "it is continued"

@@ -96,7 +96,7 @@ class CommandBatch:
 
     @property
     def rule(self) -> OpenRule:
-        """What each item is by itself."""
+        """Return the state of each item by itself."""
         return self._states.rule
 
     @property
@@ -128,7 +128,7 @@ class CommandBatch:
         return self._interruptions.stops(item)
 
     def after_interruption(self, item: int, epoch: int) -> IfInterrupted:
-        """What follows an attempt that has no outcome and does not run any more."""
+        """Return what follows an attempt that has no outcome and does not run any more."""
         return self._interruptions.follows(item, epoch)
 
     @property
@@ -141,13 +141,13 @@ class CommandBatch:
         return self._states.graph.cause(item)
 
     def state(self, item: int) -> CommandState:
-        """Where a command stands."""
+        """Return the state of a command."""
         if self._runs(item):
             return CommandState.RUNNING if self._asking.question(item) is None else CommandState.BLOCKED
         return self._states.ended(item) or self._states.open_state(item, is_judged=self._is_judged(item))
 
     def states(self) -> list[CommandState]:
-        """Where each command stands."""
+        """Return the state of each command."""
         return list(map(self.state, range(len(self.agenda.ids))))
 
     def verdict(self, states: Sequence[CommandState] | None = None) -> BatchState:

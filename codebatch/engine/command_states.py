@@ -1,4 +1,4 @@
-"""Where each command stands that does not run: by the open rule, by what it needs, and by what is waited for."""
+"""States of commands that do not run: by the open rule, by what they need, and by what they wait for."""
 
 from __future__ import annotations
 

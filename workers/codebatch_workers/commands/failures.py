@@ -28,7 +28,7 @@ class FailureVerdict(msgspec.Struct, frozen=True):
 
 
 def judge_failure(command: Command, result: Result, output: bytes, wall_ns: Callable[[], int]) -> FailureVerdict:
-    """What follows a result that failed, by the end of its output. A pattern that takes too long is not heeded."""
+    """Return what follows a failed result, by the end of its output. A pattern that takes too long is ignored."""
     text, problem = output.decode("utf-8", "replace"), ""
     if command.wait_if:
         try:
