@@ -176,13 +176,15 @@ class LeaseReader:
     def holders(self) -> list[tuple[HolderFile, bool]]:
         """Every holder there ever was, and whether it is alive."""
         found: list[tuple[HolderFile, bool]] = []
-        for name, inode in self._files.listing(self._root / layout.HOLDERS).items():
-            if layout.HOLDER_PATTERN.match(name):
-                holder = self._read(f"{self._holders}/{name}")
-                if holder is None or holder.holder != name:
-                    holder = _unreadable(HolderId(name))
-                self._by_inode[inode] = holder
-                found.append((holder, self.is_live(holder)))
+        directory = self._root / layout.HOLDERS
+        with self._files.keeping_open(directory):
+            for name, inode in self._files.listing(directory).items():
+                if layout.HOLDER_PATTERN.match(name):
+                    holder = self._read(f"{self._holders}/{name}")
+                    if holder is None or holder.holder != name:
+                        holder = _unreadable(HolderId(name))
+                    self._by_inode[inode] = holder
+                    found.append((holder, self.is_live(holder)))
         return found
 
     def listed(self) -> dict[str, int]:
