@@ -19,7 +19,7 @@ from codebatch.model.task import Pipeline
 from codebatch.query.standing import Standing, standing
 from codebatch.store.adoption import adopt_batch, is_adoptable
 from codebatch.store.bases import find_bases
-from codebatch.store.batch_resolution import default_batch
+from codebatch.store.batch_resolution import default_batch, iter_batches_of
 from codebatch.store.batches import NO_CHECKOUT, Batch, Checkout, create_batch, iter_batches
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
@@ -64,14 +64,13 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
     def is_answered_by(self, batch: Batch) -> bool:
         """Whether questions about what was frozen go to a batch of the plan.
 
-        It is of the same place, chosen by the same patterns, the latest of it, and the one that questions without a
-        batch go to; or of paths, while these go to one of the whole project.
+        It is of the same place, chosen by the same patterns, the latest of its source, and the one that questions
+        without a batch go to; or of paths, while these go to one of the whole project.
         """
         about = batch.about
         if (about.sources, about.stat_cache) != (self.frozen.sources, self.frozen.stat_cache):
             return False
-        alike = (each for each in iter_batches(self.store) if each.about.place == about.place)
-        if next(alike, batch).id != batch.id:
+        if next(iter_batches_of(self.store, about.sources), batch).id != batch.id:
             return False
         default = default_batch(self.store, about.sources) or batch
         return default.id == batch.id or (bool(about.paths) and not default.about.paths)

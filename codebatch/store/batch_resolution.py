@@ -86,11 +86,16 @@ def iter_project_batches(
             yield batch
 
 
+def iter_batches_of(store: Store, sources: tuple[bytes, ...]) -> Iterator[Batch]:
+    """Yield the analyses of some sources, of all paths or of a part, latest first."""
+    for batch in iter_batches(store):
+        if batch.about.sources == sources and not batch.about.for_comparison:
+            yield batch
+
+
 def default_batch(store: Store, sources: tuple[bytes, ...]) -> Batch | None:
     """Return the analysis of some sources that questions without a batch go to, None if there is none."""
-    candidates = (
-        batch for batch in iter_batches(store) if batch.about.sources == sources and not batch.about.for_comparison
-    )
+    candidates = iter_batches_of(store, sources)
     latest = next(candidates, None)
     return latest if latest is None or not latest.about.paths else _whole_one(candidates, latest, None)
 

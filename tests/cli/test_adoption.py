@@ -47,6 +47,18 @@ def test_the_tree_that_was_run_last_is_the_one_that_answers(codebatch: CommandLi
     assert len(codebatch("batch", "list", "--json").json) == 3, "it is the latest by now"
 
 
+def test_run_of_other_paths_that_finds_nothing_to_do_is_the_latest(codebatch: CommandLine) -> None:
+    for name in ("a", "b"):
+        write(codebatch.directory / name / "m.py", SOUND)
+    codebatch("run", ".")
+    codebatch("run", "a")
+    for path, paths in ((".", []), ("a", ["a"])):
+        ended = codebatch("run", path, "--json").json
+        assert ended["action"] == "up to date"
+        assert codebatch("batch", "show", "latest", "--json").json["paths"] == paths
+        assert codebatch("status", "--json").json["batch_id"] == ended["batch_id"]
+
+
 def test_other_patterns_that_choose_the_same_files_are_its_own(codebatch: CommandLine) -> None:
     write(codebatch.directory / "m.py", SOUND)
     codebatch("run", ".", "--include", "*.py")
