@@ -7,6 +7,7 @@ not of the change is counted, and forbids nothing.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -42,6 +43,7 @@ from codebatch.model.quantities import count_of
 from codebatch.model.record import Diagnostic
 from codebatch.query.arguments import path_of, refuse_text
 from codebatch.query.views import FILE_METRICS, FUNCTION_METRICS
+from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 
@@ -105,8 +107,8 @@ class Checker(NamedTuple):
     ) -> Checked:
         """Hold what HEAD has against conditions, in comparison with a base, which is chosen if none is named.
 
-        Raises BatchIncomplete where the base is of other tasks and cannot be run under those of HEAD, InvalidInput,
-        UnknownId, Stopped or StoreError.
+        Raises BatchIncomplete where the base is of other tasks and cannot be run under those of HEAD, and where none
+        is named and the latest run is of a part of another tree. Raises InvalidInput, UnknownId, Stopped or StoreError.
         """
         newer = self._head(head)
         store, batch = newer.question.store, newer.question.batch
@@ -153,7 +155,9 @@ class Checker(NamedTuple):
 
     def _head(self, reference: str | None) -> OpenedBatch:
         if reference is None:
-            return self.store.batch(partial=True)
+            head = self.store.batch(partial=True)
+            _refuse_newer_part(self.store.store, head.question.batch)
+            return head
         side = name_side(self.store, reference, partial=True)
         if isinstance(side, OpenedBatch):
             return side
@@ -180,6 +184,17 @@ class Checker(NamedTuple):
         if made.id == base.batch.id:
             return base
         return Base(made, f"{base.why}, run under the tasks of HEAD", base.change_begins)
+
+
+def _refuse_newer_part(store: Store, head: Batch) -> None:
+    """Raise BatchIncomplete if the latest run is of a part of the project, and of another tree than `head` is."""
+    latest = resolve_batch(store, None)
+    if latest.about.snapshot_id == head.about.snapshot_id:
+        return
+    of = ", ".join(map(display_path, latest.about.paths))
+    told = f"the latest run, {latest.id}, is of {of} alone, and of another tree than {head.id}, of the whole project"
+    hint = f"run the whole project: codebatch run {shlex.quote(display_path(latest.about.project_root))}"
+    raise BatchIncomplete(told, hint=hint)
 
 
 def check(

@@ -46,6 +46,25 @@ def test_check_ends_with_what_came_of_it(codebatch: CommandLine) -> None:
     assert codebatch("check", "no-such", "--json", status=2).error["code"] == "unknown_id"
 
 
+def test_older_batch_is_no_head_after_a_run_of_a_part(codebatch: CommandLine) -> None:
+    """In a subdirectory `run` is of that directory alone. What it found must not be passed over."""
+    write(codebatch.directory / "src/a.py", "import os\n")
+    codebatch("init")
+    codebatch("run", ".", "-q")
+    codebatch("run", "src", "-q")
+    codebatch("check", status=0)
+    write(codebatch.directory / "src/b.py", "def f(:\n")
+    src = codebatch.directory / "src"
+    codebatch("run", "-q", cwd=src)
+    for baseline in ((), ("--baseline", "kept")):
+        if baseline:
+            codebatch("baseline", "create", "kept", "-q", cwd=src)
+        error = codebatch("check", *baseline, "-q", "--json", cwd=src, status=3).error
+        assert error["code"] == "batch_incomplete"
+    codebatch.shell(error["hint"].partition(": ")[2])
+    codebatch("check", cwd=src, status=1)
+
+
 def test_what_head_lacks_wins_over_what_it_has(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "import os\n")
     codebatch("run", ".", "-q")
