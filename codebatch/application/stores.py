@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from codebatch.application import Note, ignore_note
 from codebatch.application.projects import find_project, find_store, find_store_above, new_store_place
 from codebatch.errors import StoreNotFound, StoreUnwritable, UnsafeStorePlace
-from codebatch.model.project import Project
+from codebatch.model.project import REMOVED, Project
 from codebatch.query.arguments import path_of
 from codebatch.snapshotting.projects import is_shared_place
 from codebatch.store import layout
@@ -114,7 +114,7 @@ class StorePlace:
         return StoreNotFound(f"there is no store in the project {os.fsdecode(self.project.root)}", hint=hint)
 
     def _with_project(self, store: Store) -> Store:
-        return replace(store, project=self.project)
+        return replace(store, project=self.project or REMOVED)
 
 
 def open_store(path: str | Path | None = None, project: str | Path | None = None) -> Store:

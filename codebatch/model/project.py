@@ -7,9 +7,9 @@ from typing import Literal
 
 import msgspec
 
-ProjectKind = Literal["git", "ignored", "settings", "store", "unmarked"]
+ProjectKind = Literal["git", "ignored", "settings", "store", "unmarked", "removed"]
 """What makes a directory the root: a git work tree, or one that ignores `start`; settings or a store in it; or that the
-search began there.
+search began there. `removed`: the current directory does not exist any more, so no batch is of it.
 """
 
 
@@ -39,7 +39,10 @@ class Project(msgspec.Struct, frozen=True):
 
     def holds(self, directory: bytes) -> bool:
         """Return whether an absolute path is the root or lies below it."""
-        return is_below(directory, self.root)
+        return self.kind != "removed" and is_below(directory, self.root)
+
+
+REMOVED = Project(b"", b"", "removed")
 
 
 def is_below(path: bytes, directory: bytes) -> bool:

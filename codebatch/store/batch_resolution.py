@@ -106,7 +106,7 @@ def is_of_other_project(store: Store, batch: Batch) -> bool:
     Outside git, directories below the project and those around the user are not told apart from it.
     """
     project = store.project
-    if project is None or _is_of(batch, project.root):
+    if project is None or project.kind == "removed" or _is_of(batch, project.root):
         return False
     root = batch.about.project_root
     return project.kind == "git" or not (project.holds(root) or is_below(project.start, root))
@@ -145,13 +145,16 @@ def _no_batch(store: Store, kind: BatchKind) -> UnknownId:
         open_batch(store, batch_id)
     noun = {"analysis": "analysis", "work": "batch of commands", "any": "batch"}[kind]
     make = "codebatch work run" if kind == "work" else _run_command(store.project)
-    hint = f"make one with: {make}"
+    is_removed = store.project is not None and store.project.kind == "removed"
+    hint = "go to one that does: cd" if is_removed else f"make one with: {make}"
     if others:
         shown = ", ".join(
             f"{batch.id} ({display_path(root)})" for root, batch in itertools.islice(others.items(), OTHERS_SHOWN_MAX)
         )
         more = f" and {len(others) - OTHERS_SHOWN_MAX:,} more" if len(others) > OTHERS_SHOWN_MAX else ""
         hint += f"; or name the batch of another project with --batch: {shown}{more}"
+    if is_removed:
+        return NoBatchOfProject("the current directory does not exist any more", hint=hint)
     root = "" if store.project is None else display_path(store.project.root)
     where = f"of project {root} in the store {store.root}" if root else "in this store yet"
     return NoBatchOfProject(f"there is no {noun} {where}", hint=hint)

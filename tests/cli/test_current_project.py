@@ -342,6 +342,23 @@ def test_a_work_list_is_found_upwards_and_runs_once_at_a_time(codebatch: Command
     assert codebatch("work", "run", "--unfinished", "--json", status=5, cwd=below).error["code"] == "nothing_to_do"
 
 
+def test_in_a_directory_that_was_removed_no_batch_is_the_default(codebatch: CommandLine) -> None:
+    """As after `git worktree remove`. A store that is named has batches of other projects alone."""
+    write(codebatch.directory / "m.py", "import os\n")
+    codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
+    batch = codebatch("run", ".", "--json").json["batch_id"]
+    for words in ("findings", "status", "diff", "batch show latest", "findings --batch latest"):
+        removed = codebatch.shell(f"mkdir gone && cd gone && rmdir ../gone && codebatch {words} --json", status=3)
+        error = removed.error
+        assert (error["code"], error["message"]) == (
+            "no_batch_of_project",
+            "the current directory does not exist any more",
+        )
+        assert batch in error["hint"]
+    shown = codebatch.shell(f"mkdir gone && cd gone && rmdir ../gone && codebatch findings --json --batch {batch}")
+    assert shown.json["batch_id"] == batch
+
+
 def test_five_checkouts_share_a_store_and_each_gets_its_own_answers(codebatch: CommandLine) -> None:
     """Whatever the others ran last, and also where a run found nothing to do."""
     codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
