@@ -233,8 +233,10 @@ def _answer(
     if form != "json" and len(cut) < len(shown):
         answering.note(f"{len(shown) - len(cut):,} more; show them with --limit {len(shown)}")
     if not first:
-        rest = [state for state in (*SHOWN, *COUNTED) if state not in told]
-        answering.note(f"{'' if shown else 'none; '}besides {counts_line(comparison, rest)}")
+        rest = [state for state in (*SHOWN, *COUNTED) if state not in told and comparison.counts[state]]
+        parts = ["none"] * (not shown) + [f"besides {counts_line(comparison, rest)}"] * bool(rest)
+        if parts:
+            answering.note("; ".join(parts))
     if not comparison.is_complete:
         return BatchIncomplete.exit_status
     return 1 if wanted.exit_code and shown else 0

@@ -167,7 +167,7 @@ def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
     apart = comparison.differences({"not_comparable"}) if counts["not_comparable"] else ()
     reasons = Counter(each.reason for each in apart)
     why = "; ".join(f"{_REASONS.get(str(reason), reason)} ({number:,})" for reason, number in reasons.most_common())
-    return ", ".join(told or ["nothing to compare"]) + (f": {why}" if why else "")
+    return ", ".join(told or ["nothing found in either batch"]) + (f": {why}" if why else "")
 
 
 def _was(old: Thing, new: Thing) -> str:

@@ -73,6 +73,8 @@ def test_people_are_told_what_became_of_findings(capfd: pytest.CaptureFixture[st
     assert told.splitlines()[1:] == ["  a.py:3:1: error F821 Undefined name `x` [ruff]"]
     told, notes = _said(capfd, "improvements", "HEAD", "HEAD", "--exit-code")
     assert (told, notes) == ("", "none; besides 3 unchanged\n")
+    assert _said(capfd, "regressions", "HEAD~1", "HEAD", "--code", "E999") == ("", "none\n")
+    assert _said(capfd, "diff", "HEAD~1", "HEAD", "--code", "E999") == ("nothing found in either batch\n", "")
 
 
 def test_programs_are_told_in_the_words_of_codebatch_1(capfd: pytest.CaptureFixture[str]) -> None:
