@@ -17,27 +17,29 @@ _FILE_BYTES_MAX = 8192
 def common_directory(top: bytes) -> bytes | None:
     """Return the git directory that a work tree shares with its repository's other work trees, without links.
 
-    `top` is the top directory of the work tree, absolute. None if its `.git` is neither a directory nor the file of a
-    linked work tree (a submodule's is not).
+    `top` is the top directory of the work tree, absolute. None if its `.git` is neither a directory nor a file that
+    names one. The file of a submodule, or of `git init --separate-git-dir`, names a git directory of its own.
     """
     path = os.path.join(top, b".git")
     if os.path.isdir(path):
         return os.path.realpath(path)
-    return linked_common_directory(top)
+    if (linked := linked_common_directory(top)) is not None:
+        return linked
+    own = _named_directory(top)
+    is_own = own is not None and os.path.isdir(own) and not os.path.lexists(os.path.join(own, b"commondir"))
+    return os.path.realpath(own) if own is not None and is_own else None
 
 
 def linked_common_directory(top: bytes) -> bytes | None:
     """Return the common git directory if the work tree at `top` is a linked one, else None."""
-    path = os.path.join(top, b".git")
-    link = _line(path)
-    if link is None or not link.startswith(_LINK):
+    own = _named_directory(top)
+    if own is None:
         return None
-    own = os.path.join(top, link.removeprefix(_LINK))
     common, back = _line(os.path.join(own, b"commondir")), _line(os.path.join(own, b"gitdir"))
     if common is None or back is None:
         return None
     # Relative since git 2.48 (worktree.useRelativePaths).
-    if os.path.realpath(os.path.join(own, back)) != os.path.realpath(path):
+    if os.path.realpath(os.path.join(own, back)) != os.path.realpath(os.path.join(top, b".git")):
         return None
     return os.path.realpath(os.path.join(own, common))
 
@@ -56,6 +58,12 @@ def main_work_tree(top: bytes) -> bytes | None:
     if common is None or os.path.basename(common) != b".git" or not os.path.isdir(common):
         return None
     return os.path.dirname(common)
+
+
+def _named_directory(top: bytes) -> bytes | None:
+    """Return the git directory that the `.git` file of a work tree names, None if `.git` is no such file."""
+    link = _line(os.path.join(top, b".git"))
+    return os.path.join(top, link.removeprefix(_LINK)) if link is not None and link.startswith(_LINK) else None
 
 
 def _line(path: bytes) -> bytes | None:

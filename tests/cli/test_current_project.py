@@ -258,6 +258,19 @@ def test_linked_work_trees_inside_are_no_part_of_the_project(codebatch: CommandL
     assert codebatch("run", "--json", cwd=main).json["files"] == 2, "another repository is a part, as git has it"
 
 
+def test_linked_work_trees_inside_a_submodule_are_no_part_of_it(codebatch: CommandLine) -> None:
+    """The `.git` of a submodule is a file too, as is that of `git init --separate-git-dir`."""
+    main = make_worktrees(codebatch)
+    add = "git -c protocol.file.allow=always submodule -q add ../main sub && git -C sub worktree add -q .agents/1 HEAD"
+    codebatch.shell(f"git init -q outer && cd outer && {add}")
+    codebatch.shell("git init -q --separate-git-dir=apart main && git -C main worktree add -q .agents/1 HEAD")
+    sub = codebatch.directory / "outer" / "sub"
+    for tree in (sub, sub.parent, main):
+        codebatch("run", "-q", cwd=tree)
+        (found,) = codebatch("def", "one", "--json", cwd=tree).records
+        assert found["path"] == ("sub/m.py" if tree == sub.parent else "m.py")
+
+
 def test_a_forged_link_to_a_repository_leads_to_no_store(codebatch: CommandLine) -> None:
     """Anybody can write a `.git` file; only the owner of the repository can have it name that file in turn."""
     main = make_worktrees(codebatch, "../linked")
