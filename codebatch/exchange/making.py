@@ -86,7 +86,7 @@ def _compared(comparison: Comparison, form: Form) -> _Chosen:
         findings += suppressed(comparison)
     return _Chosen(
         findings,
-        comparison.old if comparison.new.is_complete else comparison.new,
+        comparison.old if comparison.new.is_complete and not comparison.old.is_complete else comparison.new,
         frozenset(path for _, path in comparison.trees.lost),
         tuple(not_comparable(comparison)),
     )

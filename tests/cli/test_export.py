@@ -192,3 +192,20 @@ def test_what_means_nothing_is_refused(
         assert run_to_exit_status(cli, ["export", *words, "--store", str(ran.store)]) == 2, words
         said = capsys.readouterr()
         assert (said.out, message in said.err) == ("", True), said.err
+
+
+def test_export_of_a_comparison_is_marked_as_its_newer_batch_is(codebatch: CommandLine) -> None:
+    codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
+    here, there = codebatch.directory / "here", codebatch.directory / "there"
+    ids = []
+    for tree in (there, here):
+        write(tree / "a.py", "import os\n")
+        codebatch.shell(f"git init -q {tree}")
+        ids.append(codebatch("run", "--json", cwd=tree).json["batch_id"])
+    write(there / "a.py", "x = 1\n")  # The base may be old.
+    told = codebatch("export", "github", *ids, "-q", "-o", "../out", "--json", cwd=here)
+    assert (told.json["project"], told.json["stale"], told.notes) == (str(here), False, "")
+    told = codebatch("export", "github", *reversed(ids), "-q", "-o", "../out", "--json", cwd=here)
+    assert (told.json["project"], told.json["stale"]) == (str(there), True)
+    assert f"is of project {there}, not of the current project {here}\n" in told.notes
+    assert "stale: " in told.notes
