@@ -17,11 +17,12 @@ def target_of(output: str, example: str) -> Path:
     target = Path(os.path.realpath(output))
     if not output or target.is_dir():
         raise InvalidInput(f"{output!r} is no name of a file", hint=f"such as: {example}")
-    if not target.parent.is_dir():
-        raise InvalidInput(f"there is no directory {str(target.parent)!r} to write {target.name!r} into")
-    if target.exists() and not stat.S_ISREG(target.stat().st_mode) and not is_null_device(target):
+    named = Path(output)  # The path that a pipe in /dev/fd resolves to does not exist.
+    if named.exists() and not stat.S_ISREG(named.stat().st_mode) and not is_null_device(named):
         command = example.partition(" -o ")[0]
         raise InvalidInput(f"{output!r} is no plain file", hint=f"standard output is: {command} -o -")
+    if not target.parent.is_dir():
+        raise InvalidInput(f"there is no directory {str(target.parent)!r} to write {target.name!r} into")
     return target
 
 

@@ -66,6 +66,7 @@ def test_a_page_that_cannot_be_written_is_said(ran: Ran, tmp_path: Path) -> None
     assert "is no name of a file" in refused("-o", "")
     os.mkfifo(tmp_path / "pipe")
     assert "is no plain file" in refused("-o", tmp_path / "pipe")
+    assert "is no plain file" in refused("-o", "/dev/fd/1"), "a pipe has no name in a directory"
     for name in ("store.json", "report.html"):
         assert "is in the store" in refused("-o", ran.codebatch.directory / ran.store / name)
     assert "standard output is taken by the page" in refused("-o", "-", "--json")
