@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from codebatch.model.project import REMOVED, Project
 from codebatch.query.arguments import path_of
 from codebatch.snapshotting.projects import is_shared_place
 from codebatch.store import layout
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import Store, create_store, looks_like_store
 from codebatch.store.store import open_store as open_store_at
 from codebatch.system.files import Files, RealFiles
 
@@ -102,14 +103,28 @@ class StorePlace:
         if is_asked and self.project.kind != "git":
             path = Path(os.fsdecode(self.project.start), layout.STORE_DIRECTORY)
         if is_shared_place(os.fsencode(path.parent)):
-            raise UnsafeStorePlace(str(path.parent))
+            raise self._unsafe_place(path)
         return path
+
+    def _unsafe_place(self, path: Path) -> UnsafeStorePlace:
+        error = UnsafeStorePlace(str(path.parent))
+        if self.project is not None and self.project.kind == "git":
+            error.hint = f"name a place: --store {shlex.quote(str(path))}"
+            if self.project.start != self.project.root:
+                start = shlex.quote(os.fsdecode(self.project.start))
+                error.hint = f"make a repository of the directory that you mean: git init {start}; or {error.hint}"
+        return error
 
     def _not_found(self) -> StoreNotFound:
         if self.project is None:
             return StoreNotFound("the current directory does not exist any more", hint="name a store with --store")
         hint = "make one with `codebatch run PATH` or `codebatch init`, or name one with --store"
-        if (above := find_store_above(self.project)) is not None:
+        root = self.project.root
+        own = Path(os.fsdecode(root), layout.STORE_DIRECTORY)
+        if is_shared_place(root):
+            named = f"--store {shlex.quote(str(own))}"
+            hint = f"name the one here: {named}" if looks_like_store(own) else f"make one with: codebatch run . {named}"
+        elif (above := find_store_above(self.project)) is not None:
             hint = f"make one with `codebatch run PATH`; or use the one above the project: --store {above}"
         return StoreNotFound(f"there is no store in the project {os.fsdecode(self.project.root)}", hint=hint)
 

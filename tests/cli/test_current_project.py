@@ -323,6 +323,21 @@ def test_no_store_is_made_where_everything_below_would_find_it(tmp_path: Path, i
     assert (place / "sub" / ".codebatch").is_dir()
 
 
+def test_hints_of_a_place_without_a_store_work_as_typed(tmp_path: Path) -> None:
+    """In a home directory that is a git work tree (dotfiles), with a project below that is none of its own."""
+    line = CommandLine(tmp_path, {"HOME": str(tmp_path)})
+    write(tmp_path / "project" / "m.py", "import os\n")
+    line.shell("git init -q .")
+    for words in ("run", "findings"):
+        hint = line(words, "--json", cwd=tmp_path, status=4).error["hint"]
+        assert hint.endswith(f"--store {tmp_path}/.codebatch")
+    line.shell(hint.partition(": ")[2])
+    assert line("findings", "--json", status=4).error["hint"] == f"name the one here: --store {tmp_path}/.codebatch"
+    hint = line("run", "--json", cwd=tmp_path / "project", status=4).error["hint"]
+    line.shell(hint.partition(": ")[2].partition(";")[0])
+    assert line("run", "--json", cwd=tmp_path / "project").json["files"] == 1
+
+
 def test_init_makes_a_store_in_the_project(codebatch: CommandLine) -> None:
     write(codebatch.directory / "sub" / "a.py", "x = 1\n")
     codebatch.shell("git init -q .")
