@@ -254,13 +254,14 @@ class SourcePath(click.Path):
         return Path(next(filter(os.path.lexists, (given, *paths_shown_as(given))), given))
 
 
-def _batch_option(default: str) -> Callable[[F], F]:
+def batch_option_by_default(default: str) -> Callable[[F], F]:
+    """Return the option `--batch`, whose help says what is meant without it."""
     told = f"A batch id, unique prefix, latest, latest~N or @NAME. Default: {default}."
     return click.option("--batch", "batch_reference", metavar="ID", help=told, shell_complete=complete_batch)
 
 
-batch_option = _batch_option("latest")
-whole_batch_option = _batch_option("the latest of the whole project")
+batch_option = batch_option_by_default("latest, of the current project")
+whole_batch_option = batch_option_by_default("the latest of the whole project")
 
 
 def asked_batch_option(function: F) -> F:

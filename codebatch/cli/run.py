@@ -21,7 +21,7 @@ from codebatch.application.headline import Headline
 from codebatch.application.ran import Ran
 from codebatch.cli.answers import ShardRan, ShardsRan
 from codebatch.cli.headline import next_command
-from codebatch.cli.options import Answering, SourcePath, answering, batch_option
+from codebatch.cli.options import Answering, SourcePath, answering, batch_option, batch_option_by_default
 from codebatch.cli.progress import Stage
 from codebatch.cli.ran import ran_lines
 from codebatch.cli.show import collected_line
@@ -159,7 +159,7 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
 
 @click.command()
 @click.argument("paths", nargs=-1, type=SourcePath())
-@batch_option
+@batch_option_by_default("the one of the tree as it is, or a new one")
 @click.option("--pipeline", metavar="NAME", help="parse, analyze or full. Default: full.")
 @click.option("--task", "task", metavar="NAME", help="Run this task only; one of project scope with all it needs.")
 @click.option("--name", metavar="NAME", help="Name the batch: @NAME is it from now on, and gc keeps it.")
