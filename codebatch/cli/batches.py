@@ -53,7 +53,7 @@ def batch() -> None:
     "snapshot_reference",
     metavar="ID",
     default="latest",
-    help="A snapshot id or unique prefix. Default: latest.",
+    help="A snapshot id or unique prefix. Default: latest, of the current project.",
 )
 @click.option("--pipeline", metavar="NAME", help="parse, analyze or full. Default: full.")
 @answering
@@ -64,6 +64,7 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
     store = answering.place.open()
     configuration = load_configuration(Path.cwd())
     made, plan = plan_snapshot(configuration, store, snapshot_reference, pipeline, answering.note)
+    answering.tell_other_project(store, made)
     size = f"{count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}"
     answering.print(
         BatchMade(batch_id=made.id, snapshot_id=plan.snapshot_id, pipeline=plan.pipeline, plan_digest=plan.digest),

@@ -113,7 +113,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "rules-show": _QUESTION,
     "shards": _ABOUT,
     "snapshot-list": ("store", "snapshot"),
-    "snapshot-show": ("store", "snapshot", "entries"),
+    "snapshot-show": ("store", "batch", "snapshot", "entries"),
     "sql": _QUESTION,
     "status": (*_ABOUT, "work"),
     "store-stats": ("store", "names", "sizes"),

@@ -127,7 +127,7 @@ def snapshot_list(answering: Answering) -> None:
 @explain_option
 @answering
 def snapshot_show(answering: Answering, reference: str, with_files: bool) -> None:
-    """What a snapshot is: by an id, a unique prefix or latest~N. Default: latest."""
+    """What a snapshot is: by an id, a unique prefix or latest~N. Default: latest, of the current project."""
     store = answering.place.open()
     found = resolve_snapshot(store, reference, answering.note)
     about = found.document

@@ -41,6 +41,13 @@ class Project(msgspec.Struct, frozen=True):
         """Return whether an absolute path is the root or lies below it."""
         return self.kind != "removed" and is_below(directory, self.root)
 
+    def has_source(self, root: bytes) -> bool:
+        """Return whether a tree of an absolute path counts as the project's.
+
+        Outside git, directories below the project and those around the user are not told apart from it.
+        """
+        return root == self.root or (self.kind != "git" and (self.holds(root) or is_below(self.start, root)))
+
 
 REMOVED = Project(b"", b"", "removed")
 

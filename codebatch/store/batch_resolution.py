@@ -10,7 +10,7 @@ from os import fsdecode
 from codebatch.errors import NoBatchOfProject, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.entry import display_path
-from codebatch.model.project import Project, is_below
+from codebatch.model.project import Project
 from codebatch.model.task import PIPELINES
 from codebatch.store import layout
 from codebatch.store.batches import (
@@ -101,15 +101,11 @@ def default_batch(store: Store, sources: tuple[bytes, ...]) -> Batch | None:
 
 
 def is_of_other_project(store: Store, batch: Batch) -> bool:
-    """Return whether a batch is of another project than the one that the store was opened for.
-
-    Outside git, directories below the project and those around the user are not told apart from it.
-    """
+    """Return whether a batch is of another project than the one that the store was opened for."""
     project = store.project
     if project is None or project.kind == "removed" or _is_of(batch, project.root):
         return False
-    root = batch.about.project_root
-    return project.kind == "git" or not (project.holds(root) or is_below(project.start, root))
+    return not project.has_source(batch.about.project_root)
 
 
 def _current_root(store: Store, project: Project, kind: BatchKind) -> bytes:

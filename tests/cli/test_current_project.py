@@ -328,9 +328,8 @@ def test_hints_of_a_place_without_a_store_work_as_typed(tmp_path: Path) -> None:
     line = CommandLine(tmp_path, {"HOME": str(tmp_path)})
     write(tmp_path / "project" / "m.py", "import os\n")
     line.shell("git init -q .")
-    for words in ("run", "findings"):
-        hint = line(words, "--json", cwd=tmp_path, status=4).error["hint"]
-        assert hint.endswith(f"--store {tmp_path}/.codebatch")
+    assert line("run", "--json", status=4).error["hint"] == f"name a place: --store {tmp_path}/.codebatch"
+    hint = line("findings", "--json", status=4).error["hint"]
     line.shell(hint.partition(": ")[2])
     assert line("findings", "--json", status=4).error["hint"] == f"name the one here: --store {tmp_path}/.codebatch"
     hint = line("run", "--json", cwd=tmp_path / "project", status=4).error["hint"]
@@ -368,6 +367,29 @@ def test_a_work_list_is_found_upwards_and_runs_once_at_a_time(codebatch: Command
     assert (codebatch.directory / "ran").read_text() == "begun\n"
     assert not (below / ".codebatch").exists()
     assert codebatch("work", "run", "--unfinished", "--json", status=5, cwd=below).error["code"] == "nothing_to_do"
+
+
+def test_the_latest_snapshot_is_of_the_project_too(codebatch: CommandLine) -> None:
+    codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
+    ids = {}
+    for name in ("one", "two", "three"):
+        write(codebatch.directory / name / "m.py", f"import {name}\n")
+        codebatch.shell(f"git init -q {name}")
+        if name != "three":
+            ids[name] = codebatch("snapshot", ".", "--json", cwd=codebatch.directory / name).json["snapshot_id"]
+    for name, snapshot_id in ids.items():
+        here = codebatch.directory / name
+        for words in (("snapshot", "show"), ("batch", "init")):
+            assert codebatch(*words, "--json", cwd=here).json["snapshot_id"] == snapshot_id
+    here = codebatch.directory / "three"
+    for line in ("snapshot show", "batch init", "files --snapshot latest"):
+        error = codebatch(*line.split(), "--json", cwd=here, status=2).error
+        assert (error["code"], str(here) in error["message"]) == ("unknown_id", True)
+    named = codebatch("batch", "init", "--snapshot", ids["one"], "-q", cwd=here)
+    assert f"is of project {codebatch.directory}/one, not of the current project {here}\n" in named.notes
+    write(here / "m.py", "import one\n")
+    codebatch("run", "-q", cwd=here)
+    assert codebatch("snapshot", "show", "--json", cwd=here).json["snapshot_id"] == ids["one"], "the trees are equal"
 
 
 def test_in_a_directory_that_was_removed_no_batch_is_the_default(codebatch: CommandLine) -> None:
