@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from typing import cast
 
@@ -74,6 +75,9 @@ def find(
         raise InvalidInput(f"-o {form} means nothing beside --json")
     if is_count and (limit or is_files):
         raise InvalidInput(f"--{'limit' if limit else 'files'} means nothing beside --count")
+    if query is None and pattern is None and paths:
+        hint = f"a pattern is an option: codebatch find -l {language} --pattern {shlex.quote(paths[0])}"
+        raise InvalidInput("neither --pattern nor --query is given", hint=hint)
     form = "json" if answering.as_json else form or "plain"
     answering = msgspec.structs.replace(answering, as_json=form == "json")
     batch = ask(answering, batch_reference)

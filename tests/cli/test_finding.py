@@ -85,6 +85,12 @@ def test_what_cannot_be_looked_for_is_refused_with_its_place(tree: CommandLine) 
         assert told in tree("find", *arguments, "--json", status=2).error["message"]
 
 
+def test_a_pattern_in_the_place_of_a_path_is_met_with_the_option(tree: CommandLine) -> None:
+    error = tree("find", "-l", "python", "print($X)", "--json", status=2).error
+    assert error["message"] == "neither --pattern nor --query is given"
+    assert tree.shell(error["hint"].partition(": ")[2]).text
+
+
 def test_several_processes_tell_the_same_as_one(codebatch: CommandLine) -> None:
     for number in range(200):
         write(codebatch.directory / f"{number:03}.py", f"print({number})\n" * (number % 3))
