@@ -148,7 +148,7 @@ def _no_batch(store: Store, kind: BatchKind) -> UnknownId:
             f"{batch.id} ({display_path(root)})" for root, batch in itertools.islice(others.items(), OTHERS_SHOWN_MAX)
         )
         more = f" and {len(others) - OTHERS_SHOWN_MAX:,} more" if len(others) > OTHERS_SHOWN_MAX else ""
-        hint += f"; or name the batch of another project with --batch: {shown}{more}"
+        hint += f"; the latest batches of other projects: {shown}{more}"
     if is_removed:
         return NoBatchOfProject("the current directory does not exist any more", hint=hint)
     root = "" if store.project is None else display_path(store.project.root)

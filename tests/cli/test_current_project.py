@@ -172,6 +172,7 @@ def test_a_project_without_a_batch_gets_an_error_that_names_the_others(
     assert str(shared.unknown) in error["message"]
     assert str(shared.elsewhere) in error["hint"]
     assert str(shared.here) in error["hint"]
+    assert "--batch" not in error["hint"], "not every command has it"
     assert not Path(made).exists()
 
 
