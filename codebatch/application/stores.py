@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from codebatch.application import Note, ignore_note
 from codebatch.application.projects import find_project, find_store, find_store_above, new_store_place
-from codebatch.errors import StoreNotFound, StoreUnwritable, UnsafeStorePlace
+from codebatch.errors import InvalidInput, StoreNotFound, StoreUnwritable, UnsafeStorePlace
+from codebatch.model.entry import display_path
 from codebatch.model.project import REMOVED, Project
 from codebatch.query.arguments import path_of
 from codebatch.snapshotting.projects import is_shared_place
@@ -138,4 +139,6 @@ def open_store(path: str | Path | None = None, project: str | Path | None = None
     Raises InvalidInput, StoreNotFound or StoreForeign.
     """
     start = None if project is None else path_of(project)
+    if start is not None and not start.exists():
+        raise InvalidInput(f"{display_path(os.fsencode(start))}: there is no such directory, so no project around it")
     return StorePlace(None if path is None else path_of(path), start=start).open()

@@ -340,6 +340,8 @@ def test_a_store_of_others_is_opened_where_it_is_named(
     assert len(list(codebatch.open(".codebatch").batch().files())) == ITEMS
     with pytest.raises(InvalidInput):
         codebatch.open("")
+    with pytest.raises(InvalidInput, match="none: there is no such directory"):
+        codebatch.open(".codebatch", project="none")
 
 
 def test_an_older_batch_that_answers_for_a_damaged_one_is_a_warning(tmp_path: Path) -> None:
