@@ -228,7 +228,9 @@ def test_a_tree_that_changed_since_is_said(codebatch: CommandLine, tree: Path) -
 
 def test_that_the_current_directory_is_gone_takes_nothing_from_an_answer(codebatch: CommandLine, tree: Path) -> None:
     write(tree / "a.py", "def broken(:\n")
-    asked = codebatch.shell(f"mkdir gone; cd gone; rmdir ../gone; codebatch errors --store {tree.parent}/.codebatch")
+    batch = codebatch("batch", "show", "--json").json["batch_id"]
+    ask = f"codebatch errors --store {tree.parent}/.codebatch --batch {batch}"
+    asked = codebatch.shell(f"mkdir gone; cd gone; rmdir ../gone; {ask}")
     assert len(stale_notes(asked)) == 1
 
 
