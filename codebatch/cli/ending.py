@@ -17,7 +17,7 @@ from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
 from codebatch.model.late_patterns import LatePattern
 from codebatch.model.likeness import closest
-from codebatch.system.refusals import is_refusal, remedy
+from codebatch.system.refusals import ProcessRefused, is_refusal, remedy
 
 COMPLETE_VARIABLE = "_CODEBATCH_COMPLETE"
 EXIT_READER_GONE = 0
@@ -160,10 +160,12 @@ def _of_the_world(error: OSError) -> CodebatchError | None:
         return InvalidInput("the current directory does not exist any more", hint="go to one that does: cd")
     # A call that is given a descriptor names that, which says nothing.
     name = error.filename if isinstance(error.filename, str | bytes) else b""
-    text = f"{os.fsdecode(name) or 'the disk'}: {error.strerror}"
+    is_process = isinstance(error, ProcessRefused)
+    place = "cannot start a process" if is_process else os.fsdecode(name) or "the disk"
+    text = f"{place}: {error.strerror}"
     if is_refusal(error):
-        is_of_files = error.errno in (errno.EMFILE, errno.ENFILE)
-        hint = f"{remedy(error)}, then run the same command again" if is_of_files else None
+        is_known = is_process or error.errno in (errno.EMFILE, errno.ENFILE)
+        hint = f"{remedy(error)}, then run the same command again" if is_known else None
         return StoreUnwritable(text, hint=hint)
     return None if error.filename is None else StoreError(text)
 

@@ -20,6 +20,7 @@ import msgspec
 
 from codebatch.system.clock import running_ns
 from codebatch.system.processes import describe_end, die_with_parent, is_dead_child
+from codebatch.system.refusals import starting_process
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -113,10 +114,11 @@ class Fork(Generic[A]):
         self._buffer = bytearray()
         self._is_at_end = False
         self._ended: str | None = None
-        self._pipe, writing = os.pipe()
         parent = os.getpid()
         _flush_streams()
-        self._pid = os.fork()
+        self._pipe, writing = os.pipe()
+        with starting_process():
+            self._pid = os.fork()
         if self._pid == 0:
             _work(function, arguments, writing, parent, is_isolated=is_isolated)
         os.close(writing)

@@ -15,6 +15,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from codebatch.system.proc import has_open
+from codebatch.system.refusals import starting_process
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -108,18 +109,19 @@ def start_process(
     """Start a process in a session of its own, so that a terminal's Ctrl-C does not reach it.
 
     Of our descriptors it gets those that are `inherited`, by their numbers.
-    The calling thread must outlive it: the kernel ties the death signal to the thread.
+    The calling thread must outlive it: the kernel ties the death signal to the thread. Raises ProcessRefused.
     """
-    return subprocess.Popen(
-        arguments,
-        cwd=cwd,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=stderr,
-        stderr=stderr,
-        pass_fds=inherited,
-        start_new_session=True,
-    )
+    with starting_process():
+        return subprocess.Popen(
+            arguments,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stderr,
+            stderr=stderr,
+            pass_fds=inherited,
+            start_new_session=True,
+        )
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:

@@ -14,6 +14,7 @@ _REFUSALS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE,
     errno.ENFILE, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP,
 }  # fmt: skip
+_NO_PROCESS = {errno.EAGAIN, errno.ENOMEM}
 FILES_OPEN = 1024
 """How many a hint says are enough."""
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
@@ -25,6 +26,10 @@ FOREIGN = {
     errno.ENXIO: "a FIFO, socket or device",
     errno.EXDEV: "a place outside of the store",
 }
+
+
+class ProcessRefused(OSError):
+    """The system starts no further process: a limit of processes, or of memory, is reached."""
 
 
 class _Turned:
@@ -68,6 +73,17 @@ def locking(path: Path | str) -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def starting_process() -> Iterator[None]:
+    """Turn the refusal of fork(2) into ProcessRefused. Other errors pass."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_PROCESS:
+            raise ProcessRefused(error.errno, error.strerror) from error
+        raise
+
+
 def _raise_unwritable(path: Path | str, error: OSError) -> None:
     _raise_foreign(path, error)
     if error.errno in _REFUSALS:
@@ -99,6 +115,8 @@ def foreign(path: Path | str, what: str) -> StrangeEntry:
 
 def remedy(error: BaseException | None) -> str:
     """What to do so that the system does not refuse it again."""
+    if isinstance(error, ProcessRefused):
+        return "end other processes, or raise the limit of processes (ulimit -u, or that of the container)"
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
         return f"let more files be open: ulimit -n {FILES_OPEN}"
     if isinstance(error, OSError) and error.errno == errno.ENFILE:
@@ -107,5 +125,5 @@ def remedy(error: BaseException | None) -> str:
 
 
 def is_refusal(error: OSError) -> bool:
-    """Whether the disk or its permissions refused something, as opposed to a name that is not there."""
-    return error.errno in _REFUSALS
+    """Whether the system, the disk or its permissions refused something, as opposed to a name that is not there."""
+    return isinstance(error, ProcessRefused) or error.errno in _REFUSALS
