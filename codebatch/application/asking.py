@@ -190,12 +190,15 @@ class Answer(Generic[Found]):
         return BatchIncomplete(told, hint=hint)
 
 
-def ask(store: Store, reference: str | None = None, note: Note = ignore_note) -> Question:
-    """The batch that a question is for. By default the latest that is of a whole project, where there is one.
+def ask(
+    store: Store, reference: str | None = None, note: Note = ignore_note, passed_over: Note | None = None
+) -> Question:
+    """Return a question for a batch, by default the latest that is of a whole project, if there is one.
 
-    Raises InvalidId, UnknownId, AmbiguousId or StoreCorrupt.
+    `passed_over` gets the notes of newer batches that are not asked; by default `note`. Raises InvalidId,
+    UnknownId, AmbiguousId or StoreCorrupt.
     """
-    batch = resolve_batch(store, reference, note, whole=True)
+    batch = resolve_batch(store, reference, passed_over or note, whole=True)
     is_named = reference is not None and latest_offset(reference) != 0
     return Question(store, batch, is_named=is_named, note=note)
 

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
 class OpenedStore:
     """A store that was opened. With `with`, or without."""
 
-    def __init__(self, store: Store, note: Note) -> None:
+    def __init__(self, store: Store, note: Note, passed_over: Note | None = None) -> None:
+        """`passed_over` gets the notes of newer batches that are not asked; by default `note`."""
         self._store = store
         self._note = note
+        self._passed_over = passed_over or note
         self._is_open = True
 
     @property
@@ -64,7 +66,7 @@ class OpenedStore:
         """
         self.check_open()
         _check_text("" if reference is None else reference)
-        question = asking.ask(self._store, reference, self._note)
+        question = asking.ask(self._store, reference, self._note, self._passed_over)
         return OpenedBatch(question, self.check_open, partial=partial)
 
     def side(self, reference: str, *, partial: bool = False, of_files: bool = False) -> OpenedBatch:

@@ -108,7 +108,7 @@ def check(
     """
     conditions = conditions_of(fail_on)
     execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    store = OpenedStore(answering.place.open(), answering.note)
+    store = OpenedStore(answering.place.open(), answering.note, answering.tell)
     checker = Checker(store, execution, Teller(answering), os.environ, allow_incomparable)
     if baseline is None:
         checked = checker.check(conditions, base, head, changed_lines=changed_lines)

@@ -195,7 +195,7 @@ def ask_sides(
 
         return batch_of_commit(store, head, commit, _execution(), Teller(answering))
 
-    store = OpenedStore(answering.place.open(), answering.note)
+    store = OpenedStore(answering.place.open(), answering.note, answering.tell)
     base = None if base_store is None else OpenedStore(StorePlace(path_of(base_store)).open(), answering.note)
     sides = find_sides(store, old, new, run_commit, base=base, of_files=of_files)
     answering.questions.extend(side.question for side in sides)

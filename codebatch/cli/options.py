@@ -93,7 +93,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     def batch(self, reference: str | None, kind: BatchKind = "analysis") -> tuple[Store, Batch]:
         """The store and the batch of a kind that was named, by default the latest."""
         store = self.place.open()
-        batch = resolve_batch(store, reference, self.note, kind=kind)
+        batch = resolve_batch(store, reference, self.tell, kind=kind)
         self.batches.append(batch)
         self.tell_other_project(store, batch)
         return store, batch

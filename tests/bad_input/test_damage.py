@@ -245,7 +245,7 @@ def test_latest_is_the_latest_batch_that_can_be_read(stored: Stored, damage: Cal
     write(stored.store / "batches" / "batch-of-cookies" / "batch.json", "{}")
     assert codebatch("status", "--json").json["batch_id"] == other
     damage(stored.store / "batches" / other / "batch.json")
-    told = codebatch("status", "--json")
+    told = codebatch("status", "--json", "-q")
     assert told.json["batch_id"] == latest
     assert f"{other} is passed over" in told.notes
     assert codebatch("run", ".", "--json").json["batch_id"] == latest

@@ -68,7 +68,7 @@ def test_a_restricted_batch_does_not_stand_for_the_project(codebatch: CommandLin
     whole = codebatch("run", ".", "--json").json["batch_id"]
     codebatch("run", "app/db", "-q")
     for question in (("inspect", "lib/tools.py"), ("impact", "app/db/query.py"), ("files",), ("errors",)):
-        assert f"asked is {whole}, of the whole project; the newer " in codebatch(*question).notes
+        assert f"asked is {whole}, of the whole project; the newer " in codebatch(*question, "-q").notes
     assert codebatch("inspect", "lib/tools.py", "--json", "--explain").json["batch_id"] == whole
     write(repository / "app" / "db" / "query.py", "def broken(:\n")
     ended = codebatch("run", "app/db", "--json")
