@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken
 from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS
+from codebatch_workers.syntax.gaps_of_kotlin import KOTLIN_GAPS
 from codebatch_workers.syntax.gaps_of_php import PHP_GAPS
 from codebatch_workers.syntax.gaps_of_scripts import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
 from codebatch_workers.syntax.gaps_of_yaml import YAML_GAPS
@@ -29,6 +30,7 @@ GAPS: Mapping[str, Sequence[Gap]] = {
     "go": GO_GAPS,
     "java": JAVA_GAPS,
     "javascript": JAVASCRIPT_GAPS,
+    "kotlin": KOTLIN_GAPS,
     "php": PHP_GAPS,
     "rust": RUST_GAPS,
     "tsx": TSX_GAPS,

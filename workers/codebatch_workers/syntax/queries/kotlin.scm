@@ -10,6 +10,8 @@
 (secondary_constructor) @function
 (lambda_literal) @block
 (property_declaration (variable_declaration (identifier) @name.variable))
+(class_parameter ["val" "var"] (identifier) @name.field)
+(companion_object (identifier) @name.class)
 
 (import) @import
 (delegation_specifier (constructor_invocation (user_type) @base))
