@@ -112,7 +112,7 @@ CREATE VIEW v AS SELECT * FROM t;
             "class K|field K.p|method K.m|struct S|enum E|enum_member E.a|interface P|method P.z|function top",
             ["foo.bar"],
         ),
-        ("a.scala", SCALA, "module a.b|class K|field K.x|field K.p|method K.m|trait I|method I.z|class O|type O.T", ["foo.bar"]),
+        ("a.scala", SCALA, "module a.b|class K|field K.p|method K.m|trait I|method I.z|class O|type O.T", ["foo.bar"]),
         ("a.lua", LUA, "variable x|function f|function M.g|variable y", ["foo.bar", "require"]),
         ("a.sql", SQL, "class t|class v", []),
         ("a.tf", 'x = 1 # a\nresource "a" "b" {}\n', "variable x", []),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.syntax.stand_ins import Gap, StandIn, blank, gap, gaps, padded
+from codebatch_workers.syntax.stand_ins import Gap, StandIn, blank, gap, gaps, padded, plain_name
 
 # `$$"…"`: as many dollars as a text needs before what it holds is a value.
 _DOLLARS_TEXT = re.compile(
@@ -17,6 +17,7 @@ _NAMED = re.compile(rb"(\w+\s*)(:)")
 _IN_PLAIN_TYPES = re.compile(rb"[\w\s:,.]*\Z")
 _DESTRUCTURED = re.compile(rb"\(((?:\s*va[lr]\s+\w+(?:\s*=\s*\w+)?\s*,?)+)\)(?=\s*(?:=|in\b))")
 _DESTRUCTURED_PART = re.compile(rb"(va[lr])\s+\w+(\s*=\s*\w+)?")
+_ANNOTATION = rb"@[\w.]+(?:\([^()\n]*\))?"
 
 
 def _texts_with_dollars(utf8: bytes) -> Iterator[StandIn]:
@@ -66,6 +67,19 @@ KOTLIN_GAPS: tuple[Gap, ...] = (
     gap(rb"\b(field\s*:\s*[\w.<>, ?]+)(?=\s*=)"),
     # `String?::length`, and `fun(x) = y` without a type.
     *gaps(blank, rb"\w(\?)(?=::)", rb"\bfun\s*\(\s*(\w[\w\s,]*)\)"),
+    # Words that are modifiers elsewhere, and names that begin as an operator.
+    gap(
+        rb"(?:^|[{;(,=]|->)[ \t]*(open|inner|data|override|internal|enum|annotation|external|abstract|final|inline|infix)"
+        rb"(?=[ \t]*(?:=|\(|\[|\.|[-+*/%]=|\+\+|--))",
+        plain_name,
+    ),
+    gap(rb"\b(i[ns])(?=\d)", lambda text: b"_" + text[1:]),
+    # Annotations of a constructor or an accessor on a line of its own.
+    *gaps(
+        blank,
+        rb"^[ \t]*(%s)(?=\s+(?:\w+\s+)?constructor\b)" % _ANNOTATION,
+        rb"^[ \t]*(%s)(?=\s+(?:\w+\s+)?[gs]et\s*\()" % _ANNOTATION,
+    ),
     # A line that ends a member and what it stands in.
     gap(rb"[^\s{;(]([ \t])(?=[ \t]*\})", lambda _: b";"),
     gap(rb"\}([ \t])(?=[ \t]*(?:%s)\b)" % rb"constructor|init|fun|class|val|var|companion|object", lambda _: b";"),
