@@ -69,8 +69,8 @@ KOTLIN_GAPS: tuple[Gap, ...] = (
     *gaps(blank, rb"\w(\?)(?=::)", rb"\bfun\s*\(\s*(\w[\w\s,]*)\)"),
     # Words that are modifiers elsewhere, and names that begin as an operator.
     gap(
-        rb"(?:^|[{;(,=]|->)[ \t]*(open|inner|data|override|internal|enum|annotation|external|abstract|final|inline|infix)"
-        rb"(?=[ \t]*(?:=|\(|\[|\.|[-+*/%]=|\+\+|--))",
+        rb"(?:^|[{;(,=]|->)[ \t]*(abstract|annotation|data|enum|external|final|infix|inline|inner|internal|open"
+        rb"|override)(?=[ \t]*(?:=|\(|\[|\.|[-+*/%]=|\+\+|--))",
         plain_name,
     ),
     gap(rb"\b(i[ns])(?=\d)", lambda text: b"_" + text[1:]),
