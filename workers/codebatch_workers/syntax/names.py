@@ -140,7 +140,8 @@ _C_NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "prim
 _CPP_NAMES = frozenset(
     {"destructor_name", "operator_name", "operator_cast", "qualified_identifier", "template_function"}
 )
-_DECLARATORS = _C_NAMES | _CPP_NAMES
+_DECLARATORS = _C_NAMES | _CPP_NAMES | {"structured_binding_declarator"}
+_INLINE = re.compile(rb"\binline\b")
 
 
 def names_of_c(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
@@ -151,12 +152,22 @@ def names_of_c(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
 def names_of_cpp(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     """The name inside a declarator: `(*names[3])(void)` declares `names`, `int f(void);` declares nothing new."""
     name = node.child_by_field_name("name")
+    if name is not None and name.type == "nested_namespace_specifier":
+        text = b"".join(_INLINE.sub(b"", utf8[name.start_byte : name.end_byte]).split())
+        return [Name(name.start_byte, name.end_byte, symbol_type, "", text.decode("utf-8", "replace"))]
     if name is not None and node.type not in _DECLARATORS:
         return _qualified(name, symbol_type, utf8) if name.type in _CPP_NAMES else _plain(name, symbol_type)
     declarator = node.child_by_field_name("declarator") if node.type.endswith("_definition") else node
     inner, is_function = _declared(declarator)
     if inner is None:
         return []
+    if inner.type == "structured_binding_declarator":
+        return _identifiers(inner, symbol_type, frozenset({inner.type}), frozenset({"identifier"}))
+    if inner.type == "operator_cast":
+        to = inner.child_by_field_name("declarator")
+        end = inner.end_byte if to is None else to.start_byte
+        text = utf8[inner.start_byte : end].rstrip()
+        return [Name(inner.start_byte, inner.start_byte + len(text), "method" if is_function else symbol_type, "")]
     if is_function:
         if symbol_type == "variable":
             return []
