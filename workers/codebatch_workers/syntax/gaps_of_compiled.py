@@ -1,4 +1,4 @@
-"""What the grammars of Rust, Java and Go do not know."""
+"""What the grammars of Rust, Java, Go and Swift do not know."""
 
 from __future__ import annotations
 
@@ -153,3 +153,12 @@ JAVA_GAPS: tuple[Gap, ...] = (
 
 # `new` makes a variable of a value, too.
 GO_GAPS: tuple[Gap, ...] = (gap(rb"\b(new)(?=\()", plain_name),)
+
+# -- Swift ------------------------------------------------------------------------------------------------------------
+
+SWIFT_GAPS: tuple[Gap, ...] = (
+    gap(rb"[)}\w]([ \t]+;)", lambda text: b";".ljust(len(text))),
+    # The empty tuple as a value: `.success(())`.
+    gap(rb"[(:,]\s*(\(\))(?=\s*[,)])", lambda _: b"00"),
+    gap(rb"^[ \t]*(#(?:error|warning)\([^\n]*\))"),
+)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken
 from codebatch_workers.syntax.gaps_of_c import C_GAPS, CPP_GAPS
-from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS
+from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS, SWIFT_GAPS
+from codebatch_workers.syntax.gaps_of_csharp import CSHARP_GAPS
 from codebatch_workers.syntax.gaps_of_kotlin import KOTLIN_GAPS
 from codebatch_workers.syntax.gaps_of_php import PHP_GAPS
 from codebatch_workers.syntax.gaps_of_scripts import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
 GAPS: Mapping[str, Sequence[Gap]] = {
     "c": C_GAPS,
     "cpp": CPP_GAPS,
+    "csharp": CSHARP_GAPS,
     "go": GO_GAPS,
     "java": JAVA_GAPS,
     "javascript": JAVASCRIPT_GAPS,
     "kotlin": KOTLIN_GAPS,
     "php": PHP_GAPS,
     "rust": RUST_GAPS,
+    "swift": SWIFT_GAPS,
     "tsx": TSX_GAPS,
     "typescript": TYPESCRIPT_GAPS,
     "yaml": YAML_GAPS,

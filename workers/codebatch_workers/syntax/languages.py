@@ -393,7 +393,7 @@ APPROXIMATE_LANGUAGES = frozenset(
 LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
 # Those of grammar_gaps.py, of which other trees need nothing.
 LANGUAGES_WITH_GAPS = frozenset(
-    {"c", "cpp", "go", "java", "javascript", "kotlin", "php", "rust", "tsx", "typescript", "yaml"}
+    {"c", "cpp", "csharp", "go", "java", "javascript", "kotlin", "php", "rust", "swift", "tsx", "typescript", "yaml"}
 )
 
 # Any text is Markdown: it is parsed only for those who ask for its tree.

@@ -311,6 +311,10 @@ class SourceFile:
         utf8 = _LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8
         if self.language in LANGUAGES_WITH_MACROS:
             utf8 = self.parsed_text
+        elif self.language == "csharp":
+            from codebatch_workers.syntax.gaps_of_csharp import without_extension_blocks
+
+            utf8 = without_extension_blocks(utf8)
         parser = grammar(self.language).parser
         tree = parser.parse(utf8)
         if self.language == "python":
