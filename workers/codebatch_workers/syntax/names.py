@@ -239,7 +239,7 @@ def names_of_go(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
 
 # -- Scala and Swift ---------------------------------------------------------------------------------------------------
 
-_SCALA_PATTERNS = frozenset({"identifiers", "tuple_pattern", "typed_pattern"})
+_SCALA_PATTERNS = frozenset({"identifiers", "infix_pattern", "tuple_pattern", "typed_pattern"})
 
 
 def names_of_scala(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:

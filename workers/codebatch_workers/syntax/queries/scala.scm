@@ -31,6 +31,7 @@
 (if_expression alternative: (if_expression) @elseif)
 [(match_expression) (catch_clause)] @switch
 (case_clause) @decision
+(catch_clause "case" @decision)
 (call_expression arguments: (case_block) @block)
 ((operator_identifier) @logical (#any-of? @logical "&&" "||"))
 
