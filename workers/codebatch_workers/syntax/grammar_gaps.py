@@ -55,8 +55,11 @@ _LINES_NEAR = 2
 _BYTES_AROUND = 256
 
 
-def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> Tree:
-    """The tree of a text in one of LANGUAGES_WITH_GAPS, or the one with stand-ins that has the fewest errors."""
+def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> tuple[Tree, bytes]:
+    """Return the tree of a text in one of LANGUAGES_WITH_GAPS, or the one with stand-ins that has the fewest errors.
+
+    The second value is the text of that tree.
+    """
     errors = _errors(tree, language)
     tries = max(1, _TRIED_BYTES_MAX // max(1, len(utf8)))
     if language in APPROXIMATE_LANGUAGES:
@@ -73,11 +76,11 @@ def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> Tree
             if not left or tries <= 0:
                 break
         if best == errors:
-            return tree
+            return tree, utf8
         utf8, tree, errors = text, better, best
         if tries <= 0:
-            return tree
-    return tree
+            return tree, utf8
+    return tree, utf8
 
 
 def _choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[StandIn]]:

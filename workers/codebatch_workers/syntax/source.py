@@ -324,8 +324,16 @@ class SourceFile:
             # Its patterns take longer to compile than most files to parse, and most trees hold no error.
             from codebatch_workers.syntax.grammar_gaps import without_gaps
 
-            tree = without_gaps(utf8, self.language, tree, parser)
+            tree, utf8 = without_gaps(utf8, self.language, tree, parser)
+        if len(utf8) == len(self.utf8) and self.language != "markdown":
+            self.__dict__["_tree_text"] = utf8
         return tree
+
+    @property
+    def tree_text(self) -> bytes:
+        """What the grammar was given for `utf8`, of the same length: with stand-ins for what it does not know."""
+        text: bytes = self.__dict__.get("_tree_text", self.utf8) if self.tree is not None else self.utf8
+        return text
 
     @_kept
     def parsed_text(self) -> bytes:
@@ -437,7 +445,16 @@ class SourceFile:
         """Drop the tree, what was found in it, and the text, but for its bytes; whoever asks again pays again."""
         for narrower in self._narrower.values():
             narrower.release()
-        for name in ("_derived", "captures", "tree", "parsed_text", "text", "line_starts", "_column_tables"):
+        for name in (
+            "_derived",
+            "captures",
+            "tree",
+            "_tree_text",
+            "parsed_text",
+            "text",
+            "line_starts",
+            "_column_tables",
+        ):
             self.__dict__.pop(name, None)
 
 
