@@ -6,6 +6,7 @@ Every construct is a minimal file that the language's specification allows. See 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,6 +40,7 @@ _PATHS = {
 _LINTED = frozenset({"javascript", "python", "tsx", "typescript"})
 _NAMES_RULES = frozenset({"F401", "F811", "F821", "F822", "F823", "F841", "unused-import", "unused-variable"})
 _TABLE_LENGTH_MAX = 1 << 20
+_WIDTH = 118
 
 
 class Construct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,9 +59,10 @@ class Construct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file of one language."""
+    """The file of one language. `newest` is the version that the table reaches, if `since` holds no numbers."""
 
     construct: list[Construct]
+    newest: str = ""
 
 
 def languages() -> list[str]:
@@ -69,8 +72,32 @@ def languages() -> list[str]:
 
 def constructs_of(language: str) -> Sequence[Construct]:
     """Return the constructs of a language in the order of its file."""
+    return _read(language).construct
+
+
+def _read(language: str) -> Language:
     text = (TABLE / f"{language}.toml").read_text(encoding="utf-8")
-    return msgspec.convert(parse_toml(text, length_max=_TABLE_LENGTH_MAX), Language).construct
+    return msgspec.convert(parse_toml(text, length_max=_TABLE_LENGTH_MAX), Language)
+
+
+def described_table() -> str:
+    """Return what the table holds, as `codebatch help languages` shows it."""
+    parts, gaps = [], []
+    for name in languages():
+        language = _read(name)
+        numbers = [each.since for each in language.construct if re.fullmatch(r"[\d.]+", each.since)]
+        newest = language.newest or max(numbers, key=_as_numbers, default="")
+        parts.append(f"{name} {len(language.construct)}{f' (to {newest})' if newest else ''}")
+        gaps += [f"{name}, {each.name}: {each.gap[0].lower()}{each.gap[1:]}" for each in language.construct if each.gap]
+    lines = textwrap.wrap(f"{', '.join(parts)}.", _WIDTH)
+    for gap in gaps:
+        lines += ["", "Not read as it should be:", ""] if gap is gaps[0] else []
+        lines += textwrap.wrap(f"- {gap}", _WIDTH, subsequent_indent="  ")
+    return "\n".join(lines)
+
+
+def _as_numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split(".") if number]
 
 
 def faults_of(language: str, construct: Construct) -> list[str]:

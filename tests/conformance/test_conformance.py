@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.conformance.page import PAGE, page_with_table
 from tests.conformance.table import constructs_of, faults_of, languages
 
 
@@ -30,3 +31,9 @@ def test_names_of_constructs_are_unique_and_gaps_are_sentences(language: str) ->
     assert sorted(names) == sorted(set(names))
     assert [each.name for each in constructs if each.gap and not each.gap[0].isupper()] == []
     assert [each.name for each in constructs if not each.since or not each.code] == []
+
+
+def test_help_shows_what_the_table_holds() -> None:
+    """Run `python -m tests.conformance` after a change of the table."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert page_with_table(page) == page
