@@ -8,6 +8,7 @@ from typing import cast
 import msgspec
 
 from codebatch.application.asking import Answer, Question
+from codebatch.application.partial_files import note_partial_files
 from codebatch.errors import InvalidInput, ObjectMissing, StoreCorrupt
 from codebatch.model.entry import display_path, path_row
 from codebatch.query.arguments import refuse_text, refuse_unknown
@@ -48,6 +49,7 @@ def references(
     refuse_unknown("role", roles, ROLES)
     lost: list[bytes] = []
     found = [row for row in _found(question, name, path, lost, progress) if not roles or row["role"] in roles]
+    note_partial_files(question, name, "places", PathFilter(path).matches)
     files = len(question.records.items)
     return Answer(question=question, found=found, whole=Completeness(planned=files, done=files, lost=len(lost)))
 

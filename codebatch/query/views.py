@@ -184,8 +184,10 @@ _PIVOTED = {
         kinds=("metric", "symbol"),
         select=(
             "SELECT m.* EXCLUDE (last_line), coalesce(s.end_line, m.last_line) AS end_line, "
-            f"coalesce(s.name, CASE WHEN {_IS_ANONYMOUS} THEN '{_ANONYMOUS}' END) AS name, "
-            f"coalesce(s.symbol_type, CASE WHEN {_IS_ANONYMOUS} THEN 'function' END) AS symbol_type, s.visibility "
+            f"coalesce(s.name, CASE WHEN {_IS_ANONYMOUS} THEN '{_ANONYMOUS}' "
+            "WHEN m.last_line IS NOT NULL THEN regexp_extract(m.symbol, '[^.:]+$') END) AS name, "
+            "coalesce(s.symbol_type, CASE WHEN m.last_line IS NOT NULL THEN 'function' END) AS symbol_type, "
+            "s.visibility "
             "FROM (SELECT path, any_value(path_b64) AS path_b64, symbol, line, "
             f"max(end_line) AS last_line, {_greatest(FUNCTION_METRICS)}, "
             "count(*) FILTER (WHERE metric = 'complexity') AS count FROM metric WHERE symbol <> '' "

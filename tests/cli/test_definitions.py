@@ -96,3 +96,17 @@ def test_a_batch_without_symbols_is_not_asked_for_names(ran: Ran, codebatch: Com
     codebatch("run", "a.py", "--pipeline", "parse", "-q")
     for command in ("def f", "callers f", "outline a.py", "query stats --lang python --kind symbol"):
         assert "no task of the batch gives" in codebatch(*command.split(), status=2).notes, command
+
+
+def test_what_may_be_missing_in_files_that_are_parsed_in_part_is_told(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.py", "def lost(): pass\n")
+    write(codebatch.directory / "tree" / "b.kt", "fun ok() = 1\nfun ? lost( {\n")
+    codebatch("run", "tree", "-q")
+    assert "b.kt is parsed in part: definitions may be missing\n" in codebatch("outline", "b.kt").notes
+    assert "in part" not in codebatch("outline", "a.py").notes
+    for command, missing in (("def", "definitions"), ("callers", "calls"), ("references", "places")):
+        told = f"b.kt is parsed in part: {missing} of lost may be missing there\n"
+        assert told in codebatch(command, "lost").notes
+        # A file that does not hold the name lacks no place of it.
+        assert "in part" not in codebatch(command, "los").notes
+    assert "in part" not in codebatch("references", "lost", "--path", "a.py").notes

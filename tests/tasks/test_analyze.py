@@ -361,10 +361,9 @@ def test_each_function_is_at_the_line_of_its_symbol_or_tells_its_end_itself(path
     assert numbers
     for number in numbers:
         symbol = symbols.get((number.symbol, number.line))
-        assert (symbol is None) == number.symbol.endswith("<anonymous>")
-        assert (number.end_line is UNSET) == (symbol is not None)
-        if symbol is None:
-            assert isinstance(number.end_line, int)
+        assert not (symbol and number.symbol.endswith("<anonymous>"))
+        assert symbol is not None or number.end_line is not UNSET
+        if number.end_line is not UNSET:
             assert number.line <= number.end_line <= file.line_count
     ends = {number.symbol: (number.line, number.end_line) for number in numbers if number.end_line is not UNSET}
     if path == "a.js":

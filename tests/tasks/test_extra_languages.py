@@ -103,7 +103,7 @@ CREATE VIEW v AS SELECT * FROM t;
         (
             "a.kt",
             KOTLIN,
-            "module a.b|class K|field K.p|method K.m|class E|enum_member E.A|enum_member E.B|function top",
+            "module a.b|class K|field K.x|field K.p|method K.m|class E|enum_member E.A|enum_member E.B|function top",
             ["foo.bar"],
         ),
         (

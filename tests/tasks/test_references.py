@@ -13,6 +13,7 @@ from codebatch_workers.symbols.outline import outline
 from codebatch_workers.symbols.references import references
 from codebatch_workers.syntax.names import NAMES
 from codebatch_workers.syntax.source import SourceFile
+from tests.tasks.support import source
 
 # What stands at each `NAME`, in order. Each source also has it in a comment and, where there are any, in a string.
 SOURCES = {
@@ -147,3 +148,18 @@ def test_what_text_does_not_tell_is_looked_up_in_the_tree(path: str, source: str
     spans = [match.span() for match in re.finditer(rb"\bNAME\b", file.utf8)]
     assert called_alone(file, spans, _calls(file)) is None
     assert list(references(file, "NAME", _calls(file))) == list(references(file, "NAME"))
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "name", "lines"),
+    [
+        ("A.java", "class A { boolean f(Object o) {\n  return o instanceof Q.R(String s); // Q\n} }\n", "Q", [2]),
+        ("a.h", "LIB_BEGIN\n/* LIB_BEGIN */\nstruct a { int b; };\nLIB_BEGIN\nint c;\n", "LIB_BEGIN", [1, 4]),
+        ("a.c", "INL(void) f(int *a)\n{\n\t*a = 1;\n}\n", "INL", [1]),
+        ("A.cs", "class A { void F(int[] x) {\n  x?[async] = 1; // async\n} }\n", "async", [2]),
+    ],
+)
+def test_names_with_a_stand_in_for_the_grammar_are_references(
+    path: str, content: str, name: str, lines: list[int]
+) -> None:
+    assert [row["line"] for row in references(source(path, content), name)] == lines

@@ -11,6 +11,7 @@ found from byte ranges, so no tree is walked and no depth can hurt. Captures:
     declared       a declarator that only declares what is defined elsewhere (C's `extern`)
     parameter.field    a constructor's parameter that is a field too
     function       what counts as a function in metrics; when it is no def, also a scope without a name
+    accessor       a function that has the name of what it belongs to, and is no symbol: a getter, an operator
     block          a scope without a name that is no function of its own in metrics (closures)
     impl           Rust's `impl`: a scope that defines nothing
     base           a type that the enclosing definition inherits from
@@ -52,6 +53,7 @@ from codebatch_workers.syntax.names import (
     NAMES,
     RESERVED,
     Name,
+    accessor_name,
     is_macro_block,
     without_generics,
 )
@@ -171,6 +173,10 @@ class Definitions:
         scope = self._scope_at(start)
         return scope.start if scope.start >= 0 else start
 
+    def has_symbol(self, start: int) -> bool:
+        """Whether the function whose node starts there is a symbol."""
+        return self._scope_at(start).start in self.found
+
     def scope_of(self, offset: int) -> str:
         """The qualified name of what encloses a place; empty for the file."""
         return self._scope_at(offset).qualified
@@ -250,6 +256,10 @@ class Definitions:
         blocks = {(node.start_byte, -node.end_byte) for node in self.captures.get("block", ())}
         for start, minus_end in (functions | blocks) - spans.keys():
             spans[start, minus_end] = _Span(start, minus_end, "function", None)
+        for node in self.captures.get("accessor", ()):
+            start, minus_end = node.start_byte, -node.end_byte
+            text = accessor_name(node, self.utf8)
+            spans[start, minus_end] = _Span(start, minus_end, "property", Name(-1, start, "property", "", text))
         for node in self.captures.get("impl", ()):
             of = node.child_by_field_name("type")
             if of is not None:
@@ -264,7 +274,7 @@ class Definitions:
     def _define(self, span: _Span, name: Name, outer: Scope) -> Scope:
         """Record a definition that encloses others, and answer the scope that it opens."""
         if name.start < 0:
-            return Scope(self._join(outer.qualified, name.text), span.symbol_type)
+            return Scope(self._join(outer.qualified, name.text), span.symbol_type, name.end)
         found = self._add(name, span.symbol_type, outer, -span.minus_end)
         return Scope(found.qualified, found.symbol_type, found.start) if found else outer
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from codebatch.model.task import Json
 from codebatch_workers.symbols.calls import Reference, called_alone
 from codebatch_workers.symbols.outline import definitions, outline
-from codebatch_workers.syntax.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import NAMES
 from codebatch_workers.syntax.source import SourceFile
 
@@ -88,11 +87,11 @@ def _is_whole_name(node: Node, start: int, end: int) -> bool:
 
 
 def _is_stood_for(file: SourceFile, node: Node, start: int, end: int) -> bool:
-    """Whether a macro's name has blanks for the grammar (unexpanded.py, conditionals.py), and stands in code."""
-    if file.language not in LANGUAGES_WITH_MACROS or node.type in _NO_CODE or b"\n" in file.utf8[start:end]:
+    """Whether a name has a stand-in for the grammar (unexpanded.py, grammar_gaps.py), and stands in code."""
+    if node.type in _NO_CODE or "comment" in node.type or "string" in node.type or b"\n" in file.utf8[start:end]:
         return False
     is_word = not _WORD_BYTE.match(file.utf8, max(start - 1, 0), start) and not _WORD_BYTE.match(file.utf8, end)
-    return is_word and file.parsed_text[start:end] != file.utf8[start:end]
+    return is_word and file.tree_text[start:end] != file.utf8[start:end]
 
 
 def _is_name(node: Node) -> bool:

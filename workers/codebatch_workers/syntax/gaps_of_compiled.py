@@ -1,4 +1,4 @@
-"""What the grammars of Rust, Java and Go do not know."""
+"""What the grammars of Rust, Java, Go and Swift do not know."""
 
 from __future__ import annotations
 
@@ -128,9 +128,37 @@ RUST_GAPS: tuple[Gap, ...] = (
 
 # -- Java -------------------------------------------------------------------------------------------------------------
 
-JAVA_GAPS: tuple[Gap, ...] = (gap(rb"(@[\w.]+(?:\([^()]*\))?)\s*\.\.\."),)
+_JAVA_ANNOTATION = rb"@[\w.]+(?:\([^()]*\))?"
+_JAVA_PATTERN = rb"[\w.]+(?:\s*\([^;{}:]*?\)(?:\s*\w+)?|\s+\w+)"
+
+JAVA_GAPS: tuple[Gap, ...] = (
+    gap(rb"(%s)\s*\.\.\." % _JAVA_ANNOTATION),
+    *gaps(
+        blank,
+        # `case final T x`, `case @A T x`.
+        rb"\bcase\s+((?:(?:final|%s)\s+)+)" % _JAVA_ANNOTATION,
+        # `import module a.b;`
+        rb"\bimport\s+(module)(?=\s+[\w.]+\s*;)",
+        # `case P(_), Q _ ->`: what follows the first pattern.
+        rb"\bcase\s+%s\s*(,\s*%s[^;{}:]*?)(?=\s*(?:->|:|\bwhen\b))" % (_JAVA_PATTERN, _JAVA_PATTERN),
+    ),
+    # `o instanceof Q.R(T t)`, `case Q.R(Q.R(T t))`: a record pattern with a qualified name.
+    gap(rb"\b((?:\w+\.)+)(?=[A-Z_]\w*\s*\()", behind=rb"\b(?:instanceof|case)\b[^;{}]*"),
+    # `this(…)` and `super(…)` behind other statements: to the grammar a call of a method.
+    gap(rb"\b(this|super)(?=\s*\()", plain_name),
+    gap(rb"\b0(_+)(?=[0-7])", lambda digits: b"0" * len(digits)),
+)
 
 # -- Go ---------------------------------------------------------------------------------------------------------------
 
 # `new` makes a variable of a value, too.
 GO_GAPS: tuple[Gap, ...] = (gap(rb"\b(new)(?=\()", plain_name),)
+
+# -- Swift ------------------------------------------------------------------------------------------------------------
+
+SWIFT_GAPS: tuple[Gap, ...] = (
+    gap(rb"[)}\w]([ \t]+;)", lambda text: b";".ljust(len(text))),
+    # The empty tuple as a value: `.success(())`.
+    gap(rb"[(:,]\s*(\(\))(?=\s*[,)])", lambda _: b"00"),
+    gap(rb"^[ \t]*(#(?:error|warning)\([^\n]*\))"),
+)

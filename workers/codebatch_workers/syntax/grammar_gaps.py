@@ -15,10 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken
-from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS
+from codebatch_workers.syntax.gaps_of_c import C_GAPS, CPP_GAPS
+from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS, SWIFT_GAPS
+from codebatch_workers.syntax.gaps_of_csharp import CSHARP_GAPS
+from codebatch_workers.syntax.gaps_of_kotlin import KOTLIN_GAPS
 from codebatch_workers.syntax.gaps_of_php import PHP_GAPS
 from codebatch_workers.syntax.gaps_of_scripts import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
 from codebatch_workers.syntax.gaps_of_yaml import YAML_GAPS
+from codebatch_workers.syntax.languages import APPROXIMATE_LANGUAGES
 from codebatch_workers.syntax.reparsing import reparse
 from codebatch_workers.syntax.stand_ins import Gap, StandIn
 
@@ -26,11 +30,16 @@ if TYPE_CHECKING:
     from tree_sitter import Parser, Tree
 
 GAPS: Mapping[str, Sequence[Gap]] = {
+    "c": C_GAPS,
+    "cpp": CPP_GAPS,
+    "csharp": CSHARP_GAPS,
     "go": GO_GAPS,
     "java": JAVA_GAPS,
     "javascript": JAVASCRIPT_GAPS,
+    "kotlin": KOTLIN_GAPS,
     "php": PHP_GAPS,
     "rust": RUST_GAPS,
+    "swift": SWIFT_GAPS,
     "tsx": TSX_GAPS,
     "typescript": TYPESCRIPT_GAPS,
     "yaml": YAML_GAPS,
@@ -39,16 +48,22 @@ GAPS: Mapping[str, Sequence[Gap]] = {
 # What a file may cost beyond its first tree: a try is a tree of all of it. A larger file has one try.
 _TRIED_BYTES_MAX = 2 * 1024 * 1024
 _ROUNDS_MAX = 10
+_TRIES_OF_APPROXIMATE_MAX = 24
 # How far from an error that the grammar sees its cause may be.
 _LINES_NEAR = 2
 # What is looked at around that first, to know what stands there: most files are much longer.
 _BYTES_AROUND = 256
 
 
-def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> Tree:
-    """The tree of a text in one of LANGUAGES_WITH_GAPS, or the one with stand-ins that has the fewest errors."""
+def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> tuple[Tree, bytes]:
+    """Return the tree of a text in one of LANGUAGES_WITH_GAPS, or the one with stand-ins that has the fewest errors.
+
+    The second value is the text of that tree.
+    """
     errors = _errors(tree, language)
     tries = max(1, _TRIED_BYTES_MAX // max(1, len(utf8)))
+    if language in APPROXIMATE_LANGUAGES:
+        tries = min(tries, _TRIES_OF_APPROXIMATE_MAX)
     for _ in range(_ROUNDS_MAX):
         best, text, better = errors, utf8, tree
         for stand_ins in _choices(utf8, language, tree) if errors else ():
@@ -61,22 +76,32 @@ def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> Tree
             if not left or tries <= 0:
                 break
         if best == errors:
-            return tree
+            return tree, utf8
         utf8, tree, errors = text, better, best
         if tries <= 0:
-            return tree
-    return tree
+            return tree, utf8
+    return tree, utf8
 
 
 def _choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[StandIn]]:
     """Which stand-ins to try, one choice after the other."""
     near = _Spans(_lines_near(utf8, node.start_byte, node.end_byte) for node in iter_broken(tree.root_node, language))
     pieces = _Spans(_lines_near(utf8, start - _BYTES_AROUND, end + _BYTES_AROUND) for start, end in near)
-    yield from _distinct(_choices_of(utf8, GAPS[language], near, pieces))
+    is_approximate = language in APPROXIMATE_LANGUAGES
+    yield from _distinct(_choices_of(utf8, GAPS[language], near, pieces, is_approximate=is_approximate))
 
 
-def _choices_of(utf8: bytes, gaps: Sequence[Gap], near: _Spans, pieces: _Spans) -> Iterator[list[StandIn]]:
+def _choices_of(
+    utf8: bytes, gaps: Sequence[Gap], near: _Spans, pieces: _Spans, *, is_approximate: bool
+) -> Iterator[list[StandIn]]:
     texts = [(start, utf8[start:end]) for start, end in pieces]
+    if is_approximate:
+        # Many of these files have errors that no stand-in mends: the whole text is not looked through for them.
+        by_kind = [[each.moved(start) for start, text in texts for each in gap(text)] for gap in gaps]
+        by_kind = [found for kind in by_kind if (found := [each for each in kind if each.start in near])]
+        yield _all(by_kind)
+        yield from by_kind
+        return
     in_pieces = (each.moved(start) for start, text in texts for gap in gaps for each in gap(text))
     yield [each for each in in_pieces if each.start in near]
     kinds = [list(stand_ins(utf8)) for stand_ins in gaps]

@@ -140,7 +140,8 @@ _C_NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "prim
 _CPP_NAMES = frozenset(
     {"destructor_name", "operator_name", "operator_cast", "qualified_identifier", "template_function"}
 )
-_DECLARATORS = _C_NAMES | _CPP_NAMES
+_DECLARATORS = _C_NAMES | _CPP_NAMES | {"structured_binding_declarator"}
+_INLINE = re.compile(rb"\binline\b")
 
 
 def names_of_c(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
@@ -151,12 +152,22 @@ def names_of_c(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
 def names_of_cpp(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     """The name inside a declarator: `(*names[3])(void)` declares `names`, `int f(void);` declares nothing new."""
     name = node.child_by_field_name("name")
+    if name is not None and name.type == "nested_namespace_specifier":
+        text = b"".join(_INLINE.sub(b"", utf8[name.start_byte : name.end_byte]).split())
+        return [Name(name.start_byte, name.end_byte, symbol_type, "", text.decode("utf-8", "replace"))]
     if name is not None and node.type not in _DECLARATORS:
         return _qualified(name, symbol_type, utf8) if name.type in _CPP_NAMES else _plain(name, symbol_type)
     declarator = node.child_by_field_name("declarator") if node.type.endswith("_definition") else node
     inner, is_function = _declared(declarator)
     if inner is None:
         return []
+    if inner.type == "structured_binding_declarator":
+        return _identifiers(inner, symbol_type, frozenset({inner.type}), frozenset({"identifier"}))
+    if inner.type == "operator_cast":
+        to = inner.child_by_field_name("declarator")
+        end = inner.end_byte if to is None else to.start_byte
+        text = utf8[inner.start_byte : end].rstrip()
+        return [Name(inner.start_byte, inner.start_byte + len(text), "method" if is_function else symbol_type, "")]
     if is_function:
         if symbol_type == "variable":
             return []
@@ -226,6 +237,78 @@ def names_of_go(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     return _plain(node.child_by_field_name("name"), symbol_type, owner)
 
 
+# -- Scala and Swift ---------------------------------------------------------------------------------------------------
+
+_SCALA_PATTERNS = frozenset({"identifiers", "infix_pattern", "tuple_pattern", "typed_pattern"})
+
+
+def names_of_scala(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+    """A name, or the names that the pattern of a `val` binds."""
+    if symbol_type != "variable":
+        return names_by_field(node, symbol_type, utf8)
+    found = []
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        children = node.named_children
+        if node.type == "identifier":
+            # A name in capitals that stands in a pattern is one that is compared.
+            found.append(Name(node.start_byte, node.end_byte, symbol_type, ""))
+        elif node.type == "case_class_pattern":
+            pending += children[1:]
+        elif node.type in _SCALA_PATTERNS or node.type == "capture_pattern":
+            pending += children[:1] if node.type == "typed_pattern" else children
+    return found
+
+
+def names_of_swift(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+    """A name; `deinit` and `subscript` are theirs."""
+    if node.type in ("deinit_declaration", "subscript_declaration"):
+        word = next((each for each in node.children if each.type in ("deinit", "subscript")), None)
+        return _plain(word, symbol_type)
+    return names_by_field(node, symbol_type, utf8)
+
+
+# -- Accessors, operators, constructors without a name ---------------------------------------------------------------
+
+_OWNERS = frozenset({"event_declaration", "indexer_declaration", "property_declaration", "subscript_declaration"})
+_ACCESSOR_NAMES = {
+    "anonymous_initializer": "init",
+    "indexer_declaration": "this",
+    "secondary_constructor": "constructor",
+    "subscript_declaration": "subscript",
+}
+
+
+def accessor_name(node: Node, utf8: bytes) -> str:
+    """Return the name of a function that is written without one of its own: that of its property, or its operator."""
+    kind = node.type
+    if kind in _ACCESSOR_NAMES:
+        return _ACCESSOR_NAMES[kind]
+    if kind in ("operator_declaration", "conversion_operator_declaration"):
+        what = node.child_by_field_name("operator") or node.child_by_field_name("type")
+        return "operator" if what is None else f"operator {_text(what, utf8)}"
+    if kind == "destructor_declaration":
+        name = node.child_by_field_name("name")
+        return "~" if name is None else f"~{_text(name, utf8)}"
+    owner = node.parent
+    while owner is not None and owner.type not in _OWNERS:
+        owner = owner.parent
+    if owner is None:
+        return kind
+    if owner.type in _ACCESSOR_NAMES:
+        return _ACCESSOR_NAMES[owner.type]
+    name = owner.child_by_field_name("name")
+    if name is None:
+        variable = next((each for each in owner.named_children if each.type == "variable_declaration"), None)
+        name = None if variable is None else variable.named_child(0)
+    return kind if name is None else _text(name, utf8)
+
+
+def _text(node: Node, utf8: bytes) -> str:
+    return utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
+
+
 _RESERVED_IN_C = frozenset(
     b"_Bool _Complex auto break case char const continue default do double else enum extern float for goto if int long "
     b"register return short signed sizeof static struct switch typedef union unsigned void volatile while".split()
@@ -274,9 +357,9 @@ NAMES: dict[str, NamesOf] = {
     "python": names_of_python,
     "ruby": names_by_field,
     "rust": names_by_field,
-    "scala": names_by_field,
+    "scala": names_of_scala,
     "sql": names_by_field,
-    "swift": names_by_field,
+    "swift": names_of_swift,
     "tsx": names_of_script,
     "typescript": names_of_script,
     "zsh": names_by_field,

@@ -311,6 +311,10 @@ class SourceFile:
         utf8 = _LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8
         if self.language in LANGUAGES_WITH_MACROS:
             utf8 = self.parsed_text
+        elif self.language == "csharp":
+            from codebatch_workers.syntax.gaps_of_csharp import without_extension_blocks
+
+            utf8 = without_extension_blocks(utf8)
         parser = grammar(self.language).parser
         tree = parser.parse(utf8)
         if self.language == "python":
@@ -320,18 +324,34 @@ class SourceFile:
             # Its patterns take longer to compile than most files to parse, and most trees hold no error.
             from codebatch_workers.syntax.grammar_gaps import without_gaps
 
-            tree = without_gaps(utf8, self.language, tree, parser)
+            tree, utf8 = without_gaps(utf8, self.language, tree, parser)
+        if len(utf8) == len(self.utf8) and self.language != "markdown":
+            self.__dict__["_tree_text"] = utf8
         return tree
+
+    @property
+    def tree_text(self) -> bytes:
+        """What the grammar was given for `utf8`, of the same length: with stand-ins for what it does not know."""
+        text: bytes = self.__dict__.get("_tree_text", self.utf8) if self.tree is not None else self.utf8
+        return text
 
     @_kept
     def parsed_text(self) -> bytes:
         """What the grammar of C and C++ is given for `utf8`: of the same length, with stand-ins for macros."""
         # Their patterns take 2 ms to compile, of trees that hold no C.
         from codebatch_workers.syntax.conditionals import with_first_arms
+        from codebatch_workers.syntax.macro_lines import (
+            without_macro_lines,
+            without_macros_of_classes,
+            without_module_lines,
+        )
         from codebatch_workers.syntax.unexpanded import without_macros
 
         utf8 = _LONE_CR.sub(b"\n", self.utf8) if b"\r" in self.utf8 else self.utf8
-        return without_macros(with_first_arms(utf8, self.language))
+        utf8 = with_first_arms(utf8, self.language)
+        if self.language == "cpp":
+            utf8 = without_module_lines(utf8)
+        return without_macros(without_macro_lines(without_macros_of_classes(utf8)))
 
     @_kept
     def has_syntax_error(self) -> bool:
@@ -425,7 +445,16 @@ class SourceFile:
         """Drop the tree, what was found in it, and the text, but for its bytes; whoever asks again pays again."""
         for narrower in self._narrower.values():
             narrower.release()
-        for name in ("_derived", "captures", "tree", "parsed_text", "text", "line_starts", "_column_tables"):
+        for name in (
+            "_derived",
+            "captures",
+            "tree",
+            "_tree_text",
+            "parsed_text",
+            "text",
+            "line_starts",
+            "_column_tables",
+        ):
             self.__dict__.pop(name, None)
 
 

@@ -45,6 +45,8 @@ _PREFIX_TOKEN = re.compile(rb"\w+|\*")
 # Of parameters rather than of a macro's arguments or of an old-style definition: nothing, or two words, or a star.
 _PARAMETERS = re.compile(rb"\(\s*(?:void\s*)?\)|.*\w[\s*]+\w|.*\*|.*\.\.\.", re.DOTALL)
 
+_BRACKETED_TYPE = re.compile(rb"\(\s*([A-Za-z_]\w*)\b[\w\s*]*\)\Z")
+
 _TYPES = frozenset(b"_Bool _Complex char double float int long short signed unsigned void".split())
 _TAGS = frozenset(b"class enum struct union".split())
 _STORAGE = frozenset(b"auto extern inline register static typedef".split())
@@ -164,10 +166,26 @@ def _mended(tokens: Sequence[_Token]) -> Iterator[StandIn]:
     if len(tokens) < len(("name", ";")):
         return
     *items, end = tokens
-    if all(token.kind != "brackets" for token in items):
+    around = _around_type(items)
+    if around:
+        macro, brackets = items[around - 1], items[around]
+        yield StandIn(macro.start, brackets.start + 1)
+        yield StandIn(brackets.end - 1, brackets.end)
+    elif all(token.kind != "brackets" for token in items):
         yield from _of_variable(items) if end.kind != "{" else ()
     elif items[0].kind == "word":
         yield from _of_function(items, end.text)
+
+
+def _around_type(items: Sequence[_Token]) -> int:
+    """Where the brackets are of a macro around a type that begins with a keyword, `INLINE(void) f(int a)`; or 0."""
+    at = next((index for index, token in enumerate(items) if token.kind == "brackets"), 0)
+    if not at or not items[at - 1].text.isupper() or any(token.text not in _STORAGE for token in items[: at - 1]):
+        return 0
+    name = next((index for index in range(at + 1, len(items)) if items[index].kind != "star"), 0)
+    is_function = 0 < name == len(items) - 2 and items[name].is_name and items[-1].kind == "brackets"
+    keyword = _BRACKETED_TYPE.match(items[at].text)
+    return at if is_function and keyword and keyword[1] in _NO_NAMES and items[at].end != items[at + 1].start else 0
 
 
 def _after_statement(tokens: Sequence[_Token]) -> int:

@@ -6,9 +6,9 @@ code. Where the language has functions: `functions`, `classes` (what has members
 traits, unions), `imports` (statements), `complexity` (the sum over the functions and what is outside of all),
 `max_complexity` (of the functions' the greatest, 0 where there is none); unless they are 0 `cognitive` (a sum too),
 `max_cognitive`, `max_nesting`, `max_parameters`. Then of each function, by position, its qualified name as `symbol` and
-the `line` of its name: `complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. Of a function without
-a name `line` is its first, and `complexity` has its `end_line`. See complexity.py. At last, where the file can have
-duplicates, its `fingerprints` (fingerprints.py).
+the `line` of its name: `complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. Of a function that
+is no symbol `line` is its first, and `complexity` has its `end_line`. See complexity.py. At last, where the file can
+have duplicates, its `fingerprints` (fingerprints.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from codebatch_workers.duplicates.fingerprints import FINGERPRINTED_BYTES_MAX, f
 from codebatch_workers.duplicates.fingerprints import code as code_of
 from codebatch_workers.duplicates.fingerprints import written as written_code
 from codebatch_workers.symbols.complexity import Function, functions_of
-from codebatch_workers.symbols.outline import ANONYMOUS, definitions
+from codebatch_workers.symbols.outline import definitions
 from codebatch_workers.syntax.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
 
@@ -53,8 +53,8 @@ class Analyze:
         for function in functions:
             assert names is not None
             symbol, line = names.name_of_function(function.start), file.line(names.place_of_function(function.start))
-            # Of a function with a name its symbol has the end.
-            end_line = file.line(function.end) if symbol.endswith(ANONYMOUS) else UNSET
+            # Of a function that is a symbol the symbol has the end.
+            end_line = UNSET if names.has_symbol(function.start) else file.line(function.end)
             for metric, value, end in (
                 ("complexity", function.complexity, end_line),
                 ("cognitive", function.cognitive, UNSET),

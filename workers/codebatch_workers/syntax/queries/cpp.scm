@@ -2,6 +2,7 @@
 
 (class_specifier name: (_) body: (_)) @def.class
 (namespace_definition) @def.namespace
+(namespace_alias_definition name: (_) @name.namespace)
 (alias_declaration) @leaf.type
 (concept_definition) @leaf.type
 (field_declaration_list (declaration declarator: (_) @leaf.field))

@@ -12,8 +12,11 @@
 (method_declaration) @def.method @function
 (local_function_statement) @def.function @function
 (constructor_declaration) @def.constructor @function
-(destructor_declaration) @function
-(operator_declaration) @function
+(destructor_declaration) @function @accessor
+(operator_declaration) @function @accessor
+(conversion_operator_declaration) @function @accessor
+(accessor_declaration body: (_)) @function @accessor
+(record_declaration (parameter_list (parameter) @leaf.property))
 (lambda_expression) @block
 (anonymous_method_expression) @block
 (property_declaration) @leaf.property

@@ -8,7 +8,7 @@
 (type_spec type: (interface_type)) @def.interface
 (type_spec) @leaf.type
 (type_alias) @leaf.type
-(const_spec name: (identifier) @name.constant)
+(const_spec (identifier) @name.constant)
 (var_spec name: (identifier) @name.variable)
 (field_declaration name: (field_identifier) @name.field)
 (method_elem) @leaf.method

@@ -1,6 +1,7 @@
 ; What the tasks read of Java. Capture names: see ../outline.py.
 
 (package_declaration [(identifier) (scoped_identifier)] @name.module)
+(module_declaration name: (_) @name.module)
 (class_declaration) @def.class
 (record_declaration) @def.class
 (interface_declaration) @def.interface
@@ -15,6 +16,8 @@
 (field_declaration declarator: (variable_declarator) @leaf.field)
 (constant_declaration declarator: (variable_declarator) @leaf.constant)
 (record_declaration parameters: (formal_parameters (formal_parameter) @leaf.field))
+(record_declaration parameters: (formal_parameters (spread_parameter (variable_declarator) @leaf.field)))
+(program (local_variable_declaration declarator: (variable_declarator) @leaf.variable))
 
 (import_declaration) @import
 (superclass (_) @base)

@@ -7,9 +7,14 @@
 (enum_entry (identifier) @name.enum_member)
 (type_alias type: (identifier) @name.type)
 (function_declaration) @def.function @function
-(secondary_constructor) @function
+(secondary_constructor) @function @accessor
+(anonymous_initializer) @function @accessor
+(getter (function_body)) @function @accessor
+(setter (function_body)) @function @accessor
 (lambda_literal) @block
 (property_declaration (variable_declaration (identifier) @name.variable))
+(class_parameter ["val" "var"] (identifier) @name.field)
+(companion_object (identifier) @name.class)
 
 (import) @import
 (delegation_specifier (constructor_invocation (user_type) @base))

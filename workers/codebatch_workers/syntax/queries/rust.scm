@@ -31,6 +31,7 @@
 (match_expression) @switch
 [(match_arm) (try_expression)] @decision
 (binary_expression operator: ["&&" "||"] @logical)
+(let_chain "&&" @logical)
 [(break_expression (label)) (continue_expression (label))] @jump
 
 [(line_comment) (block_comment)] @comment

@@ -11,8 +11,13 @@
 (function_definition) @def.function @function
 (function_declaration) @leaf.function
 (lambda_expression) @block
-(val_definition pattern: (identifier) @name.variable)
-(var_definition pattern: (identifier) @name.variable)
+(package_object) @def.class
+(val_definition pattern: (_) @pattern.variable)
+(var_definition pattern: (_) @pattern.variable)
+[(val_declaration name: (_) @pattern.variable) (var_declaration name: (_) @pattern.variable)]
+(given_definition name: (_) @name.variable)
+(class_parameter ["val" "var"] name: (_) @name.field)
+(class_definition "case" class_parameters: (class_parameters (class_parameter name: (_) @name.field)))
 
 (import_declaration) @import
 (extends_clause type: (_) @base)
@@ -26,6 +31,7 @@
 (if_expression alternative: (if_expression) @elseif)
 [(match_expression) (catch_clause)] @switch
 (case_clause) @decision
+(catch_clause "case" @decision)
 (call_expression arguments: (case_block) @block)
 ((operator_identifier) @logical (#any-of? @logical "&&" "||"))
 

@@ -5,12 +5,19 @@
 (class_declaration declaration_kind: "enum") @def.enum
 (protocol_declaration) @def.interface
 (enum_entry name: (simple_identifier) @name.enum_member)
-(typealias_declaration) @leaf.type
+[(typealias_declaration) (associatedtype_declaration)] @leaf.type
+(macro_declaration (simple_identifier) @name.macro)
 (function_declaration) @def.function @function
 (protocol_function_declaration) @leaf.method
-[(init_declaration) (deinit_declaration) (subscript_declaration)] @function
+(init_declaration) @def.constructor @function
+[(deinit_declaration) (subscript_declaration)] @def.method @function
+(property_declaration (computed_property [(computed_getter) (computed_setter)] @function @accessor))
+(property_declaration (computed_property (statements)) @function @accessor)
+[(willset_clause) (didset_clause)] @function @accessor
+(protocol_property_declaration name: (pattern bound_identifier: (simple_identifier) @name.field))
 (lambda_literal) @block
 (property_declaration name: (pattern bound_identifier: (simple_identifier) @name.variable))
+(property_declaration name: (pattern (pattern bound_identifier: (simple_identifier) @name.variable)))
 
 (import_declaration) @import
 (inheritance_specifier inherits_from: (_) @base)

@@ -1,0 +1,64 @@
+"""Files that were parsed in part, and what an answer about a name may lack because of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from codebatch.application.asking import Question
+from codebatch.errors import ObjectMissing
+from codebatch.model.entry import display_path
+from codebatch.model.quantities import count_of
+from codebatch.query.parsed_files import IN_PART
+
+_PATHS_SHOWN_MAX = 3
+# Contents that are read for a note. Of more files the note gives the number alone.
+_FILES_READ_MAX = 500
+
+
+def note_partial_file(question: Question, path: bytes, item: int) -> None:
+    """Note that a file was parsed in part, if it was. Raises StoreCorrupt."""
+    records = question.records
+    if "parse" not in records.task_names:
+        return
+    states = (record.get("parse") for record in records.item_records("parse", item) or ())
+    if any(state in IN_PART for state in states):
+        question.note(f"{display_path(path)} is parsed in part: definitions may be missing")
+
+
+def note_partial_files(
+    question: Question, name: str, missing: str, is_wanted: Callable[[bytes], bool] = lambda _: True
+) -> None:
+    """Note the files that were parsed in part and whose text holds a name: `missing` may be there. Raises StoreCorrupt.
+
+    `is_wanted` restricts the files by path.
+    """
+    paths = [path for path in _partial_paths(question) if is_wanted(path)]
+    if len(paths) > _FILES_READ_MAX:
+        question.note(f"{count_of(len(paths), 'file')} are parsed in part: {missing} of {name} may be missing there")
+        return
+    word = re.compile(rb"(?<![A-Za-z0-9_])%s(?![A-Za-z0-9_])" % re.escape(name.encode()))
+    found = [path for path, content in _contents(question, paths) if word.search(content)]
+    if found:
+        shown = ", ".join(map(display_path, found[:_PATHS_SHOWN_MAX]))
+        more = f" and {len(found) - _PATHS_SHOWN_MAX:,} more" if len(found) > _PATHS_SHOWN_MAX else ""
+        are = "is" if len(found) == 1 else "are"
+        question.note(f"{shown}{more} {are} parsed in part: {missing} of {name} may be missing there")
+
+
+def _partial_paths(question: Question) -> list[bytes]:
+    numbers = question.find_numbers()
+    if numbers is not None:
+        return sorted(numbers.in_part)
+    return sorted(file.path_bytes for file in question.records.files if file.parse in IN_PART)
+
+
+def _contents(question: Question, paths: list[bytes]) -> list[tuple[bytes, bytes]]:
+    records = question.records
+    contents = []
+    for path, item in records.find_items(paths).items():
+        try:
+            contents.append((path, records.read_object(records.items[item])))
+        except ObjectMissing:
+            question.note(f"{display_path(path)} is parsed in part, and its content is lost")
+    return contents
