@@ -11,7 +11,7 @@ from codebatch.cli.tables import table
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.record import SEVERITIES
 from codebatch.model.task import Json
-from codebatch.query.fields import JsonRecord, record_path
+from codebatch.query.fields import JsonRecord, cell_of, record_path
 
 if TYPE_CHECKING:
     from codebatch.application.collecting import Collected
@@ -33,15 +33,16 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
     match record["kind"]:
         case "diagnostic":
             told = f" {record['code']} {record['message']} [{record['tool']}]"
-            return f"{path}:{record['line']}:{record['column']}: ", str(record["severity"]), told
+            return f"{path}:{record['line']}:{record['column']}{cell_of(record)}: ", str(record["severity"]), told
         case "symbol":
-            place = f"{path}:{record['line']}:{record['column']}"
+            place = f"{path}:{record['line']}:{record['column']}{cell_of(record)}"
             return f"{place}: {record['symbol_type']} ", str(record["qualified"]), ""
         case "edge":
             told = f"{path}:{record['line']}: {record['source'] or '(file)'} {record['edge_type']} "
             return told, str(record["target"]), f" ({record['resolution']})" if "resolution" in record else ""
         case "metric":
-            place = f"{path}:{record.get('line', 1)}: {record['symbol']}" if "symbol" in record else f"{path}:"
+            line = f"{record.get('line', 1)}{cell_of(record)}"
+            place = f"{path}:{line}: {record['symbol']}" if "symbol" in record else f"{path}:"
             return f"{place} ", str(record["metric"]), f" = {record['value']}"
         case "duplicate":
             other = f"{record_path(record, 'other_path')}:{record['other_line']}"

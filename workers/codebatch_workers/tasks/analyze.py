@@ -24,7 +24,7 @@ from codebatch_workers.symbols.complexity import Function, functions_of
 from codebatch_workers.symbols.outline import ANONYMOUS, definitions
 from codebatch_workers.syntax.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.line_counts import count_lines
+from codebatch_workers.tasks.line_counts import count_lines, lines_of
 
 _CLASSES = ("def.class", "def.struct", "def.union", "def.interface", "def.trait", "def.enum")
 
@@ -88,7 +88,7 @@ def _metrics(file: SourceFile, outside: Function, functions: Sequence[Function])
     found = {"bytes": len(file.content)}
     if file.is_binary:
         return found
-    found["lines"] = file.line_count
+    found["lines"] = lines_of(file)
     found.update(count_lines(file)._asdict())
     if file.tree is not None and file.language not in LANGUAGES_OF_DATA:
         found.update(_structure(file, outside, functions))

@@ -41,11 +41,17 @@ def count_lines(file: SourceFile) -> LineCounts:
         gaps = file.derived(gaps_of_tree)
         is_short = len(utf8) <= FINGERPRINTED_BYTES_MAX
         code = len(file.derived(written_code)) if is_short else _lines_not_blank(without_comments(utf8, gaps))
-    blank = file.line_count - written - _blank_lines_within(utf8, gaps)
+    lines = lines_of(file)
+    blank = lines - written - _blank_lines_within(utf8, gaps)
     documented, blank_in_docstrings = _lines_of_docstrings(file)
     code -= documented
     blank -= blank_in_docstrings
-    return LineCounts(code, file.line_count - code - blank, blank)
+    return LineCounts(code, lines - code - blank, blank)
+
+
+def lines_of(file: SourceFile) -> int:
+    """Return the number of lines of a text file; of a notebook the lines of its code cells."""
+    return file.line_count if file.notebook is None else file.notebook.code_line_count
 
 
 def _lines_not_blank(utf8: bytes) -> int:
