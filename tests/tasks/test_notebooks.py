@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codebatch.model.record import Diagnostic, Record, Symbol
+from codebatch.model.record import Diagnostic, Metric, Record, Symbol
 from codebatch_workers.runtime.cells import with_cells
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.analyze import metrics
@@ -61,8 +61,8 @@ def test_symbols_and_metrics_are_of_the_code(tmp_path: Path) -> None:
     found = metrics(file)
     assert (found["lines"], found["code"], found["comment"], found["blank"]) == (6, 4, 1, 1)
     assert (found["functions"], found["max_complexity"]) == (1, 2)
-    functions = [each for each in created("analyze", tmp_path).run_file(file) if getattr(each, "symbol", "") == "f"]
-    assert {(each.cell, each.cell_line) for each in with_cells(file, functions) if hasattr(each, "cell")} == {(3, 1)}
+    told = with_cells(file, created("analyze", tmp_path).run_file(file))
+    assert {(each.cell, each.cell_line) for each in told if isinstance(each, Metric) and each.symbol == "f"} == {(3, 1)}
 
 
 @pytest.mark.parametrize(
