@@ -57,11 +57,17 @@ class Content(NamedTuple):
 
 
 def summarise(question: Question, task: str | None = None) -> Answer[Summary]:
-    """Counts of what a batch found, of one task where one is named. Raises InvalidInput or StoreCorrupt."""
+    """Count what a batch found, of one task or of all, and then the lines of each language as well.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    from codebatch.query.language_lines import count_language_lines
     from codebatch.query.summary import summarise as summary_of
 
     records = question.records
     found = summary_of(records, task)
+    if task is None:
+        found = msgspec.structs.replace(found, lines=count_language_lines(records))
     whole = completeness(records, records.choose_tasks(task), tells_failures=True)
     return Answer(question=question, found=found, whole=whole)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import json
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec import UNSET
 
 from codebatch.application.asking import Question
 from codebatch.errors import ObjectMissing, StoreCorrupt
@@ -37,7 +39,16 @@ def source_texts(question: Question, found: Iterable[JsonRecord]) -> list[Source
     if len(content) < len(paths):
         lost = count_of(len(paths) - len(content), "file")
         question.note(f"the source of {lost} is lost, or damaged, in the store: codebatch diagnose")
-    return [_line(content[path], diagnostic) if path in content else None for path, diagnostic in about]
+    in_cells = {path for path, diagnostic in about if path in content and diagnostic.cell is not UNSET}
+    cells = {path: _cells(content[path]) for path in sorted(in_cells)}
+    return [
+        None
+        if path not in content
+        else _line(content[path], diagnostic)
+        if path not in cells
+        else _line_of_cell(cells[path], diagnostic)
+        for path, diagnostic in about
+    ]
 
 
 def _contents(records: BatchRecords, paths: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -59,5 +70,25 @@ def _line(content: bytes, found: Diagnostic) -> SourceText | None:
         return None
     if "\0" in text:  # UTF-16, whose bytes may well be UTF-8.
         return None
+    return _marked(text, found)
+
+
+def _cells(content: bytes) -> list[list[str]]:
+    """Return the lines of each cell of a notebook, none if it cannot be read."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        sources = [cell["source"] for cell in json.loads(content)["cells"]]
+        return [(each if isinstance(each, str) else "".join(each)).split("\n") for each in sources]
+    return []
+
+
+def _line_of_cell(cells: list[list[str]], found: Diagnostic) -> SourceText | None:
+    cell, line = found.cell, found.cell_line
+    if cell is UNSET or line is UNSET or not 1 <= cell <= len(cells) or not 1 <= line <= len(cells[cell - 1]):
+        return None
+    return _marked(cells[cell - 1][line - 1], found)
+
+
+def _marked(text: str, found: Diagnostic) -> SourceText | None:
+    """Return a line with the place of a finding in it."""
     end = found.end_column - 1 if found.end_line == found.line else len(text)
     return SourceText(text, found.column - 1, end) if text.strip() and 0 < found.column <= len(text) + 1 else None

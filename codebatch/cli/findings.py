@@ -19,7 +19,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.quantities import count_of
 from codebatch.model.record import SEVERITIES, Severity
 from codebatch.model.task import Json
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, cell_of, record_path, value_of
 
 if TYPE_CHECKING:
     from codebatch.application.asking import Question
@@ -144,8 +144,8 @@ def rule_line(rule: RuleFindings) -> str:
 
 
 def place_of(record: JsonRecord) -> str:
-    """Where a finding begins, as editors take it."""
-    return f"{record_path(record)}:{record['line']}:{record['column']}"
+    """Return where a finding begins, as editors take it, and in a notebook the cell."""
+    return f"{record_path(record)}:{record['line']}:{record['column']}{cell_of(record)}"
 
 
 def source_lines(record: JsonRecord, found: SourceText | None, width: int | None) -> Iterator[str]:

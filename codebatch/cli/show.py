@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from codebatch.cli.tables import table
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.record import SEVERITIES
 from codebatch.model.task import Json
-from codebatch.query.fields import JsonRecord, record_path
+from codebatch.query.fields import JsonRecord, cell_of, record_path
 
 if TYPE_CHECKING:
     from codebatch.application.collecting import Collected
+    from codebatch.query.language_lines import LanguageLines
     from codebatch.query.summary import Summary
 
-LANGUAGES_SHOWN_MAX = 8
+LANGUAGES_SHOWN_MAX = 20
 CODES_SHOWN_MAX = 8
 
 
@@ -29,15 +33,16 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
     match record["kind"]:
         case "diagnostic":
             told = f" {record['code']} {record['message']} [{record['tool']}]"
-            return f"{path}:{record['line']}:{record['column']}: ", str(record["severity"]), told
+            return f"{path}:{record['line']}:{record['column']}{cell_of(record)}: ", str(record["severity"]), told
         case "symbol":
-            place = f"{path}:{record['line']}:{record['column']}"
+            place = f"{path}:{record['line']}:{record['column']}{cell_of(record)}"
             return f"{place}: {record['symbol_type']} ", str(record["qualified"]), ""
         case "edge":
             told = f"{path}:{record['line']}: {record['source'] or '(file)'} {record['edge_type']} "
             return told, str(record["target"]), f" ({record['resolution']})" if "resolution" in record else ""
         case "metric":
-            place = f"{path}:{record.get('line', 1)}: {record['symbol']}" if "symbol" in record else f"{path}:"
+            line = f"{record.get('line', 1)}{cell_of(record)}"
+            place = f"{path}:{line}: {record['symbol']}" if "symbol" in record else f"{path}:"
             return f"{place} ", str(record["metric"]), f" = {record['value']}"
         case "duplicate":
             other = f"{record_path(record, 'other_path')}:{record['other_line']}"
@@ -65,7 +70,9 @@ def counted(number: Json, noun: str) -> str:
 def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str]:
     """A summary for people."""
     yield f"{count_of(summary.files, 'file')}, {count_of(summary.records, 'record')}"
-    if summary.languages:
+    if summary.lines:
+        yield from _line_table(summary.lines)
+    elif summary.languages:
         yield f"languages    {_ranked(summary.languages, LANGUAGES_SHOWN_MAX)}"
     if summary.kinds:
         yield f"records      {_ranked(summary.kinds, len(summary.kinds))}"
@@ -76,6 +83,20 @@ def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str
     if worst := list(worst):
         yield "worst:"
         yield from (f"  {record_line(record)}" for record in worst)
+
+
+def _line_table(lines: Mapping[str, LanguageLines]) -> Iterator[str]:
+    """Lines by language, most code first, then those of the other languages, and the sums."""
+    ranked = sorted(lines.items(), key=lambda pair: (-pair[1].code, -pair[1].files, pair[0]))
+    rows = [(language, *_numbers([found])) for language, found in ranked[:LANGUAGES_SHOWN_MAX]]
+    if rest := ranked[LANGUAGES_SHOWN_MAX:]:
+        rows.append((f"{len(rest)} more", *_numbers(found for _, found in rest)))
+    rows.append(("total", *_numbers(lines.values())))
+    yield from table(rows, ("language", "files", "code", "comment", "blank"))
+
+
+def _numbers(lines: Iterable[LanguageLines]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*map(msgspec.structs.astuple, lines), strict=True)))
 
 
 def failure_lines(shown: Iterable[JsonRecord], count: int) -> Iterator[str]:

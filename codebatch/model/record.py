@@ -102,7 +102,7 @@ class File(Located, frozen=True, kw_only=True, tag="file"):
 class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
     """A finding. `tool` is `codebatch` for the built-in tasks' own, `ruff` for ruff's, else the name of the task.
 
-    A task of the user's may name another.
+    A task of the user's may name another. In a notebook `cell` is the number of the cell, and `cell_line` a line of it.
     """
 
     line: int
@@ -113,13 +113,15 @@ class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
     code: str
     message: str
     tool: str
+    cell: int | UnsetType = UNSET
+    cell_line: int | UnsetType = UNSET
 
 
 class Metric(Located, frozen=True, kw_only=True, tag="metric"):
     """A number about a file; where `symbol` is set, about the function of that qualified name that starts at `line`.
 
     The line is that of the function's name, if it has one. `end_line` is set for the complexity of a function without a
-    name, of which no symbol has it.
+    name, of which no symbol has it. `cell` and `cell_line` are as those of a diagnostic.
     """
 
     metric: str
@@ -127,12 +129,15 @@ class Metric(Located, frozen=True, kw_only=True, tag="metric"):
     symbol: str = ""
     line: int = 1
     end_line: int | UnsetType = UNSET
+    cell: int | UnsetType = UNSET
+    cell_line: int | UnsetType = UNSET
 
 
 class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
     """A definition. `scope` is the qualified name of what encloses it (empty at top level).
 
-    `parameters` and `decorators` are names in the order of the source.
+    `parameters` and `decorators` are names in the order of the source. `cell` and `cell_line` are as those of a
+    diagnostic.
     """
 
     name: str
@@ -146,6 +151,8 @@ class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
     parameters: tuple[str, ...] = ()
     decorators: tuple[str, ...] = ()
     visibility: Visibility = "public"
+    cell: int | UnsetType = UNSET
+    cell_line: int | UnsetType = UNSET
 
 
 class Edge(Located, frozen=True, kw_only=True, tag="edge"):

@@ -28,6 +28,11 @@ PATHS = ("path", "other_path")
 """What stands under another name, its own and `_b64`, where it is no UTF-8."""
 
 
+def cell_of(record: JsonRecord) -> str:
+    """Return the place of a record in its notebook for people, empty outside of notebooks."""
+    return f" (cell {record['cell']}, line {record['cell_line']})" if "cell" in record else ""
+
+
 def record_path(record: JsonRecord, field: str = "path") -> str:
     """A record's path for people; the other one where `field` says so."""
     path_b64 = record.get(f"{field}_b64")

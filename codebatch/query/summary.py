@@ -9,6 +9,7 @@ import msgspec
 from codebatch.model.counts import Counts, add_counts
 from codebatch.model.record import SEVERITIES
 from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.query.language_lines import LanguageLines
 from codebatch.query.records import BatchRecords
 
 
@@ -30,7 +31,10 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch's counts."""
+    """A batch's counts.
+
+    `languages` counts the files of each language, `lines` the lines of its text files: null if they were not counted.
+    """
 
     batch_id: str
     snapshot_id: str
@@ -42,6 +46,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     codes: dict[str, int]
     languages: dict[str, int]
     totals: Totals
+    lines: dict[str, LanguageLines] | None = None
 
     @property
     def records(self) -> int:

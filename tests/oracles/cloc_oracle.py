@@ -27,7 +27,7 @@ def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
 
 def _of_cloc(root: Path, paths: Iterable[str]) -> dict[str, dict[str, int]]:
     script = corpora.npm("cloc", "2.11.0") / "lib" / "cloc"
-    options = ["--by-file", "--json", "--quiet", "--skip-uniqueness", "--docstring-as-code", "--timeout", "0"]
+    options = ["--by-file", "--json", "--quiet", "--skip-uniqueness", "--timeout", "0"]
     done = subprocess.run(
         ["perl", script, *options, "--list-file", "-"],
         cwd=root,

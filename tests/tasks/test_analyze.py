@@ -37,7 +37,7 @@ from x import (
 
 
 class A:
-    """Text is code."""
+    """Text is a comment."""
 
     def m(self):  # beside code
         for a in b:
@@ -68,7 +68,7 @@ def test_metrics_of_python_are_those_counted_by_hand() -> None:
     assert list(found) == ORDER
     # m: 1 + for, if, and, or, elif, ternary; inner: 1 + for, if; n: 1 + while, except, case; and the module's if.
     # Cognitive: m: for 1, if 2, and and or 2, elif 1, ternary 3; n: while 1, except 1, match 2; and the module's if.
-    expected = [len(PYTHON), 31, 23, 1, 7, 3, 1, 2, 7 + 3 + 4 + 1, 7, 9 + 4 + 1, 9, 3, 1]
+    expected = [len(PYTHON), 31, 22, 2, 7, 3, 1, 2, 7 + 3 + 4 + 1, 7, 9 + 4 + 1, 9, 3, 1]
     assert list(found.values()) == expected
 
 
@@ -78,7 +78,7 @@ def test_metrics_of_python_are_those_counted_by_hand() -> None:
         (
             "a.js",
             "const f = a => a && b ? 1 : 2; // x\n/* y\n\n z */ function g() { f ??= 1 }\n",
-            (2, 1, 1, 2, 0, 0, 5, 3),
+            (2, 2, 0, 2, 0, 0, 5, 3),
         ),
         (
             "a.c",
@@ -104,15 +104,44 @@ def test_structure_is_counted_alike_in_every_language(path: str, content: str, e
 @pytest.mark.parametrize(
     ("path", "content", "expected"),
     [
-        ("a.md", b"a\n\n b\n", {"bytes": 6, "lines": 3, "blank": 1}),
+        ("a.md", b"a\n\n b\n", {"bytes": 6, "lines": 3, "code": 2, "comment": 0, "blank": 1}),
         ("a.bin", b"\0\0", {"bytes": 2}),
-        ("a.py", b"", {"bytes": 0, "lines": 0, "blank": 0}),
+        ("a.py", b"", {"bytes": 0, "lines": 0, "code": 0, "comment": 0, "blank": 0}),
         ("a.json", b"{}\n", {"bytes": 3, "lines": 1, "code": 1, "comment": 0, "blank": 0}),
-        ("a.txt", b"a\r\n\r\n\x0c\n", {"bytes": 7, "lines": 3, "blank": 2}),
+        ("a.txt", b"a\r\n\r\n\x0c\n", {"bytes": 7, "lines": 3, "code": 1, "comment": 0, "blank": 2}),
     ],
 )
 def test_what_is_not_known_is_not_invented(path: str, content: bytes, expected: dict[str, int]) -> None:
     assert metrics(source(path, content)) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "expected"),
+    [
+        # Docstrings are comments with their blank lines; other strings are code.
+        ("a.py", 'def f():\n    """Say.\n\n    More.\n    """\n    return """a\nb"""\n', (3, 4, 0)),
+        ("a.py", 'class A: """Beside code."""\n', (1, 0, 0)),
+        ("a.py", 'x = 1; """Behind code,\nbefore code."""; y = 2\n', (2, 0, 0)),
+        ("a.py", '"""Alone."""\n\n"no docstring"[0]\n', (1, 1, 1)),
+        # A blank line in a comment belongs to the comment; one before or behind it does not.
+        ("a.c", "\n/* a\n\n \n*/\n\nint b;\n", (1, 4, 2)),
+        ("a.rs", "/// a\n///\n\nfn f() {}\n", (1, 2, 1)),
+        # Where there is no grammar, patterns of the language tell.
+        ("Makefile", "# a\nall: # b\n\ttrue\n\n", (2, 1, 1)),
+        ("configure.ac", "dnl a\n# b\nAC_INIT([a#b])\n", (1, 2, 0)),
+        ("a.vue", "<template>\n<!-- a\n\nb -->\n</template>\n", (2, 3, 0)),
+        # In prose nothing is a comment; of a language without comments either.
+        ("a.md", "# a\n<!-- b -->\n", (2, 0, 0)),
+        ("a.csv", "# a\n\n", (1, 0, 1)),
+        # A file that hardly parses, and one that is not parsed since it is minified.
+        ("a.min.js", "// a\nf()\n", (1, 1, 0)),
+        ("a.js", "// a\n" + "%% <> ]] {{ (( @@ §§\n" * 40, (40, 1, 0)),
+    ],
+)
+def test_lines_are_counted_as_scc_does(path: str, content: str, expected: tuple[int, int, int]) -> None:
+    found = metrics(source(path, content))
+    assert (found["code"], found["comment"], found["blank"]) == expected
+    assert sum(expected) == found["lines"]
 
 
 def test_elif_chain_counts_all_its_branches() -> None:

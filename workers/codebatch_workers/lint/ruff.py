@@ -35,6 +35,7 @@ _ARGUMENT_BYTES_MAX = 100_000
 # Longer paths might not fit below the scratch directory; the file then stands under its last name.
 _PATH_BYTES_MAX = 2000
 _NAME_BYTES_MAX = 240
+_ENDINGS = (b".pyi", b".ipynb")
 # Else whether an import is of the project, which F401 tells, follows from which files are there.
 WITHOUT_SOURCES = ("--config", "src = []")
 _LINE_END = re.compile(rb"\r\n?|\n")
@@ -52,6 +53,7 @@ class Finding(msgspec.Struct, frozen=True):
     location: _Location | None
     end_location: _Location | None
     code: str | None = None
+    cell: int | None = None
 
 
 _decoder = msgspec.json.Decoder(list[Finding])
@@ -213,7 +215,8 @@ class _FilesOnDisk:
         """Write the files, but for those that are there, and the packages above them; the place of each."""
         places = [_place(file.path) for file in files]
         for place, file in zip(places, files, strict=True):
-            self._write(place, file.utf8, is_executable=file.executable)
+            content = file.utf8 if file.notebook is None else file.notebook.sources()
+            self._write(place, content, is_executable=file.executable)
         for packages in {
             file.contexts.get("packages", b"")
             for place, file in zip(places, files, strict=True)
@@ -293,7 +296,7 @@ def _place(path: bytes) -> bytes:
     name = path.rpartition(b"/")[2]
     if len(name) <= _NAME_BYTES_MAX:
         return name
-    return b"module.pyi" if name.endswith(b".pyi") else b"module.py"
+    return next((b"module" + each for each in _ENDINGS if name.endswith(each)), b"module.py")
 
 
 def _keeps_directories(place: bytes, path: bytes) -> bool:
@@ -313,6 +316,8 @@ def _diagnostics(file: SourceFile, findings: Sequence[Finding]) -> list[Diagnost
         end = finding.end_location or start
         line, column = lines.position(start) if lines else (start.row, start.column)
         end_line, end_column = lines.position(end) if lines else (end.row, end.column)
+        if file.notebook is not None and finding.cell is not None:
+            line, end_line = (file.notebook.line(finding.cell, each.row) for each in (start, end))
         records.append(
             Diagnostic(
                 path=path,

@@ -42,6 +42,7 @@ from codebatch_workers.api.protocols import (
     UpdatingTask,
 )
 from codebatch_workers.runtime.before import BatchBefore
+from codebatch_workers.runtime.cells import with_cells
 from codebatch_workers.runtime.given import Task, check_records, check_task, named
 from codebatch_workers.runtime.own import OwnTasks
 from codebatch_workers.runtime.parts import Adopt, Keep, adopt_none, keep_nothing, made_part, updated_part
@@ -312,12 +313,13 @@ class TaskRunner:
         """What is recorded of findings in a file: they bear their task's name, but for those that notes hush."""
         if name in self._foreign:
             records = [named(record, name) for record in records]
-        return without_unwanted(file, records)
+        return with_cells(file, without_unwanted(file, records))
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
         # To ask whether it is one takes longer than many a task takes for a small file.
         given = cast("FileTask", self._task(name)).run_file(file)
-        return self._check(given, file) if name in self._unchecked else given
+        given = self._check(given, file) if name in self._unchecked else given
+        return with_cells(file, given)
 
     def _call(self, name: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:
         """Like `call_guarded`, for a call that runs a task."""

@@ -11,11 +11,12 @@ from codebatch.model.task import Json
 from codebatch_workers.syntax.finders import Finder, Place, Refused, TooManySteps, pattern_finder, query_finder
 from codebatch_workers.syntax.languages import language_of_path
 from codebatch_workers.syntax.linguist_names import language_named
-from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.syntax.source import NOTEBOOK_ENDING, SourceFile
 
 SOURCE_BYTES_MAX = 1_000
 """Of a line or of what a name stands for, in an answer."""
-# What begins so has no byte for each character of a name; UTF-32 of the other order begins as UTF-16 does.
+# What begins so has no byte for each character of a name; UTF-32 of the other order begins as UTF-16 does. Nor have
+# notebooks, whose code is escaped.
 WIDE = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
 
 
@@ -46,7 +47,8 @@ def find_in(
 
     Where it `is_counted`, how much alone.
     """
-    if not content.startswith(WIDE) and not all(literal in content for literal in looked_for.literals):
+    is_escaped = content.startswith(WIDE) or path.endswith(NOTEBOOK_ENDING)
+    if not is_escaped and not all(literal in content for literal in looked_for.literals):
         return _NOTHING
     file = SourceFile(path, content, executable=False, contexts=contexts)
     if file.language != looked_for.language or file.file_class == "empty":

@@ -29,6 +29,11 @@ def code_lines_of(
 
 
 def _utf8(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
+    if path.endswith(b".ipynb"):
+        from codebatch_workers.syntax.source import SourceFile  # 20 ms, of notebooks alone
+
+        return SourceFile(path, content, executable=False, contexts=contexts).utf8
+
     def is_python() -> bool:
         from codebatch_workers.syntax.source import SourceFile  # 20 ms, where a file says `coding` at its beginning
 

@@ -39,8 +39,8 @@ _KINDS = (
     _kind(
         rb"#[^\n]*",
         "awk bash bazel cmake coffeescript crystal cython dockerfile elixir fish gettext gherkin gitignore graphql hcl "
-        "ini jsonnet julia just make meson nim nix perl php powershell properties puppet python r ruby tcl tcsh thrift "
-        "toml yaml zsh",
+        "ini jsonnet julia just m4 make meson nim nix perl php powershell properties puppet python r ruby tcl tcsh "
+        "thrift toml yaml zsh",
     ),
     _kind(
         rb"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)",
@@ -48,6 +48,7 @@ _KINDS = (
         "kotlin less lex mdx objective-c objective-cpp pascal php protobuf pug qml razor rust sass scala scss solidity "
         "svelte swift thrift tsx typescript verilog vue yacc zig",
     ),
+    _kind(rb"\bdnl\b[^\n]*", "m4"),
     _kind(rb"--[^\n]*", "ada elm haskell lua sql vhdl"),
     _kind(rb";[^\n]*", "asm clojure ini lisp racket scheme wasm"),
     _kind(rb"%[^\n]*", "erlang latex prolog", has_strings=False),
@@ -95,11 +96,18 @@ def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
     return is_comment
 
 
-def _in_text(text: bytes, language: str) -> IsComment:
+def comment_spans(text: bytes, language: str) -> list[tuple[int, int]]:
+    """Return where the comments of a text are, without a tree; none in a language whose comments are not known."""
     pattern = _pattern(language)
     if pattern is None:
+        return []
+    return [match.span() for match in pattern.finditer(text) if match.lastgroup == "comment"]
+
+
+def _in_text(text: bytes, language: str) -> IsComment:
+    if _pattern(language) is None:
         return lambda _: True
-    found = [match.span() for match in pattern.finditer(text) if match.lastgroup == "comment"]
+    found = comment_spans(text, language)
     return lambda offset: _is_within(found, offset)
 
 

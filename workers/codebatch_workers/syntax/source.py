@@ -45,8 +45,13 @@ from codebatch_workers.syntax.reparsing import reparse
 if TYPE_CHECKING:
     from tree_sitter import Node, Query, QueryCursor, Tree
 
+    from codebatch_workers.syntax.notebooks import Notebook
+
 # A file above this is not parsed, and not linted: no person reads it.
 HUGE_BYTES_MIN = 8 * 1024 * 1024
+# Notebooks hold pictures: above this they are no code of anybody.
+NOTEBOOK_BYTES_MAX = 64 * 1024 * 1024
+NOTEBOOK_ENDING = b".ipynb"
 _COLUMN_BLOCK_BYTES = 1024
 _MINIFIED_LINE_BYTES_MIN = 500
 _MINIFIED_BYTES_MIN = 2048
@@ -123,12 +128,25 @@ class SourceFile:
     @_kept
     def language(self) -> str:
         """The language's name, `text` where none is known. What `.gitattributes` says comes first."""
+        if self.notebook is not None:
+            return "python"
         named = self._attributes.get("language")
-        if named:
+        if named and not self.path.endswith(NOTEBOOK_ENDING):
             return language_named(named)
         content = self.content
         start = len(codecs.BOM_UTF8) if content.startswith(codecs.BOM_UTF8) else 0
         return detect(self.path, content[start : start + 256], self.contexts.get("language", b""), content)
+
+    @_kept
+    def notebook(self) -> Notebook | None:
+        """The notebook that the file holds, if its language is Python: then `utf8` is the code of its cells."""
+        if not self.path.endswith(NOTEBOOK_ENDING) or is_binary(self.content):
+            return None
+        if len(self.content) > NOTEBOOK_BYTES_MAX:
+            return None
+        from codebatch_workers.syntax.notebooks import read_notebook
+
+        return read_notebook(decode(self.content, lambda: False).utf8)
 
     @_kept
     def _attributes(self) -> Mapping[str, str]:
@@ -152,7 +170,7 @@ class SourceFile:
             return "binary"
         if not self.utf8:
             return "empty"
-        if len(self.content) > HUGE_BYTES_MIN:
+        if len(self.content if self.notebook is None else self.utf8) > HUGE_BYTES_MIN:
             return "huge"
         said = self._attributes
         if "generated" not in said and self._is_minified():
@@ -208,6 +226,8 @@ class SourceFile:
 
     @_kept
     def _decoded(self) -> Decoded:
+        if self.notebook is not None:
+            return Decoded(self.notebook.module, "utf-8", "")
         return decode(self.content, lambda: self.language == "python")
 
     @property

@@ -1,34 +1,30 @@
 """analyze: numbers about a file, always in the same order, and none that is not known.
 
-`bytes` is of every file. A text file has `lines` and `blank` (only whitespace). Where there is a tree, `comment` counts
-the lines that hold comments and nothing else, `code` the rest, so that lines = code + comment + blank; a docstring is
-code. Where the language has functions: `functions`, `classes` (what has members: classes, structs, interfaces, enums,
-traits, unions), `imports` (statements), `complexity` (the sum over the functions and what is outside of all),
-`max_complexity` (of the functions' the greatest, 0 where there is none); unless they are 0 `cognitive` (a sum too),
-`max_cognitive`, `max_nesting`, `max_parameters`. Then of each function, by position, its qualified name as `symbol` and
-the `line` of its name: `complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. Of a function that
-is no symbol `line` is its first, and `complexity` has its `end_line`. See complexity.py. At last, where the file can
-have duplicates, its `fingerprints` (fingerprints.py).
+`bytes` is of every file. A text file has `lines`, `code`, `comment` and `blank`, so that lines = code + comment + blank
+(line_counts.py). Where the language has functions: `functions`, `classes` (what has members: classes, structs,
+interfaces, enums, traits, unions), `imports` (statements), `complexity` (the sum over the functions and what is outside
+of all), `max_complexity` (of the functions' the greatest, 0 where there is none); unless they are 0 `cognitive` (a sum
+too), `max_cognitive`, `max_nesting`, `max_parameters`. Then of each function, by position, its qualified name as
+`symbol` and the `line` of its name: `complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. Of a
+function that is no symbol `line` is its first, and `complexity` has its `end_line`. See complexity.py. At last, where the
+file can have duplicates, its `fingerprints` (fingerprints.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
-from operator import not_
 
 from msgspec import UNSET
 
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.duplicates.fingerprints import FINGERPRINTED_BYTES_MAX, fingerprints
-from codebatch_workers.duplicates.fingerprints import code as code_of
-from codebatch_workers.duplicates.fingerprints import written as written_code
+from codebatch_workers.duplicates.fingerprints import fingerprints
 from codebatch_workers.symbols.complexity import Function, functions_of
 from codebatch_workers.symbols.outline import definitions
 from codebatch_workers.syntax.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.tasks.line_counts import count_lines, lines_of
 
 _CLASSES = ("def.class", "def.struct", "def.union", "def.interface", "def.trait", "def.enum")
 
@@ -92,21 +88,11 @@ def _metrics(file: SourceFile, outside: Function, functions: Sequence[Function])
     found = {"bytes": len(file.content)}
     if file.is_binary:
         return found
-    utf8 = file.utf8
-    found["lines"] = lines = file.line_count
-    written = _lines_not_blank(utf8)
-    if file.tree is not None:
-        is_short = len(utf8) <= FINGERPRINTED_BYTES_MAX
-        found["code"] = code = len(file.derived(written_code)) if is_short else _lines_not_blank(code_of(file))
-        found["comment"] = written - code
-    found["blank"] = lines - written
+    found["lines"] = lines_of(file)
+    found.update(count_lines(file)._asdict())
     if file.tree is not None and file.language not in LANGUAGES_OF_DATA:
         found.update(_structure(file, outside, functions))
     return found
-
-
-def _lines_not_blank(utf8: bytes) -> int:
-    return sum(map(not_, map(bytes.isspace, BytesIO(utf8))))
 
 
 def _structure(file: SourceFile, outside: Function, functions: Sequence[Function]) -> dict[str, int]:

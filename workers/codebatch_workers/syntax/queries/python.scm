@@ -33,3 +33,4 @@
 (lambda) @nest
 
 (comment) @comment
+(expression_statement . (string) @docstring .)

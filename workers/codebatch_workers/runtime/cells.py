@@ -1,0 +1,22 @@
+"""Cells of notebooks in the records of their files."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from codebatch.model.record import Diagnostic, Metric, Record, Symbol
+from codebatch_workers.syntax.source import SourceFile
+
+
+def with_cells(file: SourceFile, records: list[Record]) -> list[Record]:
+    """Return records of a file with the cell of each, and the line in it, if the file is a notebook."""
+    notebook = file.notebook
+    if notebook is None:
+        return records
+    placed: list[Record] = []
+    for record in records:
+        place = None
+        if isinstance(record, (Diagnostic, Symbol)) or (isinstance(record, Metric) and record.symbol):
+            place = notebook.place(record.line)
+        placed.append(record if place is None else replace(record, cell=place[0], cell_line=place[1]))
+    return placed

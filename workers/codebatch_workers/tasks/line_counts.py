@@ -1,0 +1,104 @@
+"""Lines of code, comment and blank lines of a file, by the rules of scc.
+
+A line is code if it holds anything beside comments and white space. Docstrings of Python are comments. A line of white
+space is blank, except within a comment or a docstring: there it belongs to the comment. Where no tree tells what is a
+comment, the patterns of the language do; a language without comments holds code alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
+from itertools import accumulate
+from operator import not_
+from typing import NamedTuple
+
+from codebatch_workers.duplicates.code_lines import without_comments
+from codebatch_workers.duplicates.fingerprints import FINGERPRINTED_BYTES_MAX
+from codebatch_workers.duplicates.fingerprints import comments as gaps_of_tree
+from codebatch_workers.duplicates.fingerprints import written as written_code
+from codebatch_workers.syntax.comments import comment_spans
+from codebatch_workers.syntax.languages import LANGUAGES_OF_PROSE
+from codebatch_workers.syntax.source import SourceFile
+
+
+class LineCounts(NamedTuple):
+    """Numbers of lines; their sum is the number of lines of the file."""
+
+    code: int
+    comment: int
+    blank: int
+
+
+def count_lines(file: SourceFile) -> LineCounts:
+    """Count the lines of a text file."""
+    utf8 = file.utf8
+    written = _lines_not_blank(utf8)
+    if file.tree is None or file.is_hopeless:
+        gaps = [] if file.language in LANGUAGES_OF_PROSE else _gaps(comment_spans(utf8, file.language))
+        code = _lines_not_blank(without_comments(utf8, gaps)) if gaps else written
+    else:
+        gaps = file.derived(gaps_of_tree)
+        is_short = len(utf8) <= FINGERPRINTED_BYTES_MAX
+        code = len(file.derived(written_code)) if is_short else _lines_not_blank(without_comments(utf8, gaps))
+    lines = lines_of(file)
+    blank = lines - written - _blank_lines_within(utf8, gaps)
+    documented, blank_in_docstrings = _lines_of_docstrings(file)
+    code -= documented
+    blank -= blank_in_docstrings
+    return LineCounts(code, lines - code - blank, blank)
+
+
+def lines_of(file: SourceFile) -> int:
+    """Return the number of lines of a text file; of a notebook the lines of its code cells."""
+    return file.line_count if file.notebook is None else file.notebook.code_line_count
+
+
+def _lines_not_blank(utf8: bytes) -> int:
+    return sum(map(not_, map(bytes.isspace, BytesIO(utf8))))
+
+
+def _gaps(spans: Iterable[tuple[int, int]]) -> list[int]:
+    """Convert spans to alternating lengths of text and of comments."""
+    gaps: list[int] = []
+    position = 0
+    for start, end in spans:
+        gaps += (start - position, end - start)
+        position = end
+    return gaps
+
+
+def _blank_lines_within(utf8: bytes, gaps: Sequence[int]) -> int:
+    """Count the lines of white space that begin and end in a comment."""
+    places = accumulate(gaps)
+    return sum(
+        _blank_lines(utf8[start:end])
+        for start, end in zip(places, places, strict=True)
+        if utf8.find(b"\n", start, end) >= 0
+    )
+
+
+def _blank_lines(text: bytes) -> int:
+    return sum(not line.strip() for line in text.split(b"\n")[1:-1])
+
+
+def _lines_of_docstrings(file: SourceFile) -> tuple[int, int]:
+    """Count the lines that hold docstrings and nothing else: those with text, and those of white space."""
+    documented = blank = 0
+    for start, end in _docstrings(file):
+        first = file.utf8.rfind(b"\n", 0, start) + 1
+        last = file.utf8.find(b"\n", end)
+        text = file.utf8[start:end]
+        has_code_before = bool(file.utf8[first:start].strip())
+        has_code_behind = bool(file.utf8[end : last if last >= 0 else None].strip())
+        lines = text.count(b"\n") + 1
+        inner = _blank_lines(text)
+        beside = has_code_before + has_code_behind if lines > 1 else has_code_before or has_code_behind
+        documented += lines - inner - beside
+        blank += inner
+    return documented, blank
+
+
+def _docstrings(file: SourceFile) -> Iterator[tuple[int, int]]:
+    for node in file.captures.get("docstring", ()):
+        yield node.start_byte, node.end_byte
