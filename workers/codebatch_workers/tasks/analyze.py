@@ -6,8 +6,8 @@ interfaces, enums, traits, unions), `imports` (statements), `complexity` (the su
 of all), `max_complexity` (of the functions' the greatest, 0 where there is none); unless they are 0 `cognitive` (a sum
 too), `max_cognitive`, `max_nesting`, `max_parameters`. Then of each function, by position, its qualified name as
 `symbol` and the `line` of its name: `complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. Of a
-function that is no symbol `line` is its first, and `complexity` has its `end_line`. See complexity.py. At last, where the
-file can have duplicates, its `fingerprints` (fingerprints.py).
+function that is no symbol `line` is its first, and `complexity` has its `end_line`. See complexity.py. At last, where
+the file can have duplicates, its `fingerprints` (fingerprints.py).
 """
 
 from __future__ import annotations
