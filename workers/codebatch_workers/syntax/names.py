@@ -48,6 +48,24 @@ def without_generics(text: bytes) -> bytes:
     return text
 
 
+# What names begin with that are written in quotes, or with a mark so that they may be reserved words.
+NAME_MARKS: dict[str, tuple[bytes, ...]] = {
+    "csharp": (b"@",),
+    "kotlin": (b"`",),
+    "scala": (b"`",),
+    "sql": (b'"', b"`", b"["),
+    "swift": (b"`",),
+}
+_CLOSING_MARKS = {b'"': b'"', b"`": b"`", b"[": b"]", b"@": b""}
+
+
+def without_marks(utf8: bytes, start: int, end: int) -> tuple[int, int]:
+    """Return where a name stands without its quotes or its mark; as given if it lacks the closing one."""
+    closing = _CLOSING_MARKS[utf8[start : start + 1]]
+    is_closed = end - start > 1 + len(closing) and utf8.endswith(closing, start, end)
+    return (start + 1, end - len(closing)) if is_closed else (start, end)
+
+
 def _plain(node: Node | None, symbol_type: SymbolType, owner: str = "") -> list[Name]:
     return [] if node is None else [Name(node.start_byte, node.end_byte, symbol_type, owner)]
 
