@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import UnsetType
 
-from codebatch.model.entry import path_fields
+from codebatch.model.entry import is_lfs_pointer, path_fields
 from codebatch.model.record import Diagnostic, FileClass, Severity
 from codebatch_workers.syntax.attributes import attributes_of
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
@@ -122,7 +122,12 @@ class SourceFile:
 
     @_kept
     def language(self) -> str:
-        """The language's name, `text` where none is known. What `.gitattributes` says comes first."""
+        """The language's name, `text` where none is known. What `.gitattributes` says comes first.
+
+        A pointer of Git LFS is text, whatever its path says: its content was not fetched.
+        """
+        if is_lfs_pointer(self.content):
+            return "text"
         named = self._attributes.get("language")
         if named:
             return language_named(named)
