@@ -100,6 +100,15 @@ GAPS = [
     ("a.rs", 'extern "C" { pub safe fn f(); }\nmod a { pub const default: B = 0; }\n', ["f", "a", "default"]),
     ("a.rs", "pub trait A = B<C>\nwhere\n    D: E;\nfn f() {}\n", ["A", "f", "B"]),
     ("a.rs", "const trait A {}\nimpl const B for C { fn f() { do yeet 1f16 } }\n", ["A", "f", "B"]),
+    # Ruby: commands as bodies, symbols of special variables, letters beyond ASCII.
+    (
+        "a.rb",
+        'class A\n  def a = raise B, "x"\n  def c = puts "d" if e # f\n  def g(h) = i h, j: 1\nend\n',
+        ["A", "a", "c", "g", "raise", "puts", "i"],
+    ),
+    ("a.rb", 'def a = raise "b"\ndef c = d "e", :f\ndef g; end\n', ["a", "c", "g"]),
+    ("a.rb", "A = { :$: => 1, :$\x27 => 2 }\ndef f; end\n", ["A", "f"]),
+    ("a.rb", "class É; end\nmodule Ж; end\n", ["É", "Ж"]),
     # Java and Go.
     ("A.java", "class A { void f(String @Nullable ... b) {} }\n", ["A", "f"]),
     ("a.go", "package a\n\nfunc f() { g(new(b * 2)) }\n", ["a", "f", "g", "new"]),
@@ -127,6 +136,10 @@ WRONG = [
     ("a.rs", "// A.\n#[(b)]\nstruct A { c: , d: E }\n"),
     ("a.rs", "mod a {\n    #[derive(A, B]\n    struct C;\n}\n"),
     ("A.java", "class A { void f(String @Nullable ... ) {} }\n"),
+    ("a.rb", "def a = raise B, \n"),
+    ("a.rb", "def a = raise (b\ndef c; end\n"),
+    ("a.rb", "class A\n  def a = raise b)\nend\n"),
+    ("a.rb", "A = { :$' => 1\n"),
 ]
 
 
@@ -158,6 +171,7 @@ def test_what_is_wrong_beside_it_is_told(path: str, content: str) -> None:
         ("typescript", "const f = (a: A) =>\n  <B>(b: B) => c;\n"),
         ("typescript", "f\n  (a ? b : c)\n"),
         ("javascript", "interface<in out>(using)\n"),
+        ("ruby", "def a = b + 1\ndef c = d if e\ndef f() = g(h)\ndef i; j k; end\ndef l = m ? 1 : 2\n"),
     ],
 )
 def test_what_looks_like_a_gap_is_left_alone(language: str, content: str) -> None:
@@ -204,6 +218,9 @@ def test_a_file_without_errors_is_parsed_once_and_one_with_errors_a_bounded_numb
         "=\n" * 30_000,
         "\n" * 50_000,
         "from 'a'/*" * 10_000,
+        "def a = b c" * 10_000,
+        "def a = b c\n" * 20_000,
+        "<<~A #{\n" * 20_000,
         "struct A " * 10_000,
         "`\\" * 20_000,
         '"`\\' * 20_000,

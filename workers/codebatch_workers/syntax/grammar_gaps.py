@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken
 from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS
 from codebatch_workers.syntax.gaps_of_php import PHP_GAPS
+from codebatch_workers.syntax.gaps_of_ruby import RUBY_GAPS
 from codebatch_workers.syntax.gaps_of_scripts import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
 from codebatch_workers.syntax.gaps_of_yaml import YAML_GAPS
 from codebatch_workers.syntax.reparsing import reparse
@@ -30,6 +31,7 @@ GAPS: Mapping[str, Sequence[Gap]] = {
     "java": JAVA_GAPS,
     "javascript": JAVASCRIPT_GAPS,
     "php": PHP_GAPS,
+    "ruby": RUBY_GAPS,
     "rust": RUST_GAPS,
     "tsx": TSX_GAPS,
     "typescript": TYPESCRIPT_GAPS,

@@ -316,6 +316,10 @@ class SourceFile:
         utf8 = _LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8
         if self.language in LANGUAGES_WITH_MACROS:
             utf8 = self.parsed_text
+        elif self.language == "ruby" and b"<<" in utf8:
+            from codebatch_workers.syntax.gaps_of_ruby import without_inner_heredocs
+
+            utf8 = without_inner_heredocs(utf8)
         parser = grammar(self.language).parser
         tree = parser.parse(utf8)
         if self.language == "python":

@@ -1,0 +1,133 @@
+"""The conformance table: constructs of each language by version, one TOML file a language, and what we know of each.
+
+Every construct is a minimal file that the language's specification allows. See `test_conformance.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from codebatch.model.record import Diagnostic, Metric
+from codebatch.model.toml import parse_toml
+from codebatch_workers.symbols.outline import outline
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.tasks.analyze import Analyze
+from tests.tasks.support import lint_all, parse, source
+
+TABLE = Path(__file__).parent
+# File names of languages whose name is not their suffix.
+_PATHS = {
+    "cpp": "a.cc",
+    "csharp": "A.cs",
+    "gitattributes": ".gitattributes",
+    "gitignore": ".gitignore",
+    "hcl": "a.tf",
+    "java": "A.java",
+    "javascript": "a.mjs",
+    "kotlin": "a.kt",
+    "markdown": "a.md",
+    "python": "a.py",
+    "ruby": "a.rb",
+    "rust": "a.rs",
+    "typescript": "a.ts",
+}
+_LINTED = frozenset({"javascript", "python", "tsx", "typescript"})
+_NAMES_RULES = frozenset({"F401", "F811", "F821", "F822", "F823", "F841", "unused-import", "unused-variable"})
+_TABLE_LENGTH_MAX = 1 << 20
+
+
+class Construct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One construct of a language: a minimal valid file, and what has to be reported of it."""
+
+    name: str
+    since: str
+    code: str
+    path: str = ""
+    defines: list[str] = []
+    # Names that a parser which reads the construct wrongly would define.
+    defines_not: list[str] = []
+    binds: list[str] = []
+    complexity: dict[str, int] = {}
+    gap: str = ""
+
+
+class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file of one language."""
+
+    construct: list[Construct]
+
+
+def languages() -> list[str]:
+    """Return the names of the languages in the table, sorted."""
+    return sorted(path.stem for path in TABLE.glob("*.toml"))
+
+
+def constructs_of(language: str) -> Sequence[Construct]:
+    """Return the constructs of a language in the order of its file."""
+    text = (TABLE / f"{language}.toml").read_text(encoding="utf-8")
+    return msgspec.convert(parse_toml(text, length_max=_TABLE_LENGTH_MAX), Language).construct
+
+
+def faults_of(language: str, construct: Construct) -> list[str]:
+    """Return what is wrong in the answers about a construct, in plain words; nothing if all are right."""
+    file = source(construct.path or _PATHS.get(language, f"a.{language}"), construct.code)
+    return [
+        *_faults_of_syntax(language, file),
+        *_faults_of_definitions(construct, file),
+        *_faults_of_bindings(language, construct, file),
+        *_faults_of_complexity(construct, file),
+    ]
+
+
+def _faults_of_syntax(language: str, file: SourceFile) -> Iterator[str]:
+    record, errors = parse(file)
+    if record.lang != language:
+        yield f"language is {record.lang}"
+    for error in errors:
+        if error.severity != "info":
+            yield f"false error in line {error.line}: {error.message}"
+    if record.parse != "ok" and not errors:
+        yield f"parse state is {record.parse}"
+
+
+def _faults_of_definitions(construct: Construct, file: SourceFile) -> Iterator[str]:
+    symbols = outline(file).symbols
+    names = {symbol.name for symbol in symbols} | {symbol.qualified for symbol in symbols}
+    if lost := [name for name in construct.defines if name not in names]:
+        yield f"not defined: {', '.join(lost)}; defined are {', '.join(sorted(names)) or 'none'}"
+    if wrong := [name for name in construct.defines_not if name in names]:
+        yield f"wrongly defined: {', '.join(wrong)}"
+
+
+def _faults_of_bindings(language: str, construct: Construct, file: SourceFile) -> Iterator[str]:
+    if not construct.binds or language not in _LINTED:
+        return
+    for finding in _findings(file):
+        if finding.code in _NAMES_RULES and any(
+            re.search(rf"\b{re.escape(name)}\b", finding.message) for name in construct.binds
+        ):
+            yield f"false finding in line {finding.line}: {finding.code} {finding.message}"
+
+
+def _findings(file: SourceFile) -> Sequence[Diagnostic]:
+    with TemporaryDirectory() as scratch:
+        (findings,) = lint_all([file], Path(scratch))
+    return findings
+
+
+def _faults_of_complexity(construct: Construct, file: SourceFile) -> Iterator[str]:
+    if not construct.complexity:
+        return
+    measured = {
+        record.symbol: int(record.value)
+        for record in Analyze().run_file(file)
+        if isinstance(record, Metric) and record.metric == "complexity" and isinstance(record.symbol, str)
+    }
+    for function, expected in construct.complexity.items():
+        if measured.get(function) != expected:
+            yield f"complexity of {function} is {measured.get(function)}, not {expected}; measured are {measured}"

@@ -1,0 +1,32 @@
+"""Every construct of the conformance table is read as its language's specification says.
+
+A construct with a `gap` must fail: one that begins to work is noticed, and its `gap` is deleted. To add a construct,
+copy one in the file of its language: `tests/conformance/<language>.toml`, named as `codebatch files` names it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.table import constructs_of, faults_of, languages
+
+
+@pytest.mark.parametrize("language", languages())
+def test_constructs_are_read_as_their_specification_says(language: str) -> None:
+    wrong: dict[str, list[str]] = {}
+    for construct in constructs_of(language):
+        faults = faults_of(language, construct)
+        if construct.gap and not faults:
+            wrong[construct.name] = ["no longer a gap: delete its `gap`"]
+        elif faults and not construct.gap:
+            wrong[construct.name] = faults
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("language", languages())
+def test_names_of_constructs_are_unique_and_gaps_are_sentences(language: str) -> None:
+    constructs = constructs_of(language)
+    names = [construct.name for construct in constructs]
+    assert sorted(names) == sorted(set(names))
+    assert [each.name for each in constructs if each.gap and not each.gap[0].isupper()] == []
+    assert [each.name for each in constructs if not each.since or not each.code] == []
