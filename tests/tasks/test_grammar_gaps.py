@@ -109,6 +109,11 @@ GAPS = [
     ("a.rb", 'def a = raise "b"\ndef c = d "e", :f\ndef g; end\n', ["a", "c", "g"]),
     ("a.rb", "A = { :$: => 1, :$\x27 => 2 }\ndef f; end\n", ["A", "f"]),
     ("a.rb", "class É; end\nmodule Ж; end\n", ["É", "Ж"]),
+    # TOML: blanks behind a backslash, and 1.1.
+    ("a.toml", 'a = """b\\ \t\n  c"""\n', []),
+    ("a.toml", 'a = """b\\  \r\n  c"""\r\n', []),
+    ("a.toml", 'a = "\\e\\x41"\nb = 07:32\nc = [1979-05-27 07:32Z, 1979-05-27T07:32-07:00]\n', []),
+    ("a.toml", "a = { b = 1, }\nc = {\n  d = [\n    1,\n  ], # e\n  'f,}' = { g = 2\n  },\n}\n", []),
     # Java and Go.
     ("A.java", "class A { void f(String @Nullable ... b) {} }\n", ["A", "f"]),
     ("a.go", "package a\n\nfunc f() { g(new(b * 2)) }\n", ["a", "f", "g", "new"]),
@@ -136,6 +141,11 @@ WRONG = [
     ("a.rs", "// A.\n#[(b)]\nstruct A { c: , d: E }\n"),
     ("a.rs", "mod a {\n    #[derive(A, B]\n    struct C;\n}\n"),
     ("A.java", "class A { void f(String @Nullable ... ) {} }\n"),
+    ("a.toml", 'a = """b\\ c"""\n'),
+    ("a.toml", "a = { b = 1, , }\n"),
+    ("a.toml", "a = { b = 1\n  c = 2 }\n"),
+    ("a.toml", "a = { , }\n"),
+    ("a.toml", "a = 07:\n"),
     ("a.rb", "def a = raise B, \n"),
     ("a.rb", "def a = raise (b\ndef c; end\n"),
     ("a.rb", "class A\n  def a = raise b)\nend\n"),

@@ -19,6 +19,7 @@ from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_G
 from codebatch_workers.syntax.gaps_of_php import PHP_GAPS
 from codebatch_workers.syntax.gaps_of_ruby import RUBY_GAPS
 from codebatch_workers.syntax.gaps_of_scripts import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
+from codebatch_workers.syntax.gaps_of_toml import TOML_GAPS
 from codebatch_workers.syntax.gaps_of_yaml import YAML_GAPS
 from codebatch_workers.syntax.reparsing import reparse
 from codebatch_workers.syntax.stand_ins import Gap, StandIn
@@ -33,6 +34,7 @@ GAPS: Mapping[str, Sequence[Gap]] = {
     "php": PHP_GAPS,
     "ruby": RUBY_GAPS,
     "rust": RUST_GAPS,
+    "toml": TOML_GAPS,
     "tsx": TSX_GAPS,
     "typescript": TYPESCRIPT_GAPS,
     "yaml": YAML_GAPS,

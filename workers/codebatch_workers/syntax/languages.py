@@ -392,7 +392,9 @@ APPROXIMATE_LANGUAGES = frozenset(
 # Languages of a preprocessor, whose macros may stand wherever a grammar knows none.
 LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
 # Those of grammar_gaps.py, of which other trees need nothing.
-LANGUAGES_WITH_GAPS = frozenset({"go", "java", "javascript", "php", "ruby", "rust", "tsx", "typescript", "yaml"})
+LANGUAGES_WITH_GAPS = frozenset(
+    {"go", "java", "javascript", "php", "ruby", "rust", "toml", "tsx", "typescript", "yaml"}
+)
 
 # Any text is Markdown: it is parsed only for those who ask for its tree.
 LANGUAGES_OF_PROSE = frozenset({"markdown"})
