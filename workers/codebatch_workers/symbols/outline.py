@@ -383,11 +383,11 @@ class Definitions:
             self._add_first(Name(name.start_byte, end, "field", ""), "field", owner)
 
     def _add_parameter_fields(self) -> None:
-        """TypeScript's `constructor(private x: number)` defines a field of the class."""
+        """TypeScript's `constructor(private x: A)` and PHP's `__construct(private $x)` define a field of the class."""
         for node in self.captures.get("parameter.field", ()):
             start, end = node.start_byte, node.end_byte
             scope = self._scope_at(start)
-            if scope.symbol_type == "constructor":
+            if scope.symbol_type == "constructor" or self.language == "php":
                 owner = Scope(scope.qualified.rpartition(".")[0], "class")
                 self._add(Name(start, end, "field", ""), "field", owner, end)
 

@@ -244,6 +244,42 @@ def names_of_go(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     return _plain(node.child_by_field_name("name"), symbol_type, owner)
 
 
+# -- Lua and PHP: functions that are assigned --------------------------------------------------------------------------
+
+
+def names_of_lua(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
+    """A name, or of a function that is a value what it is assigned to: `M.f = function`, `{ f = function }`."""
+    if node.type != "function_definition":
+        return _plain(node.child_by_field_name("name"), symbol_type)
+    holder = node.parent
+    if holder is None:
+        return []
+    if holder.type == "field":
+        target = holder.child_by_field_name("name")
+    else:
+        statement = holder.parent
+        targets = statement.named_child(0) if statement is not None else None
+        names = targets.children_by_field_name("name") if targets is not None else []
+        index = holder.children_by_field_name("value").index(node)
+        target = names[index] if index < len(names) else None
+    if target is not None and target.type == "bracket_index_expression":
+        target = target.child_by_field_name("field")
+    if target is not None and target.type == "string":
+        target = target.child_by_field_name("content")
+    return _plain(target, symbol_type) if target is None or target.type in _LUA_NAMES else []
+
+
+_LUA_NAMES = frozenset({"dot_index_expression", "identifier", "string_content"})
+
+
+def names_of_php(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
+    """A name, or of a closure that of the variable to which it is assigned, without its `$`."""
+    if node.type not in ("anonymous_function", "arrow_function"):
+        return _plain(node.child_by_field_name("name"), symbol_type)
+    left = node.parent.child_by_field_name("left") if node.parent is not None else None
+    return _plain(left.named_child(0), symbol_type) if left is not None else []
+
+
 _RESERVED_IN_C = frozenset(
     b"_Bool _Complex auto break case char const continue default do double else enum extern float for goto if int long "
     b"register return short signed sizeof static struct switch typedef union unsigned void volatile while".split()
@@ -287,8 +323,8 @@ NAMES: dict[str, NamesOf] = {
     "java": names_by_field,
     "javascript": names_of_script,
     "kotlin": names_by_field,
-    "lua": names_by_field,
-    "php": names_by_field,
+    "lua": names_of_lua,
+    "php": names_of_php,
     "python": names_of_python,
     "ruby": names_by_field,
     "rust": names_by_field,
