@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken
 from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS
+from codebatch_workers.syntax.gaps_of_json import JSON_GAPS
 from codebatch_workers.syntax.gaps_of_php import PHP_GAPS
 from codebatch_workers.syntax.gaps_of_ruby import RUBY_GAPS
 from codebatch_workers.syntax.gaps_of_scripts import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
@@ -31,6 +32,8 @@ GAPS: Mapping[str, Sequence[Gap]] = {
     "go": GO_GAPS,
     "java": JAVA_GAPS,
     "javascript": JAVASCRIPT_GAPS,
+    "json": JSON_GAPS,
+    "jsonc": JSON_GAPS,
     "php": PHP_GAPS,
     "ruby": RUBY_GAPS,
     "rust": RUST_GAPS,

@@ -393,7 +393,7 @@ APPROXIMATE_LANGUAGES = frozenset(
 LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
 # Those of grammar_gaps.py, of which other trees need nothing.
 LANGUAGES_WITH_GAPS = frozenset(
-    {"go", "java", "javascript", "php", "ruby", "rust", "toml", "tsx", "typescript", "yaml"}
+    {"go", "java", "javascript", "json", "jsonc", "php", "ruby", "rust", "toml", "tsx", "typescript", "yaml"}
 )
 
 # Any text is Markdown: it is parsed only for those who ask for its tree.
