@@ -122,6 +122,9 @@ GAPS = [
     ("a.toml", 'a = "\\e\\x41"\nb = 07:32\nc = [1979-05-27 07:32Z, 1979-05-27T07:32-07:00]\n', []),
     ("a.toml", "a = { b = 1, }\nc = {\n  d = [\n    1,\n  ], # e\n  'f,}' = { g = 2\n  },\n}\n", []),
     ("a.json", '{"a": [-1.5e+10, 1E+5]}\n', []),
+    ("a.js", "@(a[0]) class A { @b c() {} }\n", ["A", "c", "b"]),
+    ("a.js", "import source s from './a.wasm';\n", ["s", "./a.wasm"]),
+    ("a.ts", "export import q = require('./x');\nlet y;\n", ["q", "y", "./x"]),
     # Java and Go.
     ("A.java", "class A { void f(String @Nullable ... b) {} }\n", ["A", "f"]),
     ("a.go", "package a\n\nfunc f() { g(new(b * 2)) }\n", ["a", "f", "g", "new"]),
