@@ -19,6 +19,8 @@ SnapshotId = NewType("SnapshotId", str)
 EntryKind = Literal["file", "symlink", "submodule"]
 
 PATH_BYTES_MAX = 64 * 1024
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_LFS_POINTER_BYTES_MAX = 1024
 # Of a path between two slashes.
 _UNSAFE_PARTS = (b"//", b"/./", b"/../")
 
@@ -202,3 +204,8 @@ def path_of_line(line: bytes) -> bytes:
 def snapshot_id(digest: Digest) -> SnapshotId:
     """A snapshot's id: `snap-` and the first 16 hex digits of its manifest digest."""
     return SnapshotId(f"snap-{digest[:16]}")
+
+
+def is_lfs_pointer(content: bytes) -> bool:
+    """Return whether a file is a pointer of Git LFS, whose content was not fetched."""
+    return len(content) < _LFS_POINTER_BYTES_MAX and content.startswith(_LFS_POINTER)

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 
 from codebatch.errors import SnapshotUnstable
-from codebatch.model.entry import display_path
+from codebatch.model.entry import display_path, is_lfs_pointer
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.selection import READ_FLAGS
 from codebatch.snapshotting.stat_cache import ABSENT, FLAG_LFS_POINTER, NO_KEY, Row, Stat, stat_of
@@ -20,8 +20,6 @@ ATTEMPTS_MAX = 3
 BIG_BYTES = 8 << 20
 
 _REPLACED = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
-_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-_LFS_POINTER_BYTES_MAX = 1024
 
 
 class _ChangedError(Exception):
@@ -79,7 +77,7 @@ def _capture_file(name: bytes, parent: int, writer: PackWriter) -> Row:
             if len(data) != before.st_size or _identity(after) != _identity(before):
                 raise _ChangedError
             key = writer.add_key(data)
-            flags = _flags(data) if len(data) < _LFS_POINTER_BYTES_MAX else 0
+            flags = FLAG_LFS_POINTER if is_lfs_pointer(data) else 0
     finally:
         os.close(fd)
     return Row(stat_of(before), key, flags)
@@ -120,7 +118,3 @@ def _iter_chunks(fd: int, before: os.stat_result) -> Iterator[bytes]:
 
 def _identity(found: os.stat_result) -> tuple[int, int, int, int]:
     return (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-
-
-def _flags(data: bytes) -> int:
-    return FLAG_LFS_POINTER if data.startswith(_LFS_POINTER) else 0

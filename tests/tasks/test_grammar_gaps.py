@@ -52,6 +52,13 @@ GAPS = [
     ),
     ("a.php", "<?php\n$c = ord($a{0}) | g($a{$b+1});\n", ["ord", "g"]),
     ("a.php", '<?php\nf(new Binary($a, Binary::B));\n$c = "a $d->class b";\n', ["f", "Binary"]),
+    (
+        "a.php",
+        '<?php\nclass A { function f($e) { return "a $e[class]\'>$e[match]"; } function g() {} }\n',
+        ["A", "f", "g"],
+    ),
+    ("a.php", "<?php\nclass A { use T { T::f as protected list; g as class; } }\n", ["A"]),
+    ("a.php", "<?php\nfunction f() {}\n__HALT_COMPILER(); function g( {\n", ["f", "__HALT_COMPILER"]),
     ("a.yaml", 'a:\n- b: "c\n  d"\n- e: "f\n  g"  # h\n', []),
     ("a.yaml", "a:\n  b: 'c\n  d ''e'\n  f: g\n", []),
     ("a.js", "function f() {\n  let a\n  [b, c] = g();\n}\n", ["f", "g"]),
@@ -100,6 +107,24 @@ GAPS = [
     ("a.rs", 'extern "C" { pub safe fn f(); }\nmod a { pub const default: B = 0; }\n', ["f", "a", "default"]),
     ("a.rs", "pub trait A = B<C>\nwhere\n    D: E;\nfn f() {}\n", ["A", "f", "B"]),
     ("a.rs", "const trait A {}\nimpl const B for C { fn f() { do yeet 1f16 } }\n", ["A", "f", "B"]),
+    # Ruby: commands as bodies, symbols of special variables, letters beyond ASCII.
+    (
+        "a.rb",
+        'class A\n  def a = raise B, "x"\n  def c = puts "d" if e # f\n  def g(h) = i h, j: 1\nend\n',
+        ["A", "a", "c", "g", "raise", "puts", "i"],
+    ),
+    ("a.rb", 'def a = raise "b"\ndef c = d "e", :f\ndef g; end\n', ["a", "c", "g"]),
+    ("a.rb", "A = { :$: => 1, :$\x27 => 2 }\ndef f; end\n", ["A", "f"]),
+    ("a.rb", "class É; end\nmodule Ж; end\n", ["É", "Ж"]),
+    # TOML: blanks behind a backslash, and 1.1.
+    ("a.toml", 'a = """b\\ \t\n  c"""\n', []),
+    ("a.toml", 'a = """b\\  \r\n  c"""\r\n', []),
+    ("a.toml", 'a = "\\e\\x41"\nb = 07:32\nc = [1979-05-27 07:32Z, 1979-05-27T07:32-07:00]\n', []),
+    ("a.toml", "a = { b = 1, }\nc = {\n  d = [\n    1,\n  ], # e\n  'f,}' = { g = 2\n  },\n}\n", []),
+    ("a.json", '{"a": [-1.5e+10, 1E+5]}\n', []),
+    ("a.js", "@(a[0]) class A { @b c() {} }\n", ["A", "c", "b"]),
+    ("a.js", "import source s from './a.wasm';\n", ["s", "./a.wasm"]),
+    ("a.ts", "export import q = require('./x');\nlet y;\n", ["q", "y", "./x"]),
     # Java and Go.
     ("A.java", "class A { void f(String @Nullable ... b) {} }\n", ["A", "f"]),
     ("a.go", "package a\n\nfunc f() { g(new(b * 2)) }\n", ["a", "f", "g", "new"]),
@@ -127,6 +152,18 @@ WRONG = [
     ("a.rs", "// A.\n#[(b)]\nstruct A { c: , d: E }\n"),
     ("a.rs", "mod a {\n    #[derive(A, B]\n    struct C;\n}\n"),
     ("A.java", "class A { void f(String @Nullable ... ) {} }\n"),
+    ("a.toml", 'a = """b\\ c"""\n'),
+    ("a.toml", "a = { b = 1, , }\n"),
+    ("a.toml", "a = { b = 1\n  c = 2 }\n"),
+    ("a.toml", "a = { , }\n"),
+    ("a.php", '<?php\n$a = "b $c[class";\n'),
+    ("a.php", "<?php\nclass A { use T { f as ; } }\n"),
+    ("a.json", "[1e+]\n"),
+    ("a.toml", "a = 07:\n"),
+    ("a.rb", "def a = raise B, \n"),
+    ("a.rb", "def a = raise (b\ndef c; end\n"),
+    ("a.rb", "class A\n  def a = raise b)\nend\n"),
+    ("a.rb", "A = { :$' => 1\n"),
 ]
 
 
@@ -158,6 +195,7 @@ def test_what_is_wrong_beside_it_is_told(path: str, content: str) -> None:
         ("typescript", "const f = (a: A) =>\n  <B>(b: B) => c;\n"),
         ("typescript", "f\n  (a ? b : c)\n"),
         ("javascript", "interface<in out>(using)\n"),
+        ("ruby", "def a = b + 1\ndef c = d if e\ndef f() = g(h)\ndef i; j k; end\ndef l = m ? 1 : 2\n"),
     ],
 )
 def test_what_looks_like_a_gap_is_left_alone(language: str, content: str) -> None:
@@ -204,6 +242,9 @@ def test_a_file_without_errors_is_parsed_once_and_one_with_errors_a_bounded_numb
         "=\n" * 30_000,
         "\n" * 50_000,
         "from 'a'/*" * 10_000,
+        "def a = b c" * 10_000,
+        "def a = b c\n" * 20_000,
+        "<<~A #{\n" * 20_000,
         "struct A " * 10_000,
         "`\\" * 20_000,
         '"`\\' * 20_000,

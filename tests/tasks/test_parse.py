@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from codebatch_workers.tasks.parse import DIAGNOSTICS_MAX
-from tests.tasks.support import parse, source
+from tests.tasks.support import lint_all, parse, source
 
 
 @pytest.mark.parametrize(
@@ -159,3 +161,13 @@ def test_python_2_is_one_warning(line: str) -> None:
 def test_python_3_that_is_broken_is_no_python_2(line: str) -> None:
     _, errors = parse(source("a.py", f"{line}\n"))
     assert [each.severity for each in errors] == ["error"]
+
+
+@pytest.mark.parametrize("path", ["a.json", "a.py", "a.toml", "a.ts", "a.sql", "a.yaml", "Makefile", "a.ipynb"])
+def test_pointer_of_git_lfs_is_no_source(path: str, tmp_path: Path) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{7:064}\nsize 9\n"
+    file = source(path, pointer, {"attributes": b"language=JSON"})
+    record, errors = parse(file)
+    assert (record.lang, record.parse, errors) == ("text", "skipped", [])
+    assert lint_all([file], tmp_path) == [[]]
+    assert parse(source("a.json", pointer + "x" * 1024))[1]

@@ -83,6 +83,47 @@ def test_name_is_found_wherever_it_is_one_and_nowhere_else(language: str) -> Non
     assert [one for one, other in zip(told, wanted, strict=True) if other not in ("*", one)] == []
 
 
+# Each `NAME` is one but for those behind `~`, which is taken away. `+` makes it a call, `!` a definition.
+INNER = [
+    ("a.rb", "before_action :NAME, only: :'NAME', or: %i[NAME b], so: '~NAME'\n"),
+    ("a.rb", "send(:NAME); x(&:NAME); put(NAME:); alias_method :a, :NAME; @~NAME = { NAME: 1, 'NAMED': 2 }\n"),
+    ("a.rb", "class A\n  attr_reader :NAME\n  private def !NAME = 1\nend\n"),
+    ("a.rs", 'fn f() { println!("{NAME} {NAME:?} {0:NAME$} {:NAME$.1} {{~NAME}} ~NAME", 1, "{~NAME}"); }\n'),
+    ("a.rs", 'fn f() { write!(w, "{NAME}"); vec!["{~NAME}"]; log::info!(target: "x", "{NAME}"); g("{~NAME}"); }\n'),
+    ("a.rs", 'fn f() { assert_eq!(a, b, "{NAME} {a.~NAME}"); panic!(r#"{NAME}"#); }\n'),
+    ("a.rs", '#[error("no {NAME}")]\n#[doc("{~NAME}")]\nstruct A;\n'),
+    ("a.rs", "fn f<'~NAME>(x: &'~NAME str) { '~NAME: loop { break '~NAME } }\n"),
+    ("a.c", '#define W(x) +NAME(x) /* ~NAME */\n#define B "~NAME" NAME ## x \\\n  + NAME // ~NAME\n#undef NAME\n'),
+    ("a.cc", "#define W(x) n::+NAME(x, '~NAME')\n#pragma omp parallel private(NAME)\n#error ~NAME\n"),
+    ("a.kt", 'fun f(NAME: Int) = "$NAME ${NAME} \\$~NAME" + """$NAME"""\nfun `!NAME`() = +NAME() + `NAME`.x\n'),
+    ("a.scala", 'object A { def `!NAME` = 1; val x = s"$NAME" + `NAME` }\n'),
+    ("a.swift", 'func `!NAME`() { print("\\(NAME)"); x = #selector(NAME) }\n'),
+    ("A.cs", 'class @!NAME { string F() => $"{NAME}" + nameof(NAME) + "~NAME"; }\n'),
+    ("a.sql", 'CREATE TABLE "!NAME" (id int);\nSELECT "NAME".x, \'~NAME\' FROM `NAME`; -- ~NAME\n'),
+    (
+        "a.sh",
+        "trap NAME EXIT\ntrap 'NAME 1; x.~NAME' INT\nexport -f NAME\n[[ -v NAME ]]\nprintf -v NAME ~NAME\n",
+    ),
+    ("a.sh", "read -r NAME\ncomplete -F NAME ~NAME\ncommand -v NAME\necho ~NAME '~NAME'\neval \"NAME a-~NAME\"\n"),
+]
+
+
+@pytest.mark.parametrize(("path", "marked"), INNER)
+def test_name_is_found_within_tokens_that_hold_one(path: str, marked: str) -> None:
+    source = re.sub("[~+!](?=NAME)", "", marked)
+    roles = {"~": None, "+": "call", "!": "definition", "": "reference"}
+    expected = [roles[match[1]] for match in re.finditer(r"([~+!]?)NAME\b", marked)]
+    told = {
+        (row["line"], row["column"]): row["role"] for row in references_in("NAME", path.encode(), source.encode(), {})
+    }
+    places = [
+        (number, match.start() + 1)
+        for number, line in enumerate(source.split("\n"), 1)
+        for match in re.finditer(r"NAME\b", line)
+    ]
+    assert [told.get(place) for place in places] == expected
+
+
 def test_every_language_with_names_is_tried() -> None:
     assert set(NAMES) - {"sql", "hcl", "zsh", "jsx"} == set(SOURCES)
 

@@ -93,3 +93,31 @@ def test_field_of_self_is_found_however_it_is_written() -> None:
 def test_definition_of_python_ends_with_its_last_statement(content: str, ends: dict[str, tuple[int, int]]) -> None:
     symbols = outline(source("a.py", content)).symbols
     assert {each.qualified: (each.end_line, each.end_column) for each in symbols if each.name != "x"} == ends
+
+
+def test_macro_calls_what_its_body_calls() -> None:
+    code = (
+        '#define WRAP(f, x) used(x) + f(x) + a.b->c (1) + "no(1)" /* no(2) */ \\\n  + std::second(sizeof(x), 3no(1))\n'
+        "#define DO(x) do { if (x) go(); } while (0)\n#define PLAIN defined(X)\n"
+        "int g(void) { return WRAP(h, 1); }\n"
+    )
+    edges = [(each.source, each.target, each.line) for each in outline(source("a.cc", code)).edges]
+    assert edges == [
+        ("WRAP", "used", 1),
+        ("WRAP", "a.b->c", 1),
+        ("WRAP", "std::second", 2),
+        ("DO", "go", 3),
+        ("g", "WRAP", 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "targets"),
+    [
+        ("a.kt", "fun f() { `is`(); a.`in`(); `a b`.c(); x.`a test`() }\n", ["is", ".in", ".c", ".a test"]),
+        ("a.scala", "object A { def f = `type`(1) }\n", ["type"]),
+        ("a.swift", "func f() { `in`() }\n", ["in"]),
+    ],
+)
+def test_callee_in_backticks_is_named_without_them(path: str, code: str, targets: list[str]) -> None:
+    assert [each.target for each in outline(source(path, code)).edges] == targets

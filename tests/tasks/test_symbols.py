@@ -360,3 +360,19 @@ def test_macros_of_a_header_too_large_for_a_tree_are_all_told() -> None:
     assert last.parameters == ("a", "b")
     assert outline(source("a.h", header * 4, {"language": b"c"})).symbols == []
     assert outline(source("a.rs", header, {})).symbols == []
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "symbols"),
+    [
+        ("a.sql", 'CREATE TABLE "orders" (id int);\nCREATE VIEW `v w` AS SELECT 1;\n', ["1:15 orders", "2:14 v w"]),
+        ("a.sql", "CREATE MATERIALIZED VIEW mv AS SELECT 1;\n", ["1:26 mv"]),
+        ("a.kt", "class A { fun `a test`() {} }\n", ["1:7 A", "1:16 A.a test"]),
+        ("a.scala", "object A { val `type` = 1 }\n", ["1:8 A", "1:17 A.type"]),
+        ("a.swift", "enum A { case `in` }\n", ["1:6 A", "1:16 A.in"]),
+        ("A.cs", "class @class { int @new; }\n", ["1:8 class", "1:21 class.new"]),
+    ],
+)
+def test_name_in_quotes_or_behind_a_mark_is_the_name_alone(path: str, code: str, symbols: list[str]) -> None:
+    told = outline(source(path, code)).symbols
+    assert [f"{each.line}:{each.column} {each.qualified}" for each in told] == symbols

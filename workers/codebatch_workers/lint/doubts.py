@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from codebatch.model.late_patterns import LatePattern
 from codebatch.model.record import Diagnostic
+from codebatch_workers.lint.deferred_names import is_bound_later, is_read_later, may_be_bound_later, may_be_read_later
+from codebatch_workers.lint.exports import is_export, is_for_others, may_be_names
 from codebatch_workers.lint.given_names import (
     around,
     is_given,
@@ -33,7 +35,6 @@ from codebatch_workers.lint.intentions import (
     is_replaced_by_itself,
     is_safe_loader,
     is_set_by_class,
-    is_taken_by_pytest,
     is_told_to_type_checker,
     is_twice_negated,
     is_unread,
@@ -41,7 +42,6 @@ from codebatch_workers.lint.intentions import (
 )
 from codebatch_workers.lint.runner_names import is_given_by_runner
 from codebatch_workers.lint.statements import node_in_function, node_in_statement
-from codebatch_workers.syntax.migrations import is_migration
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ _LINES_BYTES_MAX = 10_000
 # What says in its line to pylint, bandit, LGTM or PyCharm that this is meant so, or to ruffs newer than the one that is
 # pinned; other marks for ruff it heeds itself.
 _MARK = LatePattern(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b|ruff:\s*ignore\[)")
-_COMMENTED_TYPE = LatePattern(rb"#\s*type:(?!\s*ignore)([^\n]*)")
-_QUOTED_NAME = LatePattern(rb"[\"'](\w+)[\"']")
 _RAISES = LatePattern(rb"[Rr]aises|[Ww]arns|suppress")
 _READ = ("identifier", "attribute", "subscript")
 _BYTES = LatePattern(rb"[rR]?[bB][rR]?[\"']")
@@ -66,12 +64,6 @@ _NOT_NEEDED = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none",
 # Names and attributes, one or several.
 _NAME = rb"(?!(?:None|True|False)\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _NAMES = LatePattern(rb"%s(?:,[ \t]*%s)*,?" % (_NAME, _NAME))
-# White space, a comment, a docstring, an import from a module.
-_OF_IMPORTS = LatePattern(
-    rb"\s+|#[^\n]*|[rRuU]?(?:\"\"\".*?\"\"\"|'''.*?''')|"
-    rb"from[ \t]+[\w.]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n#;(\\]*(?:\\\r?\n[^\n#;(\\]*)*)",
-    re.DOTALL,
-)
 # A default that is kept from call to call on purpose: what is named so, or looked up and filled.
 _KEPT = LatePattern(rb"^_|cache|memo", re.IGNORECASE)
 _LOOKED_UP = LatePattern(rb"\bin\s+(\w+)\b(?!\s*[.\[(])")
@@ -127,7 +119,7 @@ def is_doubtful_by_file(file: SourceFile, found: Diagnostic) -> bool:
     start, end = _range(file, found)
     match found.code:
         case "F401":
-            return _is_for_others(file)
+            return is_for_others(file)
         case "F821":
             name = file.utf8[start:end]
             return is_given_by_runner(file, name) or is_of_who_runs_it(file, name)
@@ -166,48 +158,13 @@ def _offset(file: SourceFile, line: int, column: int) -> int:
     return start + len(file.utf8[start:end].decode("utf-8")[: column - 1].encode("utf-8"))
 
 
-def _is_export(file: SourceFile, found: Diagnostic, text: bytes) -> bool:
-    """An import that is for others, or to see whether it can be; that a comment has as a type, or that pytest takes."""
-    if "find_spec" in found.message or _is_for_others(file):
-        return True
-    names = [each for each in re.findall(rb"\w+", text) if each != b"as"]
-    return any(each in file.derived(_names_in_types) or is_taken_by_pytest(file, each) for each in names[-1:])
-
-
-def _is_for_others(file: SourceFile) -> bool:
-    """Whether a file imports for others: as a package, a module of compatibility, one that only imports from others.
-
-    So does a migration, whose imports a program wrote.
-    """
-    directory, _, name = file.path.rpartition(b"/")
-    is_named_so = name == b"__init__.py" or b"compat" in name or b"/compat" in b"/" + directory
-    return is_named_so or is_migration(file.path, file.utf8, file.language) or file.derived(_only_imports)
-
-
-def _names_in_types(file: SourceFile) -> frozenset[bytes]:
-    """The names in comments that are types; and those that stand alone in a text, where types are imported apart."""
-    quoted = _QUOTED_NAME.findall(file.utf8) if b"TYPE_CHECKING" in file.utf8 else []
-    return frozenset((*quoted, *re.findall(rb"\w+", b" ".join(_COMMENTED_TYPE.findall(file.utf8)))))
-
-
-def _only_imports(file: SourceFile) -> bool:
-    """Whether a module does nothing but import from others. Told without its tree: such findings are many."""
-    at, has_imports = 0, False
-    while at < len(file.utf8):
-        said = _OF_IMPORTS.match(file.utf8, at)
-        if said is None:
-            return False
-        has_imports = has_imports or said[0].startswith(b"from")
-        at = said.end()
-    return has_imports
-
-
 def _is_plainly_read(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
     return True if _NAMES.fullmatch(text) else None
 
 
 def _is_plainly_given(file: SourceFile, found: Diagnostic, text: bytes) -> bool | None:
-    return is_told_to_type_checker(file, found) or is_plainly_given(file, text)
+    is_plain = is_told_to_type_checker(file, found) or is_plainly_given(file, text)
+    return None if is_plain is False and may_be_bound_later(file, text) else is_plain
 
 
 def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
@@ -248,7 +205,15 @@ def _is_all(node: Node, parent: Node) -> bool:
 
 
 def _is_given_name(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    return is_given(file, node)
+    return is_given(file, node) or is_bound_later(file, node)
+
+
+def _may_be_unread(file: SourceFile, found: Diagnostic, text: bytes) -> bool | None:
+    return None if may_be_read_later(file, _range(file, found)[1], text) else False
+
+
+def _is_read_later(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    return is_read_later(file, node)
 
 
 def _is_of_interface(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
@@ -282,10 +247,8 @@ def _is_thrown_away(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     return len(name) == 1 or name.strip(b"_").lower() in _NOT_NEEDED or is_unread(file, node)
 
 
-def _is_unpacked(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """The names of other modules, unpacked into those of this one: `__all__ = (*a.__all__,)`."""
-    statement = next((each for each in around(node) if each.type == "assignment"), node)
-    return b"*" in file.utf8[statement.start_byte : statement.end_byte]
+def _may_be_names(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    return may_be_names(file, node)
 
 
 def _is_bytes(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
@@ -349,12 +312,13 @@ _DOUBTS: Mapping[str, _Doubt] = {
     "F811": _is_bound_on_purpose,
     "F821": _is_given_name,
     "F823": _is_of_turn_before,
+    "F841": _is_read_later,
     "LOG014": is_handler,
     "PIE794": is_read_between,
     "PIE796": _is_made_anew,
     "PLE0237": is_set_by_class,
     "PLE0302": _is_of_interface,
-    "PLE0604": _is_unpacked,
+    "PLE0604": _may_be_names,
     "PLW0127": is_export_or_one_of_several,
     "PLW0128": _is_thrown_away,
     "RUF040": _is_bytes,
@@ -367,11 +331,12 @@ _DOUBTS_BY_TEXT: Mapping[str, _DoubtByText] = {
     "B018": _is_plainly_read,
     "B025": is_except_of_python_2,
     "B030": is_of_except_by_condition,
-    "F401": _is_export,
+    "F401": is_export,
     "F507": is_mapping,
     "F811": is_replaced_by_itself,
     "F821": _is_plainly_given,
     "F822": is_named_again,
+    "F841": _may_be_unread,
     "G010": is_other_logger,
     "PLE1205": is_other_logger,
     "PLE1206": is_other_logger,

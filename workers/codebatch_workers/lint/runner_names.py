@@ -36,6 +36,11 @@ _RUNNERS = (
         LatePattern(rb"^[ \t#]*c\.[A-Z]\w*\.\w|\bget_config\(\)", re.MULTILINE),
         _names(b"c get_config load_subconfig"),
     ),
+    _Runner(
+        LatePattern(rb"(?:ipython|jupyter|nbgrader)\w*_config\w*\.py"),
+        _ANY_TEXT,
+        _names(b"c get_config load_subconfig"),
+    ),
     # Sphinx.
     _Runner(LatePattern(rb"conf\.py"), LatePattern(rb"^(?:extensions|project)\s*=", re.MULTILINE), _names(b"tags")),
     # gclient.
@@ -55,7 +60,10 @@ _RUNNERS = (
         _names(b"dbutils display displayHTML getArgument sc spark sql sqlContext table udf"),
     ),
     _Runner(
-        _ANY_FILE, LatePattern(rb"^# (?:In\[[\d ]*\]:|%%|\+[ \t{])|^#   jupytext:", re.MULTILINE), _names(b"display")
+        _ANY_FILE,
+        LatePattern(rb"^# (?:In\[[\d ]*\]:|%%|\+[ \t{])|^#   jupytext:", re.MULTILINE),
+        # IPython, "Input caching system", "Output caching system".
+        _names(b"display In Out __ ___ _i _ii _iii _ih _oh _dh"),
     ),
 )
 # SCons puts in its functions and builders, those of its tools, what `Import("env")` names in a text, and whatever

@@ -1,15 +1,15 @@
 """Macros of C and C++, found in the text: a grammar that knows no preprocessor is confused by some of their bodies.
 
-A directive reaches to the first line end that no backslash precedes. What a grammar makes of the lines after the first
-is no code of its own: `outline` drops what it finds there.
+A directive reaches to the first line end that no backslash precedes. What a grammar makes of its body is no code of
+its own: `outline` drops what it finds there, and takes the calls from the text.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -21,7 +21,24 @@ _DEFINE = re.compile(
     rb"define[ \t]+([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(\([^()\n]*\))?[^\n\\]*(?:\\(?:\r\n|.)[^\n\\]*)*",
     re.DOTALL,
 )
+# Words in the body of a macro; texts and comments are none. `#x` makes a text of what is given for x.
+_WORD = re.compile(
+    rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|/\*.*?\*/|//[^\n]*|(?<![\w$.])[0-9][\w.]*|"
+    rb"(?P<name>[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(?P<call>(?:[ \t]|\\\r?\n)*\()?",
+    re.DOTALL,
+)
+# What stands before the last name of a chain: `a.b->`, `std::`.
+_CHAIN = re.compile(rb"(?:[\w$\x80-\xff]+(?:::|\.|->))+\Z")
+_CHAIN_BYTES_MAX = 200
 _PARAMETER = re.compile(rb"[\w$\x80-\xff]+|\.\.\.")
+
+
+class Word(NamedTuple):
+    """A name in the body of a macro. `is_called`: a bracket follows."""
+
+    start: int
+    end: int
+    is_called: bool
 
 
 class Macro(msgspec.Struct, frozen=True):
@@ -31,6 +48,23 @@ class Macro(msgspec.Struct, frozen=True):
     name_end: int
     end: int
     parameters: list[str] | None
+
+    def words(self, utf8: bytes) -> Iterator[Word]:
+        """The names in its parameters and its body, by position."""
+        for match in _WORD.finditer(utf8, self.name_end, self.end):
+            if match["name"] is not None:
+                yield Word(*match.span("name"), match["call"] is not None)
+
+    def calls(self, utf8: bytes, reserved: frozenset[bytes]) -> Iterator[tuple[int, str]]:
+        """Each name that its body calls, and where that ends: no parameter, no reserved word."""
+        if utf8.find(b"(", self.name_end + 1, self.end) < 0:
+            return
+        names = {name.encode() for name in self.parameters or ()} | reserved
+        for word in self.words(utf8):
+            if word.is_called and utf8[word.start : word.end] not in names:
+                chain = _CHAIN.search(utf8, max(self.name_end, word.start - _CHAIN_BYTES_MAX), word.start)
+                start = word.start if chain is None else chain.start()
+                yield word.end, utf8[start : word.end].decode("utf-8", "replace")
 
 
 def macros(utf8: bytes, comments: Sequence[Node]) -> list[Macro]:
@@ -58,13 +92,11 @@ def macros(utf8: bytes, comments: Sequence[Node]) -> list[Macro]:
 
 
 class Bodies:
-    """The lines of macros after their first."""
+    """The parameters and bodies of macros."""
 
-    def __init__(self, utf8: bytes, found: Sequence[Macro]) -> None:
-        spans = [(utf8.find(b"\n", macro.start, macro.end), macro.end) for macro in found]
-        spans = [span for span in spans if span[0] >= 0]
-        self._starts = [start for start, _ in spans]
-        self._ends = [end for _, end in spans]
+    def __init__(self, found: Sequence[Macro]) -> None:
+        self._starts = [macro.name_end for macro in found]
+        self._ends = [macro.end for macro in found]
 
     def __bool__(self) -> bool:
         return bool(self._starts)

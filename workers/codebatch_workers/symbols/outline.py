@@ -47,15 +47,17 @@ from codebatch_workers.symbols.details import (
 )
 from codebatch_workers.symbols.macros import Bodies, Macro, macros
 from codebatch_workers.symbols.relations import Relations, Scope
+from codebatch_workers.syntax.accessor_names import accessor_name
 from codebatch_workers.syntax.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import (
     NAME_BYTES_MAX,
+    NAME_MARKS,
     NAMES,
     RESERVED,
     Name,
-    accessor_name,
     is_macro_block,
     without_generics,
+    without_marks,
 )
 from codebatch_workers.syntax.source import SourceFile
 
@@ -159,6 +161,7 @@ class Definitions:
         self.found: dict[int, _Found] = {}
         self.first: set[tuple[str, str]] = set()
         self.macros: list[Macro] = []
+        self._marks = NAME_MARKS.get(self.language, ())
         self._behind = _BEHIND_STATEMENTS if self.language == "python" else _BLANKS
         self._comments = {node.end_byte: node.start_byte for node in self.captures.get("comment", ())}
         self._find_scopes()
@@ -195,6 +198,8 @@ class Definitions:
         for node, scope in relations.bound:
             self._add(Name(node.start_byte, node.end_byte, "import", ""), "import", scope, node.end_byte)
         bodies = self._add_macros()
+        if self.file.tree is not None:
+            relations.add_calls_of_macros(self.macros, self.reserved or frozenset())
         return Outline(self._symbols(), relations.records(bodies))
 
     # -- Scopes -------------------------------------------------------------------------------------------------------
@@ -301,6 +306,8 @@ class Definitions:
         """Record a symbol; None where its name is no name, or already is one."""
         # Asked for every name of a tree: what is wanted twice is looked up once.
         start, name_end, owner, utf8 = name.start, name.end, name.owner, self.utf8
+        if self._marks and start >= 0 and utf8[start : start + 1] in self._marks:
+            start, name_end = without_marks(utf8, start, name_end)
         if not 0 < name_end - start <= NAME_BYTES_MAX or start in self.found:
             return None
         text = name.text or utf8[start:name_end].decode("utf-8", "replace")
@@ -386,11 +393,11 @@ class Definitions:
             self._add_first(Name(name.start_byte, end, "field", ""), "field", owner)
 
     def _add_parameter_fields(self) -> None:
-        """TypeScript's `constructor(private x: number)` defines a field of the class."""
+        """TypeScript's `constructor(private x: A)` and PHP's `__construct(private $x)` define a field of the class."""
         for node in self.captures.get("parameter.field", ()):
             start, end = node.start_byte, node.end_byte
             scope = self._scope_at(start)
-            if scope.symbol_type == "constructor":
+            if scope.symbol_type == "constructor" or self.language == "php":
                 owner = Scope(scope.qualified.rpartition(".")[0], "class")
                 self._add(Name(start, end, "field", ""), "field", owner, end)
 
@@ -399,7 +406,7 @@ class Definitions:
         if self.language in LANGUAGES_WITH_MACROS:
             self.macros = macros(self.utf8, self.captures.get("comment", []))
         found = self.macros
-        bodies = Bodies(self.utf8, found)
+        bodies = Bodies(found)
         if bodies:
             self.found = {start: symbol for start, symbol in self.found.items() if start not in bodies}
         for macro in found:

@@ -1,17 +1,22 @@
 """Where a name stands in a file: every identifier of that name, and as what. Strings and comments are no names.
 
+Names within other tokens (inner_names.py) and in bodies of macros are told, too.
+
 Looked up when asked: as records, all identifiers of a tree would be several times its other records together.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from codebatch.model.task import Json
 from codebatch_workers.symbols.calls import Reference, called_alone
+from codebatch_workers.symbols.inner_names import is_inner_name
+from codebatch_workers.symbols.macros import macros
 from codebatch_workers.symbols.outline import definitions, outline
+from codebatch_workers.syntax.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import NAMES
 from codebatch_workers.syntax.source import SourceFile
 
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"identifier|name|constant|variable")
 _WORD_PARENTS = frozenset({"command_name", "function_definition"})
+# A lifetime or label of Rust, `'name`, is none of the things that are called `name`.
+_LIFETIMES = frozenset({"label", "lifetime"})
 _NO_CODE = frozenset({"comment", "string_content", "string_literal", "preproc_arg", "system_lib_string"})
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
 # No grammar ends a name between two of these, and most files that hold one as a part of others need not be parsed.
@@ -57,11 +64,12 @@ def _looked_up(file: SourceFile, name: str, spans: Sequence[tuple[int, int]]) ->
     """Those of some places in the tree of a file that are the name."""
     assert file.tree is not None, "who asks knows that it is parsed"
     root = file.tree.root_node
+    in_macros = _words_in_macros(file)
     places = ((span, root.descendant_for_byte_range(*span)) for span in spans)
     found = [
         (start, end, node)
         for (start, end), node in places
-        if node is not None and (_is_whole_name(node, start, end) or _is_stood_for(file, node, start, end))
+        if node is not None and ((start, end) in in_macros or _is_place(file, node, start, end))
     ]
     if not found:
         return
@@ -78,8 +86,25 @@ def _looked_up(file: SourceFile, name: str, spans: Sequence[tuple[int, int]]) ->
         if role is None and any(first <= start and end <= last for first, last in imports):
             role = "import"
         if role is None:
-            role = "call" if end in callees or _is_command(node) else "reference"
+            is_called = end in callees or _is_command(node) or in_macros.get((start, end), False)
+            role = "call" if is_called else "reference"
         yield Reference(start, end, role, around.scope_of(start))
+
+
+def _words_in_macros(file: SourceFile) -> Mapping[tuple[int, int], bool]:
+    """The names in bodies of macros, and whether each is called there."""
+    if file.language not in LANGUAGES_WITH_MACROS:
+        return {}
+    found = macros(file.utf8, file.captures.get("comment", ()))
+    return {(word.start, word.end): word.is_called for macro in found for word in macro.words(file.utf8)}
+
+
+def _is_place(file: SourceFile, node: Node, start: int, end: int) -> bool:
+    return (
+        _is_whole_name(node, start, end)
+        or is_inner_name(file.language, node, file.utf8, start, end)
+        or _is_stood_for(file, node, start, end)
+    )
 
 
 def _is_whole_name(node: Node, start: int, end: int) -> bool:
@@ -98,6 +123,8 @@ def _is_name(node: Node) -> bool:
     """Whether a node is an identifier; the shell's words are where they name a command or a function."""
     if node.type == "word":
         return node.parent is not None and node.parent.type in _WORD_PARENTS
+    if node.parent is not None and node.parent.type in _LIFETIMES and (node.parent.text or b"").startswith(b"'"):
+        return False
     return node.is_named and node.child_count == 0 and _NAME.search(node.type) is not None
 
 

@@ -11,8 +11,8 @@ import msgspec
 
 from codebatch.model.record import Edge, EdgeType
 from codebatch_workers.symbols.imports import IMPORTS, Import
-from codebatch_workers.symbols.macros import Bodies
-from codebatch_workers.syntax.names import NAME_BYTES_MAX, without_generics
+from codebatch_workers.symbols.macros import Bodies, Macro
+from codebatch_workers.syntax.names import NAME_BYTES_MAX, NAME_MARKS, without_generics
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Relations:
         self._comment_starts = [node.start_byte for node in self._comments]
         self.bound: list[tuple[Node, Scope]] = []
         self._found: list[tuple[int, EdgeType, str, str]] = []
+        self._of_macros: list[tuple[int, EdgeType, str, str]] = []
         self._modules: set[int] = set()
         self._add_imports()
         self._add_bases()
@@ -94,6 +95,7 @@ class Relations:
         # Most callees of a file are called there more than once, and most calls stand in the scope of the one before.
         simple: dict[bytes, str] = {}
         source, scope_end = "", 0
+        has_marks = b"`" in NAME_MARKS.get(self.language, ())
         for node in self.captures.get("call", ()):
             start, end = node.start_byte, node.end_byte
             if start >= scope_end:
@@ -105,7 +107,10 @@ class Relations:
             if target is None:
                 # Nothing before a call in the chain counts; a comment around the bracket would end in what is no name.
                 last = text[text.rfind(b")") + 1 :]
-                if _SIMPLE_CALLEE.match(last) and b"<" not in text:
+                if has_marks and last.endswith(b"`"):
+                    chain, _, name = last[:-1].rpartition(b"`")
+                    target = simple[text] = (b"." * chain.endswith(b".") + name).decode("utf-8", "replace")
+                elif _SIMPLE_CALLEE.match(last) and b"<" not in text:
                     target = simple[text] = last.decode("utf-8", "replace")
                 else:
                     target = _callee(self._without_comments(text, end))
@@ -178,11 +183,20 @@ class Relations:
         elif _NO_COMMAND_NAME.isdisjoint(text):
             self._edge(name.start_byte, "calls", text)
 
+    def add_calls_of_macros(self, macros: Sequence[Macro], reserved: frozenset[bytes]) -> None:
+        """Add the calls in bodies of macros, which no grammar reads; their source is the macro."""
+        names_nothing = reserved | {b"defined", b"__attribute__", b"_Pragma"}
+        for macro in macros:
+            name = self.utf8[macro.start : macro.name_end].decode("utf-8", "replace")
+            for end, target in macro.calls(self.utf8, names_nothing):
+                self._of_macros.append((end - 1, "calls", name, target))
+
     def records(self, ignored: Bodies) -> list[Edge]:
-        """The edges by position, but for those in the bodies of macros."""
+        """The edges by position; in bodies of macros those that `add_calls_of_macros` added alone."""
         path, path_b64 = self.file.path_fields
         lines = self.file.line_starts
         found = self._found if not ignored else [each for each in self._found if each[0] not in ignored]
+        found += self._of_macros
         found.sort()
         return [
             Edge(

@@ -24,6 +24,23 @@ PHP_GAPS: tuple[Gap, ...] = (
     gap(rb"\b(%s)(?=\s*::)" % _CASTS, plain_name, re.IGNORECASE, needs=(b"::",)),
     # A property that is named as a keyword is, in a text: `"$a->class"`.
     gap(rb"\$\w+\??->(%s)\b" % _RESERVED, plain_name, re.IGNORECASE, needs=(b"->",)),
+    # A key that is named as a keyword is, in a text: `"$a[class]"`.
+    gap(rb"\$\w+\[(%s)\]" % _RESERVED, plain_name, re.IGNORECASE, needs=(b"[",)),
+    # A method of a trait that is given the name of a keyword: `use T { f as class; }`.
+    gap(
+        rb"\bas\s+(?:(?:private|protected|public)\s+)?(%s)(?=\s*;)" % _RESERVED,
+        plain_name,
+        re.IGNORECASE,
+        needs=(b"as", b"AS"),
+    ),
+    # A promoted parameter that is final (PHP 8.5).
+    gap(rb"[(,]\s*(final)(?=\s+(?:private|protected|public|readonly)\b)", needs=(b"final",)),
+    # What stands behind the end of the program.
+    gap(
+        rb"__halt_compiler\s*\(\s*\)\s*(?:;|\?>)(.*)\Z",
+        flags=re.IGNORECASE | re.DOTALL,
+        needs=(b"alt_compiler", b"ALT_COMPILER"),
+    ),
     # A character of a text, as it was written before PHP 8: `$a{0}`.
     gap(rb"\$\w+(\{[^{}\s;]{1,100}\})", _in_brackets, needs=(b"{",)),
 )

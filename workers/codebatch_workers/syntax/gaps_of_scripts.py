@@ -91,6 +91,8 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
         needs=(b"with", b"assert"),
     ),
     gap(rb"\bimport\s+(defer)(?=\s*\*)", needs=(b"defer",)),
+    gap(rb"\bimport\s+(source)(?=\s+(?!from\b)[\w$]+\s+from\b)", needs=(b"source",)),
+    gap(rb"\b(export)(?=\s+import\s+(?:type\s+)?[\w$]+\s*=)", needs=(b"import",)),
     gap(rb"\bimport(\.(?:source|defer))(?=\s*\()", needs=(b"import.",)),
     # `for (using a of b)`: a `const` is as long.
     gap(
@@ -114,6 +116,8 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
 
 JAVASCRIPT_GAPS: tuple[Gap, ...] = (
     *_SCRIPT_GAPS,
+    # `@(a[0])`: a name.
+    gap(rb"@(\((?:[^()\n]|\([^()\n]*\)){1,400}\))(?=\s)", lambda text: b"_" * len(text), needs=(b"@(",)),
     # `using = a;`: a name, as it was before it began declarations.
     gap(
         rb"\b(using)(?=\s*[-+*/%^\[?:,=.;|&(<]|[ \t]*$)",

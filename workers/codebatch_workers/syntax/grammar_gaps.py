@@ -18,9 +18,12 @@ from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken
 from codebatch_workers.syntax.gaps_of_c import C_GAPS, CPP_GAPS
 from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS, SWIFT_GAPS
 from codebatch_workers.syntax.gaps_of_csharp import CSHARP_GAPS
+from codebatch_workers.syntax.gaps_of_json import JSON_GAPS
 from codebatch_workers.syntax.gaps_of_kotlin import KOTLIN_GAPS
 from codebatch_workers.syntax.gaps_of_php import PHP_GAPS
+from codebatch_workers.syntax.gaps_of_ruby import RUBY_GAPS
 from codebatch_workers.syntax.gaps_of_scripts import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
+from codebatch_workers.syntax.gaps_of_toml import TOML_GAPS
 from codebatch_workers.syntax.gaps_of_yaml import YAML_GAPS
 from codebatch_workers.syntax.languages import APPROXIMATE_LANGUAGES
 from codebatch_workers.syntax.reparsing import reparse
@@ -36,10 +39,14 @@ GAPS: Mapping[str, Sequence[Gap]] = {
     "go": GO_GAPS,
     "java": JAVA_GAPS,
     "javascript": JAVASCRIPT_GAPS,
+    "json": JSON_GAPS,
+    "jsonc": JSON_GAPS,
     "kotlin": KOTLIN_GAPS,
     "php": PHP_GAPS,
+    "ruby": RUBY_GAPS,
     "rust": RUST_GAPS,
     "swift": SWIFT_GAPS,
+    "toml": TOML_GAPS,
     "tsx": TSX_GAPS,
     "typescript": TYPESCRIPT_GAPS,
     "yaml": YAML_GAPS,

@@ -393,7 +393,25 @@ APPROXIMATE_LANGUAGES = frozenset(
 LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
 # Those of grammar_gaps.py, of which other trees need nothing.
 LANGUAGES_WITH_GAPS = frozenset(
-    {"c", "cpp", "csharp", "go", "java", "javascript", "kotlin", "php", "rust", "swift", "tsx", "typescript", "yaml"}
+    {
+        "c",
+        "cpp",
+        "csharp",
+        "go",
+        "java",
+        "javascript",
+        "json",
+        "jsonc",
+        "kotlin",
+        "php",
+        "ruby",
+        "rust",
+        "swift",
+        "toml",
+        "tsx",
+        "typescript",
+        "yaml",
+    }
 )
 
 # Any text is Markdown: it is parsed only for those who ask for its tree.

@@ -48,6 +48,24 @@ def without_generics(text: bytes) -> bytes:
     return text
 
 
+# What names begin with that are written in quotes, or with a mark so that they may be reserved words.
+NAME_MARKS: dict[str, tuple[bytes, ...]] = {
+    "csharp": (b"@",),
+    "kotlin": (b"`",),
+    "scala": (b"`",),
+    "sql": (b'"', b"`", b"["),
+    "swift": (b"`",),
+}
+_CLOSING_MARKS = {b'"': b'"', b"`": b"`", b"[": b"]", b"@": b""}
+
+
+def without_marks(utf8: bytes, start: int, end: int) -> tuple[int, int]:
+    """Return where a name stands without its quotes or its mark; as given if it lacks the closing one."""
+    closing = _CLOSING_MARKS[utf8[start : start + 1]]
+    is_closed = end - start > 1 + len(closing) and utf8.endswith(closing, start, end)
+    return (start + 1, end - len(closing)) if is_closed else (start, end)
+
+
 def _plain(node: Node | None, symbol_type: SymbolType, owner: str = "") -> list[Name]:
     return [] if node is None else [Name(node.start_byte, node.end_byte, symbol_type, owner)]
 
@@ -269,44 +287,40 @@ def names_of_swift(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Nam
     return names_by_field(node, symbol_type, utf8)
 
 
-# -- Accessors, operators, constructors without a name ---------------------------------------------------------------
-
-_OWNERS = frozenset({"event_declaration", "indexer_declaration", "property_declaration", "subscript_declaration"})
-_ACCESSOR_NAMES = {
-    "anonymous_initializer": "init",
-    "indexer_declaration": "this",
-    "secondary_constructor": "constructor",
-    "subscript_declaration": "subscript",
-}
+# -- Lua and PHP: functions that are assigned --------------------------------------------------------------------------
 
 
-def accessor_name(node: Node, utf8: bytes) -> str:
-    """Return the name of a function that is written without one of its own: that of its property, or its operator."""
-    kind = node.type
-    if kind in _ACCESSOR_NAMES:
-        return _ACCESSOR_NAMES[kind]
-    if kind in ("operator_declaration", "conversion_operator_declaration"):
-        what = node.child_by_field_name("operator") or node.child_by_field_name("type")
-        return "operator" if what is None else f"operator {_text(what, utf8)}"
-    if kind == "destructor_declaration":
-        name = node.child_by_field_name("name")
-        return "~" if name is None else f"~{_text(name, utf8)}"
-    owner = node.parent
-    while owner is not None and owner.type not in _OWNERS:
-        owner = owner.parent
-    if owner is None:
-        return kind
-    if owner.type in _ACCESSOR_NAMES:
-        return _ACCESSOR_NAMES[owner.type]
-    name = owner.child_by_field_name("name")
-    if name is None:
-        variable = next((each for each in owner.named_children if each.type == "variable_declaration"), None)
-        name = None if variable is None else variable.named_child(0)
-    return kind if name is None else _text(name, utf8)
+def names_of_lua(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
+    """A name, or of a function that is a value what it is assigned to: `M.f = function`, `{ f = function }`."""
+    if node.type != "function_definition":
+        return _plain(node.child_by_field_name("name"), symbol_type)
+    holder = node.parent
+    if holder is None:
+        return []
+    if holder.type == "field":
+        target = holder.child_by_field_name("name")
+    else:
+        statement = holder.parent
+        targets = statement.named_child(0) if statement is not None else None
+        names = targets.children_by_field_name("name") if targets is not None else []
+        index = holder.children_by_field_name("value").index(node)
+        target = names[index] if index < len(names) else None
+    if target is not None and target.type == "bracket_index_expression":
+        target = target.child_by_field_name("field")
+    if target is not None and target.type == "string":
+        target = target.child_by_field_name("content")
+    return _plain(target, symbol_type) if target is None or target.type in _LUA_NAMES else []
 
 
-def _text(node: Node, utf8: bytes) -> str:
-    return utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
+_LUA_NAMES = frozenset({"dot_index_expression", "identifier", "string_content"})
+
+
+def names_of_php(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
+    """A name, or of a closure that of the variable to which it is assigned, without its `$`."""
+    if node.type not in ("anonymous_function", "arrow_function"):
+        return _plain(node.child_by_field_name("name"), symbol_type)
+    left = node.parent.child_by_field_name("left") if node.parent is not None else None
+    return _plain(left.named_child(0), symbol_type) if left is not None else []
 
 
 _RESERVED_IN_C = frozenset(
@@ -352,8 +366,8 @@ NAMES: dict[str, NamesOf] = {
     "java": names_by_field,
     "javascript": names_of_script,
     "kotlin": names_by_field,
-    "lua": names_by_field,
-    "php": names_by_field,
+    "lua": names_of_lua,
+    "php": names_of_php,
     "python": names_of_python,
     "ruby": names_by_field,
     "rust": names_by_field,

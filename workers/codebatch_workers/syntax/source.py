@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import UnsetType
 
-from codebatch.model.entry import path_fields
+from codebatch.model.entry import is_lfs_pointer, path_fields
 from codebatch.model.record import Diagnostic, FileClass, Severity
 from codebatch_workers.syntax.attributes import attributes_of
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
@@ -127,9 +127,9 @@ class SourceFile:
 
     @_kept
     def language(self) -> str:
-        """The language's name, `text` where none is known. What `.gitattributes` says comes first."""
-        if self.notebook is not None:
-            return "python"
+        """The language's name, `text` if none is known or Git LFS did not fetch it. `.gitattributes` comes first."""
+        if self.notebook is not None or is_lfs_pointer(self.content):
+            return "text" if self.notebook is None else "python"
         named = self._attributes.get("language")
         if named and not self.path.endswith(NOTEBOOK_ENDING):
             return language_named(named)
@@ -335,6 +335,10 @@ class SourceFile:
             from codebatch_workers.syntax.gaps_of_csharp import without_extension_blocks
 
             utf8 = without_extension_blocks(utf8)
+        elif self.language == "ruby" and b"<<" in utf8:
+            from codebatch_workers.syntax.gaps_of_ruby import without_inner_heredocs
+
+            utf8 = without_inner_heredocs(utf8)
         parser = grammar(self.language).parser
         tree = parser.parse(utf8)
         if self.language == "python":

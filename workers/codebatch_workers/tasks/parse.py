@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.model.digest import Digest
+from codebatch.model.entry import is_lfs_pointer
 from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
@@ -134,7 +135,7 @@ def _state(file: SourceFile) -> ParseState:
     """How a file is parsed in which nothing is wrong."""
     if file.is_parsed:
         return "ok"
-    if file.file_class in ("binary", "huge", "minified") or file.overruns_its_grammar:
+    if file.file_class in ("binary", "huge", "minified") or file.overruns_its_grammar or is_lfs_pointer(file.content):
         return "skipped"
     return "ok" if file.has_grammar or file.language in LANGUAGES_OF_PATTERNS else "unsupported"
 

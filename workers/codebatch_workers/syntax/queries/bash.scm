@@ -2,6 +2,7 @@
 
 (function_definition) @def.function @function
 (variable_assignment name: (variable_name) @name.variable)
+(variable_assignment name: (subscript name: (variable_name) @name.variable))
 (command name: (_) @command)
 
 [(if_statement) (for_statement) (c_style_for_statement) (while_statement)] @branch
@@ -10,5 +11,6 @@
 (case_statement) @switch
 (case_item) @decision
 (list ["&&" "||"] @logical)
+(binary_expression operator: ["&&" "||"] @logical)
 
 (comment) @comment

@@ -5,3 +5,5 @@
 
 (jsx_opening_element name: (_) @element)
 (jsx_self_closing_element name: (_) @element)
+
+(using_declaration (variable_declarator) @leaf.constant)

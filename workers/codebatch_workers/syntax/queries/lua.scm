@@ -2,6 +2,8 @@
 
 (function_declaration) @def.function @function
 (function_definition) @function
+(assignment_statement (expression_list value: (function_definition) @def.assigned))
+(field name: (_) value: (function_definition) @def.assigned)
 (chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @name.variable))))
 (chunk (assignment_statement (variable_list name: (identifier) @name.variable)))
 

@@ -9,8 +9,10 @@
 (function_definition) @def.function @function
 (method_declaration) @def.method @function
 [(anonymous_function) (arrow_function)] @block
+(program (expression_statement (assignment_expression
+  left: (variable_name (name)) right: [(anonymous_function) (arrow_function)] @def.assigned @function)))
 (property_element name: (variable_name (name) @name.field))
-(property_promotion_parameter name: (variable_name (name) @name.field))
+(property_promotion_parameter name: (variable_name (name) @parameter.field))
 (const_element . (name) @name.constant)
 
 (namespace_use_declaration) @import

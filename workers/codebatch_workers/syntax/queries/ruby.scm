@@ -6,6 +6,11 @@
 (singleton_method) @def.function @function
 [(lambda) (block) (do_block)] @block
 (assignment left: (constant) @name.constant)
+(assignment left: (scope_resolution name: (constant) @name.constant))
+(operator_assignment left: (constant) @name.constant)
+(left_assignment_list (constant) @name.constant)
+(destructured_left_assignment (constant) @name.constant)
+(rest_assignment (constant) @name.constant)
 
 (superclass (_) @base)
 (call method: (_) @tail)

@@ -26,3 +26,6 @@
 (implements_clause (_) @base)
 
 (accessibility_modifier) @visibility
+
+; `using a = f()`, as the grammar has it.
+(assignment_expression "using" left: (identifier) @name.constant)

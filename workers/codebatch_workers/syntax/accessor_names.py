@@ -1,0 +1,47 @@
+"""Names of functions that are written without one: accessors, operators, indexers, initializers and destructors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codebatch_workers.syntax.names import NAME_BYTES_MAX
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_OWNERS = frozenset({"event_declaration", "indexer_declaration", "property_declaration", "subscript_declaration"})
+_ACCESSOR_NAMES = {
+    "anonymous_initializer": "init",
+    "indexer_declaration": "this",
+    "secondary_constructor": "constructor",
+    "subscript_declaration": "subscript",
+}
+
+
+def accessor_name(node: Node, utf8: bytes) -> str:
+    """Return the name of a function that is written without one of its own: that of its property, or its operator."""
+    kind = node.type
+    if kind in _ACCESSOR_NAMES:
+        return _ACCESSOR_NAMES[kind]
+    if kind in ("operator_declaration", "conversion_operator_declaration"):
+        what = node.child_by_field_name("operator") or node.child_by_field_name("type")
+        return "operator" if what is None else f"operator {_text(what, utf8)}"
+    if kind == "destructor_declaration":
+        name = node.child_by_field_name("name")
+        return "~" if name is None else f"~{_text(name, utf8)}"
+    owner = node.parent
+    while owner is not None and owner.type not in _OWNERS:
+        owner = owner.parent
+    if owner is None:
+        return kind
+    if owner.type in _ACCESSOR_NAMES:
+        return _ACCESSOR_NAMES[owner.type]
+    name = owner.child_by_field_name("name")
+    if name is None:
+        variable = next((each for each in owner.named_children if each.type == "variable_declaration"), None)
+        name = None if variable is None else variable.named_child(0)
+    return kind if name is None else _text(name, utf8)
+
+
+def _text(node: Node, utf8: bytes) -> str:
+    return utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
