@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, cast
 
-from codebatch_workers.resolution.tree import EXTERNAL, Resolved, Tree, parent
+from codebatch_workers.resolution.tree import EXTERNAL, Resolved, Tree, is_secondary, parent
 
 if TYPE_CHECKING:
     from codebatch_workers.resolution.python import PythonImports
@@ -42,7 +42,9 @@ class Resolver:
         self._tree = Tree(paths, read)
         self._rules: dict[str, _Imports | None] = {}
         self._directory = ""
-        self._known: dict[tuple[str, str, str, bool], Resolved] = {}
+        self._known: dict[tuple[str, str, str, bool, bool], Resolved] = {}
+        self._path = ""
+        self._is_secondary = False
 
     def resolve(self, path: str, language: str, target: str, *, is_module: bool = False) -> Resolved:
         """Where an import of `target`, as its edge has it, leads from the file `path` in `language`."""
@@ -56,8 +58,11 @@ class Resolver:
         if directory != self._directory:
             self._directory = directory
             self._known.clear()
+        if path != self._path:
+            self._path, self._is_secondary = path, is_secondary(path)
         # In Rust and for a compiler of C it matters which file of the directory asks.
-        key = (language, target, path if language in ("c", "cpp", "rust") else "", is_module)
+        asking = path if language in ("c", "cpp", "rust") else ""
+        key = (language, target, asking, self._is_secondary, is_module)
         found = self._known.get(key)
         if found is None:
             if is_module and language == "python":
