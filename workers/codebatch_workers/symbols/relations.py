@@ -11,6 +11,7 @@ import msgspec
 
 from codebatch.model.record import Edge, EdgeType
 from codebatch_workers.symbols.imports import IMPORTS, Import
+from codebatch_workers.symbols.load_time import is_declaration_file, is_deferred, is_type_only
 from codebatch_workers.symbols.macros import Bodies
 from codebatch_workers.syntax.names import NAME_BYTES_MAX, without_generics
 from codebatch_workers.syntax.source import SourceFile
@@ -51,6 +52,8 @@ class Relations:
         self.bound: list[tuple[Node, Scope]] = []
         self._found: list[tuple[int, EdgeType, str, str]] = []
         self._modules: set[int] = set()
+        self._type_only: set[int] = set()
+        self._deferred: set[int] = set()
         self._add_imports()
         self._add_bases()
         self._add_calls()
@@ -65,8 +68,10 @@ class Relations:
             return
         for statement in self.captures.get("import", ()):
             scope = self._scope_at(statement.start_byte)
-            for imported in imports_of(statement, self.utf8):
+            found = imports_of(statement, self.utf8)
+            for imported in found:
                 self._add_import(imported, scope)
+            self._add_load_time(statement, [imported.node.start_byte for imported in found])
         for node in self.captures.get("bound", ()):
             self.bound.append((node, self._scope_at(node.start_byte)))
 
@@ -79,6 +84,13 @@ class Relations:
         bound = imported.bound
         if bound is not None:
             self.bound.append((bound, scope))
+
+    def _add_load_time(self, node: Node, offsets: Sequence[int]) -> None:
+        """Note whether loading the file executes the imports at some offsets, which one statement or call makes."""
+        if is_declaration_file(self.file.path) or is_type_only(node, self.language, self.utf8):
+            self._type_only.update(offsets)
+        if is_deferred(node, self.language, self.utf8):
+            self._deferred.update(offsets)
 
     def _add_bases(self) -> None:
         for node in self.captures.get("base", ()):
@@ -144,13 +156,17 @@ class Relations:
         for node in self.captures.get("importer", ()):
             self._add_require(node)
         for node in self.captures.get("source", ()):
-            self._edge(node.start_byte, "imports", self._literal(node))
+            self._add_literal(node)
         for node in self.captures.get("command", ()):
             self._add_command(node)
 
     def _edge(self, offset: int, edge_type: EdgeType, target: str) -> None:
         if target:
             self._found.append((offset, edge_type, self._scope_at(offset).qualified, target))
+
+    def _add_literal(self, node: Node) -> None:
+        self._edge(node.start_byte, "imports", self._literal(node))
+        self._add_load_time(node, [node.start_byte])
 
     def _literal(self, node: Node) -> str:
         return self.utf8[node.start_byte + 1 : node.end_byte - 1][:NAME_BYTES_MAX].decode("utf-8", "replace")
@@ -164,7 +180,7 @@ class Relations:
         if arguments is not None:
             literal = arguments.named_child(0)
             if literal is not None:
-                self._edge(literal.start_byte, "imports", self._literal(literal))
+                self._add_literal(literal)
 
     def _add_command(self, name: Node) -> None:
         """A shell command calls what it names; `source x` and `. x` import `x`."""
@@ -175,6 +191,7 @@ class Relations:
             if argument is not None:
                 path = self.utf8[argument.start_byte : argument.end_byte][:NAME_BYTES_MAX]
                 self._edge(argument.start_byte, "imports", path.strip(b"\"'").decode("utf-8", "replace"))
+                self._add_load_time(command or argument, [argument.start_byte])
         elif _NO_COMMAND_NAME.isdisjoint(text):
             self._edge(name.start_byte, "calls", text)
 
@@ -193,6 +210,8 @@ class Relations:
                 target=target,
                 line=bisect_right(lines, offset),
                 is_module=offset in self._modules,
+                type_only=edge_type == "imports" and offset in self._type_only,
+                deferred=edge_type == "imports" and offset in self._deferred,
             )
             for offset, edge_type, source, target in found
         ]

@@ -3,7 +3,8 @@
 Of every import a `depends` edge for each file that it may lead to, by line; one that leads out of the snapshot has the
 name as written for its target. Then metrics of the graph, where they are not 0: `dependencies` and `dependents` count
 the files at the other end, `cycle` the files of an import cycle, this one included. Only what leads to one file counts
-there (resolution `exact` and `file`). Files whose names are not UTF-8 have no part in it.
+there (resolution `exact` and `file`), and for cycles only what the loading of a file executes. Files whose names
+are not UTF-8 have no part in it.
 
 Where the batch is restricted to paths, its imports lead to all files of the snapshot; what the files outside import is
 not known, so that `dependents` and `cycle` are not told.
@@ -19,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from codebatch.model.entry import Entry, path_fields
-from codebatch.model.graph import components
+from codebatch.model.graph import can_close_cycle, components
 from codebatch.model.record import Edge, File, Metric, Record
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.before import Before
@@ -27,7 +28,8 @@ from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Resolver, decisive_part, is_decisive
 
-_Graph = dict[str, dict[str, None]]
+# Of each file the others that it imports, and whether such an import counts for cycles.
+_Graph = dict[str, dict[str, bool]]
 _Values = dict[str, int]
 
 
@@ -139,7 +141,8 @@ def _resolved(resolver: Resolver, path: str, language: str, imports: Iterable[Ed
     for record in imports:
         resolved = resolver.resolve(path, language, record.target, is_module=record.is_module)
         for target in resolved.paths or (record.target,):
-            if (target, record.line) not in edges:
+            known = edges.get((target, record.line))
+            if known is None or (record.type_only, record.deferred) < (known.type_only, known.deferred):
                 edges[target, record.line] = Edge(
                     path=path,
                     edge_type="depends",
@@ -148,17 +151,20 @@ def _resolved(resolver: Resolver, path: str, language: str, imports: Iterable[Ed
                     line=record.line,
                     resolution=resolved.resolution,
                     imported=record.target,
+                    type_only=record.type_only,
+                    deferred=record.deferred,
                 )
     return list(edges.values())
 
 
-def _targets(path: str, records: Iterable[Record]) -> dict[str, None]:
-    """The other files that a file leads to for sure."""
-    return {
-        record.target: None
-        for record in records
-        if isinstance(record, Edge) and record.resolution in ("exact", "file") and record.target != path
-    }
+def _targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
+    """The other files that a file leads to for sure, and whether any such import counts for cycles."""
+    targets: dict[str, bool] = {}
+    for record in records:
+        if isinstance(record, Edge) and record.resolution in ("exact", "file") and record.target != path:
+            counts = can_close_cycle(path, type_only=record.type_only, deferred=record.deferred)
+            targets[record.target] = targets.get(record.target, False) or counts
+    return targets
 
 
 def _metrics(graph: _Graph, *, is_whole: bool) -> dict[str, _Values]:
@@ -168,7 +174,11 @@ def _metrics(graph: _Graph, *, is_whole: bool) -> dict[str, _Values]:
     if is_whole:
         dependents.update(chain.from_iterable(graph.values()))
         # What leads nowhere is in no cycle.
-        leading = {path: [each for each in targets if graph[each]] for path, targets in graph.items() if targets}
+        leading = {
+            path: [each for each, counts in targets.items() if counts and graph[each]]
+            for path, targets in graph.items()
+            if targets
+        }
         for component in components(leading):
             if len(component) > 1:
                 cycles.update(dict.fromkeys(component, len(component)))
