@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 
+import msgspec
+
 from codebatch.application.asking import Answer, Question, find_item
 from codebatch.application.impact import Impact
+from codebatch.application.mentions import find_mentions
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.query.arguments import refuse_below_one
@@ -17,20 +20,29 @@ from codebatch.query.paths import PathFilter, Paths
 
 
 def impact(question: Question, path: str, depth: int | None = None) -> Answer[Impact]:
-    """What depends on the file that a path names, in at most so many steps, in any number where none is given.
+    """Return what depends on the file that a path names, in at most so many steps, in any number where none is given.
+
+    Files that may use it without an import make the answer incomplete.
 
     Raises InvalidInput or StoreCorrupt.
     """
     refuse_below_one(depth=depth)
     records = question.records
-    name, _ = find_item(records, path, question.note)
+    name, item = find_item(records, path, question.note)
     try:
         text = name.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{display_path(name)} is no UTF-8, and imports of such files are not followed") from error
-    found = dependents_of(Imports(records).importers_of, text, depth)
+    importers_of = Imports(records).importers_of
+    found = dependents_of(importers_of, text, depth)
     whole = completeness(records, needed_tasks(records), lacks_files=bool(question.batch.about.paths))
-    return Answer(question=question, found=Impact(path=name, dependents=found), whole=whole)
+    mentions = None
+    if whole.is_complete:
+        known = found if depth is None else dependents_of(importers_of, text)
+        mentions = find_mentions(question, name, item, {os.fsencode(each.path) for each in known})
+        if mentions is not None:
+            whole = msgspec.structs.replace(whole, unfollowed=mentions.told)
+    return Answer(question=question, found=Impact(path=name, dependents=found, mentions=mentions), whole=whole)
 
 
 def imports(question: Question, path: Paths = "") -> Answer[list[Import]]:

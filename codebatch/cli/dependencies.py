@@ -39,6 +39,9 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
 
     `resolution` tells how sure the step is: exact by the language's rule, file (one fits), name (several fit).
     What to run after a change: pytest $(codebatch impact FILE --tests).
+
+    In C#, Swift, Ruby, PHP, Java, Kotlin, Scala, Go, C and C++ a file may use another without an import. If other files
+    mention what FILE defines, the answer is incomplete (status 3) and says how many they are.
     """
     batch = ask(answering, batch_reference)
     answer = batch.impact(path, depth)
