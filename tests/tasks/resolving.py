@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 
-from codebatch_workers.resolution import Resolver
+from codebatch_workers.resolution import Definitions, Resolver
 
 Files = dict[str, str]
 
@@ -19,10 +20,15 @@ def resolver(files: Files) -> Resolver:
     return Resolver(files, lambda path: files[path].encode())
 
 
-def answer(files: Files, path: str, language: str, target: str) -> tuple[str, str]:
+def answer(
+    files: Files, path: str, language: str, target: str, definitions: Mapping[str, Definitions] | None = None
+) -> tuple[str, str]:
     """What a resolver says, and that it says so whatever the order of the paths."""
-    resolved = resolver(files).resolve(path, language, target)
+    defined = definitions or {}
+    resolved = Resolver(files, lambda name: files[name].encode(), lambda: defined).resolve(path, language, target)
     shuffled = list(files)
     random.Random(target).shuffle(shuffled)
-    assert Resolver(shuffled, lambda name: files[name].encode()).resolve(path, language, target) == resolved
+    turned = dict(reversed(list(defined.items())))
+    again = Resolver(shuffled, lambda name: files[name].encode(), lambda: turned)
+    assert again.resolve(path, language, target) == resolved
     return resolved.resolution, " ".join(resolved.paths)

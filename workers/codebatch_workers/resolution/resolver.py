@@ -14,13 +14,14 @@ file says is believed, but it cannot lead out of the tree, and one that is too l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Protocol, cast
 
 from codebatch_workers.resolution.tree import EXTERNAL, Resolved, Tree, is_secondary, parent
 
 if TYPE_CHECKING:
+    from codebatch_workers.resolution.jvm import Definitions
     from codebatch_workers.resolution.python import PythonImports
     from codebatch_workers.resolution.script import ScriptFiles
 
@@ -37,9 +38,18 @@ class _Imports(Protocol):
 class Resolver:
     """Resolves the imports of one snapshot. It is fastest in path order, for it keeps the answers of a directory."""
 
-    def __init__(self, paths: Iterable[str], read: Callable[[str], bytes | None]) -> None:
-        """`paths` are those of all files; `read` gives the content of one, None where it cannot be had."""
+    def __init__(
+        self,
+        paths: Iterable[str],
+        read: Callable[[str], bytes | None],
+        definitions: Callable[[], Mapping[str, Definitions]] = dict,
+    ) -> None:
+        """`paths` are those of all files; `read` gives the content of one, None where it cannot be had.
+
+        `definitions` gives what files of Java, Kotlin and Scala define; it is asked once, if any of them imports.
+        """
         self._tree = Tree(paths, read)
+        self._definitions = cache(definitions)
         self._rules: dict[str, _Imports | None] = {}
         self._directory = ""
         self._known: dict[tuple[str, str, str, bool, bool], Resolved] = {}
@@ -60,8 +70,8 @@ class Resolver:
             self._known.clear()
         if path != self._path:
             self._path, self._is_secondary = path, is_secondary(path)
-        # In Rust and for a compiler of C it matters which file of the directory asks.
-        asking = path if language in ("c", "cpp", "rust") else ""
+        # In Rust, in Scala and for a compiler of C it matters which file of the directory asks.
+        asking = path if language in ("c", "cpp", "rust", "scala") else ""
         key = (language, target, asking, self._is_secondary, is_module)
         found = self._known.get(key)
         if found is None:
@@ -96,7 +106,7 @@ class Resolver:
         if language in _JVM:
             from codebatch_workers.resolution.jvm import JvmImports
 
-            return JvmImports(tree, _JVM[language])
+            return JvmImports(tree, _JVM[language], self._definitions())
         if language == "go":
             from codebatch_workers.resolution.go import GoImports
 

@@ -21,16 +21,19 @@ from itertools import chain
 
 from codebatch.model.entry import Entry, path_fields
 from codebatch.model.graph import can_close_cycle, components
-from codebatch.model.record import Edge, File, Metric, Record
+from codebatch.model.record import Edge, File, Metric, Record, Symbol
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Resolver, decisive_part, is_decisive
+from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Definitions, Resolver, decisive_part, is_decisive
 
 # Of each file the others that it imports, and whether such an import counts for cycles.
 _Graph = dict[str, dict[str, bool]]
 _Values = dict[str, int]
+
+_JVM = frozenset({"java", "kotlin", "scala"})
+_JVM_ENDINGS = (".java", ".kt", ".kts", ".scala", ".sc")
 
 
 def create(_environment: TaskEnvironment[NoConfig]) -> Dependencies:
@@ -70,6 +73,8 @@ class Dependencies:
             imports = _imports(project.records_of(now, "symbols", "edge"))
             if imports != _imports(before.records_of(then, "symbols", "edge")):
                 changed[_name(now)] = imports
+            if _name(now).endswith(_JVM_ENDINGS) and _defined_before(before, then) != _defined_now(project, now):
+                return None
         changed.pop("", None)
         return _updated(project, before, changed) if changed else ()
 
@@ -122,7 +127,44 @@ def _resolver(project: Project, languages: Mapping[str, str]) -> Resolver:
         file = project.find(path.encode())
         return project.read(file) if file is not None and file.size <= DOCUMENT_BYTES_MAX else None
 
-    return Resolver([*languages, *filter(None, map(_name, project.outside))], read)
+    paths = [*languages, *filter(None, map(_name, project.outside))]
+    return Resolver(paths, read, lambda: _definitions(project))
+
+
+def _definitions(project: Project) -> dict[str, Definitions]:
+    """What the files of Java, Kotlin and Scala define, by path."""
+    states = {
+        _name(file): record.parse
+        for file, records in project.records("parse", "file")
+        for record in records
+        if isinstance(record, File) and record.lang in _JVM
+    }
+    found = {path: Definitions("", frozenset(), states[path] != "ok") for path in states}
+    for file, records in project.records("symbols", "symbol"):
+        path = _name(file)
+        if path in states:
+            found[path] = _defined(path, records, is_partial=states[path] != "ok")
+    return found
+
+
+def _defined(path: str, records: Iterable[Record], *, is_partial: bool) -> Definitions:
+    symbols = [record for record in records if isinstance(record, Symbol) and not record.scope]
+    packages = [record.qualified for record in symbols if record.symbol_type == "module"]
+    return Definitions(
+        package=".".join(packages) if path.endswith(".scala") else next(iter(packages), ""),
+        names=frozenset(record.name for record in symbols if record.symbol_type not in ("import", "module")),
+        is_partial=is_partial,
+    )
+
+
+def _defined_before(before: Before, file: Entry) -> Definitions:
+    states = [record.parse for record in before.records_of(file, "parse", "file") if isinstance(record, File)]
+    return _defined(_name(file), before.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"])
+
+
+def _defined_now(project: Project, file: Entry) -> Definitions:
+    states = [record.parse for record in project.records_of(file, "parse", "file") if isinstance(record, File)]
+    return _defined(_name(file), project.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"])
 
 
 def _decides(file: Entry, read: Callable[[Entry], bytes]) -> Hashable:
