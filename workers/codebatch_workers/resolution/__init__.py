@@ -2,7 +2,8 @@
 
 from codebatch_workers.resolution.decisive import DOCUMENT_BYTES_MAX, decisive_part, is_decisive
 from codebatch_workers.resolution.jvm import Definitions
+from codebatch_workers.resolution.modules import Declared
 from codebatch_workers.resolution.resolver import Resolver
 from codebatch_workers.resolution.tree import Resolved
 
-__all__ = ["DOCUMENT_BYTES_MAX", "Definitions", "Resolved", "Resolver", "decisive_part", "is_decisive"]
+__all__ = ["DOCUMENT_BYTES_MAX", "Declared", "Definitions", "Resolved", "Resolver", "decisive_part", "is_decisive"]

@@ -14,7 +14,7 @@ file says is believed, but it cannot lead out of the tree, and one that is too l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -22,7 +22,9 @@ from codebatch_workers.resolution.tree import EXTERNAL, Resolved, Tree, is_secon
 
 if TYPE_CHECKING:
     from codebatch_workers.resolution.jvm import Definitions
+    from codebatch_workers.resolution.modules import Declared
     from codebatch_workers.resolution.python import PythonImports
+    from codebatch_workers.resolution.rust import RustImports
     from codebatch_workers.resolution.script import ScriptFiles
 
 # Whose files the classes of a language may be in.
@@ -43,6 +45,7 @@ class Resolver:
         paths: Iterable[str],
         read: Callable[[str], bytes | None],
         definitions: Callable[[], Mapping[str, Definitions]] = dict,
+        modules: Callable[[], Mapping[str, Sequence[Declared]]] = dict,
     ) -> None:
         """`paths` are those of all files; `read` gives the content of one, None where it cannot be had.
 
@@ -50,6 +53,7 @@ class Resolver:
         """
         self._tree = Tree(paths, read)
         self._definitions = cache(definitions)
+        self._modules = cache(modules)
         self._rules: dict[str, _Imports | None] = {}
         self._directory = ""
         self._known: dict[tuple[str, str, str, bool, bool], Resolved] = {}
@@ -75,8 +79,8 @@ class Resolver:
         key = (language, target, asking, self._is_secondary, is_module)
         found = self._known.get(key)
         if found is None:
-            if is_module and language == "python":
-                found = cast("PythonImports", rule).resolve_module(path, target)
+            if is_module and language in ("python", "rust"):
+                found = cast("PythonImports | RustImports", rule).resolve_module(path, target)
             else:
                 found = rule.resolve(path, target)
             self._known[key] = found
@@ -114,7 +118,7 @@ class Resolver:
         if language == "rust":
             from codebatch_workers.resolution.rust import RustImports
 
-            return RustImports(tree)
+            return RustImports(tree, self._modules())
         return self._required(language)
 
     def _required(self, language: str) -> _Imports | None:

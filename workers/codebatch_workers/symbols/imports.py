@@ -17,12 +17,14 @@ class Import(msgspec.Struct, frozen=True, gc=False):
 
     Where one statement binds several names of one target, the target stands in the first and is empty in the others.
     `is_module` says that all of the target is a module's, where another statement could make the same target of a name.
+    `module_file` is the file that Rust's `#[path]` gives such a module.
     """
 
     target: str
     node: Node
     bound: Node | None
     is_module: bool = False
+    module_file: str = ""
 
 
 ImportsOf = Callable[["Node", bytes], list[Import]]
@@ -103,7 +105,7 @@ def imports_of_java(node: Node, utf8: bytes) -> list[Import]:
 
 
 def imports_of_rust(node: Node, utf8: bytes) -> list[Import]:
-    """Every leaf of a `use` tree: `use a::{b, c::*}` is `a::b` and `a::c::*`; `mod a;` is `self::a`, or its `#[path]`.
+    """Every leaf of a `use` tree: `use a::{b, c::*}` is `a::b` and `a::c::*`; `mod a;` is `self::a`.
 
     `self` and `super` are the file's, also in a module inside: `use super::a` in `mod tests {…}` is `self::a`.
     """
@@ -111,9 +113,16 @@ def imports_of_rust(node: Node, utf8: bytes) -> list[Import]:
         name = node.child_by_field_name("name")
         if name is None:
             return []
-        inner = _modules_around(node, utf8)
-        path = None if inner else _path_attribute(node, utf8)
-        return [Import(path or "::".join(["self", *inner, _text(name, utf8)]), name, None)]
+        target = "::".join(["self", *_modules_around(node, utf8), _text(name, utf8)])
+        files = _module_files(node, name, utf8)
+        if not files:
+            return [Import(target, name, None, is_module=True)]
+        # Of several, conditions choose one. Each edge has a place of its own.
+        places = [name, *(place for place, _ in files[1:])]
+        return [
+            Import(target, place, None, is_module=True, module_file=file)
+            for place, (_, file) in zip(places, files, strict=True)
+        ]
     if node.type == "extern_crate_declaration":
         name = node.child_by_field_name("name")
         return [] if name is None else [Import(_text(name, utf8), name, node.child_by_field_name("alias") or name)]
@@ -152,18 +161,51 @@ def _from_file(target: str, inner: list[str]) -> str:
     return "::".join([*at, *parts] if parts and parts[0] == "super" else ["self", *at, *parts])
 
 
-def _path_attribute(node: Node, utf8: bytes) -> str | None:
-    """The file that `#[path = "…"]` before a module names."""
+def _module_files(node: Node, name: Node, utf8: bytes) -> list[tuple[Node, str]]:
+    """Return the files that `#[path]` gives a module, each with its attribute; none if no `#[path]` has a part in it.
+
+    `./x` is seen from the directory of the file, `x` from that of the file's module, as the modules are that the file
+    declares (The Rust Reference, "The path attribute").
+    """
+    steps: list[str] = []
+    is_beside = False
+    around = []
+    above = node.parent
+    while above is not None:
+        if above.type == "mod_item":
+            around.append(above)
+        above = above.parent
+    has_path = False
+    for module in reversed(around):
+        written = _path_attributes(module, utf8)
+        if written:
+            is_beside = is_beside or not steps
+            has_path = True
+            steps.append(written[0][1])
+        else:
+            own = module.child_by_field_name("name")
+            steps.append("" if own is None else _text(own, utf8).removeprefix("r#"))
+    written = _path_attributes(node, utf8)
+    if not written:
+        last = _text(name, utf8).removeprefix("r#")
+        return [(node, ("./" if is_beside else "") + "/".join([*steps, last]))] if has_path else []
+    prefix = "./" if is_beside or not steps else ""
+    return [(attribute, prefix + "/".join([*steps, file])) for attribute, file in written]
+
+
+def _path_attributes(node: Node, utf8: bytes) -> list[tuple[Node, str]]:
+    """Return what the `#[path = "…"]` before a module name, those of `cfg_attr` too."""
+    found: list[tuple[Node, str]] = []
     before = node.prev_named_sibling
-    while before is not None and before.type == "attribute_item":
+    while before is not None and before.type in ("attribute_item", "line_comment", "block_comment"):
         match = _PATH_ATTRIBUTE.match(utf8, before.start_byte, before.end_byte)
         if match is not None:
-            return match[1].decode("utf-8", "replace")
+            found.insert(0, (before, match[2].decode("utf-8", "replace")))
         before = before.prev_named_sibling
-    return None
+    return found
 
 
-_PATH_ATTRIBUTE = re.compile(rb'#\[\s*path\s*=\s*"([^"\\]+\.rs)"\s*\]')
+_PATH_ATTRIBUTE = re.compile(rb'#\s*\[\s*(?:cfg_attr\s*\(.*?,\s*)?path\s*=\s*(?:r(#*))?"([^"\\]+)"', re.DOTALL)
 
 
 def _rust_leaves(node: Node, utf8: bytes) -> list[Import]:

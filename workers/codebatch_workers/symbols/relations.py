@@ -25,6 +25,7 @@ _CONTINUATION = re.compile(rb"\\(?:\r\n?|\n)")
 _BETWEEN_WORDS = re.compile(rb"(?<=[\w$\x80-\xff])\s+(?=[\w$\x80-\xff])")
 # What a shell replaces before it knows what it calls.
 _NO_COMMAND_NAME = frozenset("$`\"'\\ \n")
+_COMMENTS = frozenset({"line_comment", "block_comment", "comment"})
 _BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
 
 
@@ -51,7 +52,7 @@ class Relations:
         self._comment_starts = [node.start_byte for node in self._comments]
         self.bound: list[tuple[Node, Scope]] = []
         self._found: list[tuple[int, EdgeType, str, str]] = []
-        self._modules: set[int] = set()
+        self._modules: dict[int, str] = {}
         self._type_only: set[int] = set()
         self._deferred: set[int] = set()
         self._add_imports()
@@ -80,7 +81,7 @@ class Relations:
             start = imported.node.start_byte
             self._found.append((start, "imports", scope.qualified, imported.target[:NAME_BYTES_MAX]))
             if imported.is_module:
-                self._modules.add(start)
+                self._modules[start] = imported.module_file
         bound = imported.bound
         if bound is not None:
             self.bound.append((bound, scope))
@@ -145,6 +146,7 @@ class Relations:
             self._edge(node.start_byte, "calls", self._callee_between(call.start_byte, node.end_byte))
         for node in self.captures.get("macro", ()):
             self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte) + "!")
+            self._add_included(node)
         for node in self.captures.get("decorator", ()):
             if node.type != "call":
                 self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
@@ -182,6 +184,15 @@ class Relations:
             if literal is not None:
                 self._add_literal(literal)
 
+    def _add_included(self, macro: Node) -> None:
+        """Rust's `include!("x.rs")` imports a file beside this one."""
+        arguments = macro.next_named_sibling
+        if self.utf8[macro.start_byte : macro.end_byte] != b"include" or arguments is None:
+            return
+        literals = [child for child in arguments.named_children if child.type not in _COMMENTS]
+        if len(literals) == 1 and literals[0].type == "string_literal":
+            self._edge(literals[0].start_byte, "imports", f"./{self._literal(literals[0])}")
+
     def _add_command(self, name: Node) -> None:
         """A shell command calls what it names; `source x` and `. x` import `x`."""
         text = self.utf8[name.start_byte : name.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
@@ -209,7 +220,8 @@ class Relations:
                 source=source,
                 target=target,
                 line=bisect_right(lines, offset),
-                is_module=offset in self._modules,
+                is_module=edge_type == "imports" and offset in self._modules,
+                module_file=self._modules.get(offset, "") if edge_type == "imports" else "",
                 type_only=edge_type == "imports" and offset in self._type_only,
                 deferred=edge_type == "imports" and offset in self._deferred,
             )

@@ -26,7 +26,7 @@ from codebatch.model.task import NoConfig
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Definitions, Resolver, decisive_part, is_decisive
+from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Declared, Definitions, Resolver, decisive_part, is_decisive
 
 # Of each file the others that it imports, and whether such an import counts for cycles.
 _Graph = dict[str, dict[str, bool]]
@@ -73,6 +73,10 @@ class Dependencies:
             imports = _imports(project.records_of(now, "symbols", "edge"))
             if imports != _imports(before.records_of(then, "symbols", "edge")):
                 changed[_name(now)] = imports
+            if _name(now).endswith(".rs") and _modules_of(imports) != _modules_of(
+                _imports(before.records_of(then, "symbols", "edge"))
+            ):
+                return None
             if _name(now).endswith(_JVM_ENDINGS) and _defined_before(before, then) != _defined_now(project, now):
                 return None
         changed.pop("", None)
@@ -128,7 +132,20 @@ def _resolver(project: Project, languages: Mapping[str, str]) -> Resolver:
         return project.read(file) if file is not None and file.size <= DOCUMENT_BYTES_MAX else None
 
     paths = [*languages, *filter(None, map(_name, project.outside))]
-    return Resolver(paths, read, lambda: _definitions(project))
+    return Resolver(paths, read, lambda: _definitions(project), lambda: _modules(project))
+
+
+def _modules(project: Project) -> dict[str, list[Declared]]:
+    """The modules that files of Rust declare, by path."""
+    return {
+        _name(file): _modules_of(_imports(records))
+        for file, records in project.records("symbols", "edge", holding='"is_module":true')
+        if _name(file).endswith(".rs")
+    }
+
+
+def _modules_of(imports: Iterable[Edge]) -> list[Declared]:
+    return [Declared(record.target, record.module_file) for record in imports if record.is_module]
 
 
 def _definitions(project: Project) -> dict[str, Definitions]:
