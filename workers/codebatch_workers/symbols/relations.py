@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.model.record import Edge, EdgeType
-from codebatch_workers.symbols.imports import IMPORTS, Import
+from codebatch_workers.symbols.imported_names import Import
+from codebatch_workers.symbols.imports import IMPORTS
 from codebatch_workers.symbols.load_time import is_declaration_file, is_deferred, is_type_only
 from codebatch_workers.symbols.macros import Bodies
 from codebatch_workers.syntax.names import NAME_BYTES_MAX, without_generics
@@ -155,7 +156,8 @@ class Relations:
             # `<div>` is HTML; `<Menu>` and `<ui.Menu>` call what they name.
             if not text[:1].islower() or b"." in text:
                 self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
-        for node in self.captures.get("importer", ()):
+        importers = {node.start_byte: node for node in self.captures.get("importer", ())}
+        for node in importers.values():
             self._add_require(node)
         for node in self.captures.get("source", ()):
             self._add_literal(node)
@@ -180,8 +182,8 @@ class Relations:
         call = function.parent
         arguments = call.child_by_field_name("arguments") if call is not None else None
         if arguments is not None:
-            literal = arguments.named_child(0)
-            if literal is not None:
+            literal = next((child for child in arguments.named_children if child.type not in _COMMENTS), None)
+            if literal is not None and all(child.type != "template_substitution" for child in literal.named_children):
                 self._add_literal(literal)
 
     def _add_included(self, macro: Node) -> None:
