@@ -110,14 +110,24 @@ def imports_of_rust(node: Node, utf8: bytes) -> list[Import]:
 
 def _modules_around(node: Node, utf8: bytes) -> list[str]:
     """The names of the modules in the file that enclose a node, outermost first."""
-    names: list[str] = []
+    names = (module.child_by_field_name("name") for module in _module_nodes_around(node))
+    return [node_text(name, utf8) for name in names if name is not None]
+
+
+def _module_nodes_around(node: Node) -> list[Node]:
+    """Return the modules in the file that enclose a node, outermost first; of very many the innermost."""
+    found: list[Node] = []
     above = node.parent
-    while above is not None:
-        name = above.child_by_field_name("name") if above.type == "mod_item" else None
-        if name is not None:
-            names.append(node_text(name, utf8))
+    for _ in range(_LEVELS_MAX):
+        if above is None:
+            break
+        if above.type == "mod_item":
+            found.append(above)
         above = above.parent
-    return names[::-1]
+    return found[::-1]
+
+
+_LEVELS_MAX = 128
 
 
 def _from_file(target: str, inner: list[str]) -> str:
@@ -143,14 +153,8 @@ def _module_files(node: Node, name: Node, utf8: bytes) -> list[tuple[Node, str]]
     """
     steps: list[str] = []
     is_beside = False
-    around = []
-    above = node.parent
-    while above is not None:
-        if above.type == "mod_item":
-            around.append(above)
-        above = above.parent
     has_path = False
-    for module in reversed(around):
+    for module in _module_nodes_around(node):
         written = _path_attributes(module, utf8)
         if written:
             is_beside = is_beside or not steps
