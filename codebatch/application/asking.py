@@ -187,6 +187,8 @@ class Answer(Generic[Found]):
         elif whole.lacks_files:
             told = f"batch {batch.id} is of {', '.join(shown_paths(batch))} alone, and this asks for all files"
             hint = "look at all with: codebatch run PATH"
+        elif whole.unfollowed:
+            told, _, hint = whole.unfollowed.partition("; ")
         return BatchIncomplete(told, hint=hint)
 
 

@@ -4,32 +4,45 @@ from __future__ import annotations
 
 import os
 
+import msgspec
+
 from codebatch.application.asking import Answer, Question, find_item
 from codebatch.application.impact import Impact
+from codebatch.application.mentions import find_mentions
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.query.arguments import refuse_below_one
 from codebatch.query.completeness import completeness
 from codebatch.query.dependencies import Cycle, Import, Imports, find_cycles, needed_tasks
 from codebatch.query.dependencies import impact as dependents_of
+from codebatch.query.parsed_files import file_states
 from codebatch.query.paths import PathFilter, Paths
 
 
 def impact(question: Question, path: str, depth: int | None = None) -> Answer[Impact]:
-    """What depends on the file that a path names, in at most so many steps, in any number where none is given.
+    """Return what depends on the file that a path names, in at most so many steps, in any number where none is given.
+
+    Files that may use it without an import make the answer incomplete.
 
     Raises InvalidInput or StoreCorrupt.
     """
     refuse_below_one(depth=depth)
     records = question.records
-    name, _ = find_item(records, path, question.note)
+    name, item = find_item(records, path, question.note)
     try:
         text = name.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{display_path(name)} is no UTF-8, and imports of such files are not followed") from error
-    found = dependents_of(Imports(records).importers_of, text, depth)
+    importers_of = Imports(records).importers_of
+    found = dependents_of(importers_of, text, depth)
     whole = completeness(records, needed_tasks(records), lacks_files=bool(question.batch.about.paths))
-    return Answer(question=question, found=Impact(path=name, dependents=found), whole=whole)
+    mentions = None
+    if whole.is_complete:
+        known = found if depth is None else dependents_of(importers_of, text)
+        mentions = find_mentions(question, name, item, {os.fsencode(each.path) for each in known})
+        if mentions is not None:
+            whole = msgspec.structs.replace(whole, unfollowed=mentions.told)
+    return Answer(question=question, found=Impact(path=name, dependents=found, mentions=mentions), whole=whole)
 
 
 def imports(question: Question, path: Paths = "") -> Answer[list[Import]]:
@@ -47,16 +60,34 @@ def imports(question: Question, path: Paths = "") -> Answer[list[Import]]:
     return Answer(question=question, found=found, whole=whole)
 
 
-def import_cycles(question: Question, path: Paths = "") -> Answer[list[Cycle]]:
-    """Return files that import one another, most files first; only with a file that is asked for.
+def import_cycles(question: Question, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
+    """Return files that import one another, fewest files first; only with a file that is asked for.
 
-    Raises InvalidInput or StoreCorrupt.
+    With `everything` also cycles of tests, vendored and generated files alone, and those that only imports close which
+    no loading of a file executes. Raises InvalidInput or StoreCorrupt.
     """
     is_asked = PathFilter(path).matches
     found = [
         each
-        for each in find_cycles(question.records, question.find_numbers())
+        for each in (every_cycle(question) if everything else relevant_cycles(question))
         if not path or any(is_asked(os.fsencode(file)) for file in each.files)
     ]
     whole = completeness(question.records, needed_tasks(question.records), lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, found=found, whole=whole)
+
+
+def every_cycle(question: Question) -> list[Cycle]:
+    """Return the cycles of all imports of a batch. Raises InvalidInput or StoreCorrupt."""
+    return find_cycles(question.records, everything=True)
+
+
+def relevant_cycles(question: Question) -> list[Cycle]:
+    """Return the cycles of a batch but for those of tests, vendored and generated files alone.
+
+    In a batch of nothing else no file stands apart. Raises InvalidInput or StoreCorrupt.
+    """
+    found = find_cycles(question.records, question.find_numbers())
+    if not found or not file_states(question.records.files).plain:
+        return found
+    apart = question.apart
+    return [each for each in found if not all(apart.of(os.fsencode(path)) is not None for path in each.files)]

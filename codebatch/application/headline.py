@@ -8,11 +8,12 @@ import msgspec
 
 from codebatch.application.asking import Question
 from codebatch.application.copies import CopiedBlock, Copies, find_copies
+from codebatch.application.dependencies import relevant_cycles
 from codebatch.application.findings import RuleFindings, by_rule
 from codebatch.application.hotspots import Hotspot, hotspots
 from codebatch.model.counts import add_counts
 from codebatch.model.record import SEVERITIES
-from codebatch.query.dependencies import Cycle, find_cycles
+from codebatch.query.dependencies import Cycle
 from codebatch.query.filters import RecordFilter
 from codebatch.query.parsed_files import file_states
 
@@ -56,7 +57,7 @@ def headline(question: Question) -> Headline:
     Of a directory of tests, say, where there is no other code, nothing stands apart.
     """
     records = question.records
-    kept = question.find_numbers(are_made=True)
+    question.find_numbers(are_made=True)
     apart, states = question.apart, file_states(records.files)
 
     def is_apart(path: bytes) -> bool:
@@ -68,11 +69,7 @@ def headline(question: Question) -> Headline:
     copies = Copies(blocks=(), count=0, left_out=0)
     if "duplicates" in records.task_names:
         copies = find_copies(question, limit=_COPIES_MAX, everything=not states.plain).found
-    every = find_cycles(records, kept) if "dependencies" in records.task_names else ()
-    # The modules of a crate are compiled as one, and name each other freely: `graph --cycles` tells of those.
-    tangled = [
-        each for each in every if not all(path.endswith(".rs") or is_apart(path.encode()) for path in each.files)
-    ]
+    tangled = relevant_cycles(question) if "dependencies" in records.task_names else []
     return Headline(
         bugs=tuple(msgspec.structs.replace(rule, findings=rule.findings[:EACH_MAX]) for rule in bugs[:EACH_MAX]),
         bugs_count=sum(rule.count for rule in bugs),

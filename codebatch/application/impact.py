@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import msgspec
 
+from codebatch.application.mentions import Mentions
 from codebatch.query.dependencies import Dependent
 from codebatch.query.tests_by_name import is_test_file
 
 
 class Impact(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a batch, and what depends on it, nearest first."""
+    """A file of a batch, and what depends on it, nearest first.
+
+    `mentions` counts other files that may use it without an import, if its language allows that.
+    """
 
     path: bytes
     dependents: list[Dependent]
+    mentions: Mentions | None = None
 
     @property
     def tests(self) -> list[str]:

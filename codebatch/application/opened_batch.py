@@ -373,8 +373,12 @@ class OpenedBatch(Nouns):
 
         return self.check(imports(self.question, path))
 
-    def import_cycles(self, path: Paths = "") -> Answer[list[Cycle]]:
-        """Return files that import one another, most files first. `path`: only with a file that it asks for."""
+    def import_cycles(self, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
+        """Return files that import one another, fewest files first. `path`: only with a file that it asks for.
+
+        With `everything` also cycles of tests, vendored and generated files alone, and those that only imports close
+        which no loading of a file executes.
+        """
         from codebatch.application.dependencies import import_cycles
 
-        return self.check(import_cycles(self.question, path))
+        return self.check(import_cycles(self.question, path, everything=everything))

@@ -239,3 +239,5 @@ def _reasons(store: Store, batch: Batch, whole: Completeness) -> Iterable[str]:
         of = ", ".join(shown_paths(batch))
         unknown = f"batch {batch.id} is of {of} alone, and what other files hold is not known"
         yield f"{unknown}; look at all with: {rerun(store, batch, of_all=True)}"
+    if whole.unfollowed:
+        yield whole.unfollowed

@@ -17,12 +17,15 @@ from codebatch.cli.options import Answering, answering, asked_batch_option, path
 from codebatch.cli.paths import chosen_paths, paths_argument
 from codebatch.cli.tables import wrapped
 from codebatch.cli.widths import fitted_path, terminal_width, without_same_directory
+from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.late_patterns import LatePattern
 from codebatch.model.quantities import count_of
 
 if TYPE_CHECKING:
     from codebatch import Cycle
+    from codebatch.application.opened_batch import OpenedBatch
+    from codebatch.query.paths import Paths
 
 
 @click.command()
@@ -36,6 +39,9 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
 
     `resolution` tells how sure the step is: exact by the language's rule, file (one fits), name (several fit).
     What to run after a change: pytest $(codebatch impact FILE --tests).
+
+    In C#, Swift, Ruby, PHP, Java, Kotlin, Scala, Go, C and C++ a file may use another without an import. If other files
+    mention what FILE defines, the answer is incomplete (status 3) and says how many they are.
     """
     batch = ask(answering, batch_reference)
     answer = batch.impact(path, depth)
@@ -95,7 +101,14 @@ def _as_seen_from_here(path: str, sources: Sequence[bytes]) -> str:
 @paths_argument
 @asked_batch_option
 @path_option
-@click.option("--cycles", "only_cycles", is_flag=True, help="Files that import one another, most files first.")
+@click.option("--cycles", "only_cycles", is_flag=True, help="Files that import one another, fewest files first.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="With --cycles, also those that no loading of a file closes, "
+    "and those of tests, vendored and generated files alone.",
+)
 @click.option("--dot", is_flag=True, help="Print the graph for Graphviz.")
 @answering
 def graph(
@@ -104,35 +117,58 @@ def graph(
     batch_reference: str | None,
     path: str,
     only_cycles: bool,
+    everything: bool,
     dot: bool,
 ) -> int:
     """The import graph: which file imports which, where, and how sure that is.
 
     PATH: only imports by or of these files, or of files below these directories; only cycles with one of them.
+
+    Cycles come smallest first, each with its shortest way round and the import to cut: the one without which the fewest
+    files are left in cycles. Imports for a type checker alone (`import type`, `if TYPE_CHECKING:`), imports in
+    functions and modules of a Rust crate close no cycle; --all shows what they close.
     """
     batch = ask(answering, batch_reference)
     asked = chosen_paths(batch, paths, path)
     if only_cycles:
-        cycles = batch.import_cycles(asked)
-        lines = (line for each in cycles.found for line in _cycle_lines(each, terminal_width()))
-        return answer_rows(answering, cycles, cycles.found, lines, if_none="no import cycle", name="graph-cycles")
+        return _answer_cycles(answering, batch, asked, everything=everything)
+    if everything:
+        raise InvalidInput("--all cannot be used without --cycles")
     answer = batch.imports(asked)
     if dot:
         pairs = dict.fromkeys((each.source, each.target) for each in answer.found)
         arrows = (f"  {_quoted(source)} -> {_quoted(target)};" for source, target in pairs)
         return answer_rows(answering, answer, list(pairs), ["digraph imports {", *arrows, "}"], name="graph-dot")
     rows = [msgspec.structs.asdict(each) for each in answer.found]
-    cells = table((row.values() for row in rows), rows[0], paths=("source", "target")) if rows else []
+    shown = ("source", "target", "line", "resolution")
+    cells = table(([row[name] for name in shown] for row in rows), shown, paths=shown[:2]) if rows else []
     return answer_rows(answering, answer, rows, cells, if_none="no imports")
+
+
+def _answer_cycles(answering: Answering, batch: OpenedBatch, paths: Paths, *, everything: bool) -> int:
+    answer = batch.import_cycles(paths, everything=everything)
+    lines = (line for each in answer.found for line in _cycle_lines(each, terminal_width()))
+    status = answer_rows(answering, answer, answer.found, lines, if_none="no import cycle", name="graph-cycles")
+    if not everything and not answering.as_json:
+        shown = [set(each.files) for each in answer.found]
+        every = batch.import_cycles(paths, everything=True).found
+        left_out = sum(not any(files <= set(each.files) for files in shown) for each in every)
+        if left_out:
+            answering.note(
+                f"left out: {left_out:,} that no loading of a file closes (type-only or deferred imports, modules of a "
+                "Rust crate), or of tests, vendored or generated files alone; with them: --all"
+            )
+    return status
 
 
 def _cycle_lines(cycle: Cycle, width: int | None) -> list[str]:
     """A cycle in one line; on a terminal in as many as it takes, each directory once where it stays the same."""
     count = f"{count_of(len(cycle.files), 'file')}: "
+    cut = f"; cut {cycle.cut.source}:{cycle.cut.line}"
     if width is None:
-        return [f"{count}{' -> '.join(cycle.shortest)}"]
+        return [f"{count}{' -> '.join(cycle.shortest)}{cut}"]
     files = [fitted_path(path, width, len("  -> ")) for path in without_same_directory(list(cycle.shortest))]
-    return wrapped(f"{count}{' -> '.join(files)}", width, "  ")
+    return wrapped(f"{count}{' -> '.join(files)}{cut}", width, "  ")
 
 
 def _quoted(name: str) -> str:

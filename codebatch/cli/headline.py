@@ -160,4 +160,5 @@ def _copy_lines(copies: Iterable[CopiedBlock], width: int | None) -> Iterator[st
 
 def _cycle_lines(cycles: Iterable[Cycle], width: int | None) -> Iterator[str]:
     for each in cycles:
-        yield fitted(f"  {len(each.files):,} files  {' -> '.join(without_same_directory(list(each.shortest)))}", width)
+        way = " -> ".join(without_same_directory(list(each.shortest)))
+        yield fitted(f"  {len(each.files):,} files  {way}; cut {each.cut.source}:{each.cut.line}", width)

@@ -39,6 +39,7 @@ def _by_key(edges: Sequence[Edge], target_of: Callable[[str], str]) -> Mapping[H
     for edge in sorted(edges, key=lambda edge: edge.line):
         leads_to_file = edge.edge_type == "depends" and edge.resolution != "external"
         target = target_of(edge.target) if leads_to_file else edge.target
-        key = (edge.edge_type, edge.source, target, edge.resolution, edge.imported, edge.is_module)
+        kind = edge.is_module, edge.module_file, edge.type_only, edge.deferred
+        key = (edge.edge_type, edge.source, target, edge.resolution, edge.imported, kind)
         found[key].append(edge)
     return found

@@ -8,6 +8,14 @@ from typing import TypeVar
 Node = TypeVar("Node", bound=Hashable)
 
 
+def can_close_cycle(source: str, *, type_only: bool, deferred: bool) -> bool:
+    """Return whether an import of the file `source` counts for cycles: only if loading the file executes it.
+
+    The modules of a Rust crate are compiled as one and name each other freely, and Cargo refuses cycles of crates.
+    """
+    return not (type_only or deferred or source.endswith(".rs"))
+
+
 def components(graph: Mapping[Node, Sequence[Node]]) -> Iterator[list[Node]]:
     """The sets of nodes that lead to one another, what they lead to first; every node is in one.
 

@@ -160,7 +160,10 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
 
     A `depends` edge is resolved: `target` is a path of the snapshot, or the name where `resolution` is `external`;
     `imported` is the name as written. `is_module` says of an import that all of its name is a module's: Python's
-    `import a.b`, whose target is as that of `from a import b`.
+    `import a.b`, whose target is as that of `from a import b`, and Rust's `mod a;`. `module_file` is the file that a
+    `#[path]` gives the latter: from the directory of the file if it begins with `./`, else from that of the file's
+    module. `type_only`: the import is for a type checker
+    alone and is never executed. `deferred`: it is executed after the file was loaded, as in a function.
     """
 
     edge_type: EdgeType
@@ -170,6 +173,9 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
     resolution: Resolution | UnsetType = UNSET
     imported: str = ""
     is_module: bool = False
+    module_file: str = ""
+    type_only: bool = False
+    deferred: bool = False
 
 
 class Failure(Located, frozen=True, kw_only=True, tag="failure"):

@@ -27,6 +27,7 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     `planned` counts the results that the question needs, `done` those of them that have ended, and `failed` those that
     ended without one, unless the answer itself tells them; `failed_tasks` are the tasks that did. `lost` counts files
     that could not be read. `lacks_files`: the answer needs all files of the project, and the batch is of some of them.
+    `unfollowed` says which uses of a file are not known, for its language needs no import for them.
     Of a batch that runs still, or was stopped, `files_done` of its `files` are those at which all has ended that the
     question needs; else it is None.
     """
@@ -37,13 +38,15 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     failed_tasks: tuple[str, ...] = ()
     lost: int = 0
     lacks_files: bool = False
+    unfollowed: str = ""
     files: int = 0
     files_done: int | None = None
 
     @property
     def is_complete(self) -> bool:
         """Whether the answer is the whole one."""
-        return self.done == self.planned and not self.failed and not self.lost and not self.lacks_files
+        is_whole = not self.lacks_files and not self.unfollowed
+        return self.done == self.planned and not self.failed and not self.lost and is_whole
 
     @property
     def progress(self) -> str:
@@ -69,6 +72,8 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
             told.append(f"{count_of(self.lost, 'file')} could not be read")
         if self.lacks_files:
             told.append("it is of a part of the project alone, and what other files hold is not known")
+        if self.unfollowed:
+            told.append(self.unfollowed)
         return "; ".join(told)
 
 

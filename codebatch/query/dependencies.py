@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.index.keys import DEPENDENCY, Lookup, make_key
 from codebatch.model.entry import display_path
-from codebatch.model.graph import components
+from codebatch.model.graph import can_close_cycle, components
 from codebatch.model.record import Resolution
 from codebatch.protocol.record_frames import FRAME_BYTES
 from codebatch.query.decoding import decode_lines, line_at
@@ -46,19 +46,29 @@ class Dependent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Import(msgspec.Struct, frozen=True, gc=False):
-    """An import of one file of the snapshot by another."""
+    """An import of one file of the snapshot by another.
+
+    `type_only`: the import is for a type checker alone. `deferred`: it is executed after the file was loaded, as in a
+    function.
+    """
 
     source: str
     target: str
     line: int
     resolution: Resolution
+    type_only: bool = False
+    deferred: bool = False
 
 
 class Cycle(msgspec.Struct, frozen=True, kw_only=True):
-    """Files that all lead to one another, and the shortest way from the first of them back to it."""
+    """Files that all lead to one another, and the shortest way from the first of them back to it.
+
+    `cut` is the import on that way without which the fewest files are left in cycles.
+    """
 
     files: tuple[str, ...]
     shortest: tuple[str, ...]
+    cut: Import
 
 
 class Imports:
@@ -152,7 +162,7 @@ class _Edge(Import, frozen=True, kw_only=True, gc=False, rename={"source": "path
 
 
 def _as_import(edge: Import) -> Import:
-    return Import(edge.source, edge.target, edge.line, edge.resolution)
+    return Import(edge.source, edge.target, edge.line, edge.resolution, edge.type_only, edge.deferred)
 
 
 class _Metric(msgspec.Struct, gc=False, tag_field="kind", tag="metric"):
@@ -217,12 +227,14 @@ def impact(
     return list(found.values())
 
 
-def find_cycles(records: BatchRecords, kept: FileNumbers | None = None) -> list[Cycle]:
-    """The cycles of a batch, as `cycles` has them; `kept` says which files are in any.
+def find_cycles(records: BatchRecords, kept: FileNumbers | None = None, *, everything: bool = False) -> list[Cycle]:
+    """Return the cycles of a batch, as `cycles` has them; `kept` says which files are in any.
 
-    Raises InvalidInput where it knows of none, or StoreCorrupt.
+    Raises InvalidInput if the batch has no dependencies, or StoreCorrupt.
     """
     imports = Imports(records)
+    if everything:
+        return cycles(imports, everything=True)
     if records.batch.about.paths:  # Of a part of the snapshot it is not told which files are in a cycle.
         return cycles(imports)
     in_cycles = None if kept is None else kept.of("cycle")
@@ -231,19 +243,37 @@ def find_cycles(records: BatchRecords, kept: FileNumbers | None = None) -> list[
     return cycles(imports.between([display_path(path) for path in in_cycles]))
 
 
-def cycles(imports: Iterable[Import]) -> list[Cycle]:
-    """The cycles of what surely leads to one file (`exact`, `file`), the one of most files first."""
-    graph: dict[str, dict[str, None]] = {}
+def cycles(imports: Iterable[Import], *, everything: bool = False) -> list[Cycle]:
+    """Return the cycles of what surely leads to one file (`exact`, `file`), the one of fewest files first.
+
+    Imports that no loading of a file executes count only for `everything`.
+    """
+    graph: dict[str, dict[str, list[Import]]] = {}
     for each in imports:
-        if each.resolution != "name":
-            graph.setdefault(each.source, {})[each.target] = None
+        counts = everything or can_close_cycle(each.source, type_only=each.type_only, deferred=each.deferred)
+        if each.resolution != "name" and counts:
+            graph.setdefault(each.source, {}).setdefault(each.target, []).append(each)
             graph.setdefault(each.target, {})
     ordered = {path: sorted(targets) for path, targets in graph.items()}
     found = [sorted(component) for component in components(ordered) if len(component) > 1]
-    return [
-        Cycle(files=tuple(files), shortest=_shortest_way_back(ordered, files))
-        for files in sorted(found, key=lambda files: (-len(files), files))
-    ]
+    return [_cycle(graph, ordered, files) for files in sorted(found, key=lambda files: (len(files), files))]
+
+
+def _cycle(
+    graph: Mapping[str, Mapping[str, list[Import]]], ordered: Mapping[str, Sequence[str]], files: list[str]
+) -> Cycle:
+    shortest = _shortest_way_back(ordered, files)
+    inside = set(files)
+    within = {path: [target for target in ordered[path] if target in inside] for path in files}
+
+    def cost(step: tuple[str, str]) -> tuple[int, int, tuple[str, str]]:
+        source, target = step
+        rest = {**within, source: [each for each in within[source] if each != target]}
+        tangled = sum(len(each) for each in components(rest) if len(each) > 1)
+        return tangled, len(graph[source][target]), step
+
+    source, target = min(pairwise(shortest), key=cost)
+    return Cycle(files=tuple(files), shortest=shortest, cut=min(graph[source][target], key=lambda each: each.line))
 
 
 def _shortest_way_back(graph: Mapping[str, Iterable[str]], files: list[str]) -> tuple[str, ...]:

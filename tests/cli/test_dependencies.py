@@ -43,11 +43,15 @@ def test_graph_tells_edges_and_cycles(codebatch: CommandLine) -> None:
         write(codebatch.directory / path, content)
     codebatch("run", ".", "--quiet")
     rows = codebatch("graph", "--json").records
-    assert {"source": "app/top.py", "target": "app/middle.py", "line": 1, "resolution": "exact"} in rows
+    row = {"source": "app/top.py", "target": "app/middle.py", "line": 1, "resolution": "exact"}
+    row |= {"type_only": False, "deferred": False}
+    assert row in rows
     files = ["app/base.py", "app/middle.py", "app/top.py"]
     shortest = ["app/base.py", "app/top.py", "app/middle.py", "app/base.py"]
-    assert codebatch("graph", "--cycles", "--json").records == [{"files": files, "shortest": shortest}]
-    assert codebatch("graph", "--cycles").lines == ["3 files: " + " -> ".join(shortest)]
+    cut = {"source": "app/base.py", "target": "app/top.py", "line": 1, "resolution": "exact"}
+    cut |= {"type_only": False, "deferred": False}
+    assert codebatch("graph", "--cycles", "--json").records == [{"files": files, "shortest": shortest, "cut": cut}]
+    assert codebatch("graph", "--cycles").lines == ["3 files: " + " -> ".join(shortest) + "; cut app/base.py:1"]
     dot = codebatch("graph", "--dot").lines
     assert (dot[0], dot[-1]) == ("digraph imports {", "}")
     assert '  "web/main.ts" -> "web/util.ts";' in dot
@@ -60,7 +64,37 @@ def test_graph_tells_edges_and_cycles(codebatch: CommandLine) -> None:
     assert ("web/main.ts", "cycle") not in metrics
     codebatch("run", "app", "--quiet")
     answer = codebatch("graph", "--cycles", "--json", "--batch", "latest", status=3)
-    assert {"files": files, "shortest": shortest} in answer.json["records"], "of a part that is not told by numbers"
+    assert [each["files"] for each in answer.json["records"]] == [files], "of a part that is not told by numbers"
+
+
+def test_run_and_graph_count_the_same_cycles_and_say_what_they_leave_out(codebatch: CommandLine) -> None:
+    tree = {
+        "app/__init__.py": "",
+        "app/a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from app import b\n",
+        "app/b.py": "from app import a\n",
+        "app/c.py": "from app import d\n",
+        "app/d.py": "def f():\n    from app import c\n",
+        "app/e.py": "from app import f\n",
+        "app/f.py": "from app import e\n\ndef g():\n    from app import c\n",
+        "tests/one.py": "import two\n",
+        "tests/two.py": "import one\n",
+    }
+    for path, content in tree.items():
+        write(codebatch.directory / path, content)
+    ran = codebatch("run", ".")
+    assert [line for line in ran.lines if line.startswith("Import cycles")] == [
+        "Import cycles, 1: codebatch graph --cycles"
+    ]
+    shown = codebatch("graph", "--cycles")
+    assert shown.lines == ["2 files: app/e.py -> app/f.py -> app/e.py; cut app/e.py:1"]
+    assert "left out: 3 that no loading of a file closes" in shown.notes
+    assert len(codebatch("graph", "--cycles", "--all").lines) == 4
+    assert codebatch("graph", "--all", status=2).notes.startswith("error: --all cannot be used without --cycles")
+    edges = codebatch("query", "edges", "--path", "app/d.py", "--json").records
+    assert [each["deferred"] for each in edges if each["edge_type"] == "imports"] == [True]
+    metrics = codebatch("query", "metrics", "--json").records
+    in_cycles = {each["path"] for each in metrics if each["metric"] == "cycle"}
+    assert in_cycles == {"app/e.py", "app/f.py", "tests/one.py", "tests/two.py"}
 
 
 def test_what_leads_out_of_the_tree_is_told_as_external(codebatch: CommandLine) -> None:

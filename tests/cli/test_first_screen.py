@@ -51,7 +51,7 @@ def test_a_run_says_what_matters_and_what_to_ask_next(found: CommandLine) -> Non
         "Copied blocks, 1: codebatch duplicates",
         "  23 lines  app/more.py:1 = tools.py:1",
         "Import cycles, 1: codebatch graph --cycles",
-        "  2 files  app/core.py -> tools.py -> core.py",
+        "  2 files  app/core.py -> tools.py -> core.py; cut app/core.py:1",
         "Parsed in part, 2 files: codebatch files --parse partial",
         "Of less weight, 1 (1 info): codebatch findings --all",
     ]
@@ -146,7 +146,12 @@ def test_where_nothing_is_found_nothing_is_named_next(codebatch: CommandLine) ->
     write(codebatch.directory / "src/a.rs", "use crate::f;\npub fn g() { f() }\n")
     ended = codebatch("run", ".")
     assert len(ended.lines) == 1
-    assert codebatch("graph", "--cycles").lines == ["2 files: src/a.rs -> src/lib.rs -> src/a.rs"]
+    told = codebatch("graph", "--cycles")
+    assert told.lines == []
+    assert "no import cycle\nleft out: 1 that no loading of a file closes" in told.notes
+    assert codebatch("graph", "--cycles", "--all").lines == [
+        "2 files: src/a.rs -> src/lib.rs -> src/a.rs; cut src/a.rs:1"
+    ]
     assert "next:" not in ended.notes
     assert codebatch("findings").notes == "no findings\n"
 

@@ -36,10 +36,39 @@ def test_cycles_are_told_with_the_shortest_way_back_and_without_what_is_not_sure
     pairs = ["a b", "b c", "c a", "c d", "d c", "d b", "e e", "f g", "g f", "h a"]
     imports = [Import(each[0], each[2], 1, "exact") for each in pairs] + [Import("a", "h", 2, "name")]
     assert [(cycle.files, cycle.shortest) for cycle in cycles(imports)] == [
-        (("a", "b", "c", "d"), ("a", "b", "c", "a")),
         (("f", "g"), ("f", "g", "f")),
+        (("a", "b", "c", "d"), ("a", "b", "c", "a")),
     ]
     assert cycles([]) == []
+
+
+def test_import_to_cut_leaves_the_fewest_files_in_cycles_then_takes_the_fewest_lines() -> None:
+    pairs = ["a b 3", "a b 2", "b a 9", "b c 1", "c d 1", "d b 4", "b a 8", "b a 7"]
+    imports = [Import(each[0], each[2], int(each[4:]), "exact") for each in pairs]
+    (found,) = cycles(imports)
+    assert (found.shortest, found.cut) == (("a", "b", "a"), Import("a", "b", 2, "exact"))
+    # Without `b -> c` only two of the four files are left in a cycle, without `a -> b` three.
+    (longer,) = cycles(
+        [each for each in imports if each.source != "b" or each.target != "a"] + [Import("c", "a", 5, "exact")]
+    )
+    assert (longer.shortest, longer.cut) == (("a", "b", "c", "a"), Import("b", "c", 1, "exact"))
+
+
+@pytest.mark.parametrize(
+    "closing",
+    [Import("b", "a", 1, "exact", type_only=True), Import("b", "a", 1, "exact", deferred=True)],
+)
+def test_imports_that_no_loading_executes_close_no_cycle_unless_everything_is_asked(closing: Import) -> None:
+    imports = [Import("a", "b", 1, "exact"), closing]
+    assert cycles(imports) == []
+    assert [cycle.files for cycle in cycles(imports, everything=True)] == [("a", "b")]
+    assert [cycle.files for cycle in cycles([*imports, Import("b", "a", 2, "exact")])] == [("a", "b")]
+
+
+def test_modules_of_rust_are_no_cycle_unless_everything_is_asked() -> None:
+    imports = [Import("lib.rs", "a.rs", 1, "exact"), Import("a.rs", "lib.rs", 1, "exact")]
+    assert cycles(imports) == []
+    assert len(cycles(imports, everything=True)) == 1
 
 
 @given(st.lists(st.tuples(_FILES, _FILES), max_size=40), _FILES)

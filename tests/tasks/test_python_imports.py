@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from codebatch_workers.symbols.outline import outline
+from tests.tasks.resolving import resolver
 from tests.tasks.support import source
-from tests.tasks.test_resolution import PYTHON, resolver
+from tests.tasks.test_resolution import PYTHON
 
 
 @pytest.mark.parametrize(

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Resolver
-
-Files = dict[str, str]
-
-
-def tree(paths: str) -> Files:
-    """Empty files at these paths."""
-    return dict.fromkeys(paths.split(), "")
-
-
-def resolver(files: Files) -> Resolver:
-    """A resolver over a tree in memory."""
-    return Resolver(files, lambda path: files[path].encode())
-
+from tests.tasks.resolving import Files, answer, resolver, tree
 
 PYTHON = tree(
     """
@@ -29,6 +15,9 @@ PYTHON = tree(
     tests/unit/__init__.py tests/unit/test_core.py tests/support.py pyproject.toml
     other/setup.cfg other/python/thing/__init__.py other/check.py other/mapped/__init__.py other/mapped/part.py
     other/pyproject.toml
+    lib/one/deep/__init__.py lib/two/deep/__init__.py lib/one/deep/util.py lib/two/deep/util.py
+    examples/requests/__init__.py
+    examples/requests/api.py other/vendored/inside/__init__.py other/vendored/inside/part.py
     """
 ) | {
     "other/setup.cfg": "[options]\npackage_dir =\n    = python\n",
@@ -128,14 +117,6 @@ RUST = tree(
     "spare/Cargo.toml": '[package]\nname = "spare"\n',
 }
 RUST_BARE = tree("r/src/lib.rs r/src/net.rs my-crate/src/lib.rs my-crate/src/x.rs")
-REQUIRED = tree(
-    """
-    gem/gem.gemspec gem/lib/gem/part.rb gem/lib/gem.rb gem/test/t.rb app/lib/thing.rb app/run.rb far/lib/far/x.rb
-    lua/a/b.lua lua/c/init.lua lua/main.lua other/a/b.lua
-    php/composer.json php/src/Model/User.php php/src/x.php php/inc/helper.php php/lib/Old/Kind.php
-    sh/lib.sh sh/run.sh
-    """
-) | {"php/composer.json": '{"autoload": {"psr-4": {"Acme\\\\": ["gone/", "src/"], "Acme\\\\Whole\\\\": ""}}}'}
 
 
 @pytest.mark.parametrize(
@@ -162,7 +143,13 @@ REQUIRED = tree(
         ("other/check.py", "thing", "exact", "other/python/thing/__init__.py"),
         ("other/check.py", "renamed.part.f", "exact", "other/mapped/part.py"),
         ("tests/test_app.py", "thing.x", "file", "other/python/thing/__init__.py"),
-        ("tests/test_app.py", "util.f", "name", "lib/one/util.py lib/two/util.py"),
+        # One component names what is installed, unless a project's root holds it; never a test or an example.
+        ("tests/test_app.py", "util.f", "external", ""),
+        ("tests/test_app.py", "deep.util.f", "name", "lib/one/deep/util.py lib/two/deep/util.py"),
+        ("tools/run.py", "requests.get", "external", ""),
+        ("tools/run.py", "requests.api.get", "external", ""),
+        ("examples/run.py", "requests.get", "exact", "examples/requests/__init__.py"),
+        ("tests/test_app.py", "inside.part.f", "external", ""),
         ("tools/run.py", "help", "exact", "tools/help.py"),
         # A script's own directory comes before the standard library, but a module seldom means to be in its way.
         ("tools/run.py", "logging", "file", "tools/logging.py"),
@@ -183,11 +170,18 @@ def test_python_modules_stand_below_roots(path: str, target: str, resolution: st
         ("django.db.models", "file", "db/models/__init__.py"),
         ("django.apps.config", "file", "apps/config.py"),
         ("django.VERSION", "external", ""),
+        ("jwt.db.x", "external", ""),
         ("os.db", "external", ""),
     ],
 )
 def test_root_that_is_a_package_is_found_without_its_name(target: str, resolution: str, files: str) -> None:
     assert answer(ROOT_PACKAGE, "db/models/fields.py", "python", target) == (resolution, files)
+
+
+def test_one_component_below_a_root_package_is_found_if_the_project_has_its_name() -> None:
+    named = ROOT_PACKAGE | {"pyproject.toml": '[project]\nname = "my-framework"\n'}
+    assert answer(named, "apps/config.py", "python", "my_framework.db.x") == ("file", "db/__init__.py")
+    assert answer(named, "apps/config.py", "python", "jwt.db.x") == ("external", "")
 
 
 @pytest.mark.parametrize(
@@ -347,42 +341,6 @@ def test_rust_paths_lead_to_modules_of_crates(path: str, target: str, resolution
 def test_rust_without_manifests_goes_by_directories() -> None:
     assert answer(RUST_BARE, "r/src/net.rs", "rust", "crate::f") == ("exact", "r/src/lib.rs")
     assert answer(RUST_BARE, "r/src/net.rs", "rust", "my_crate::x::X") == ("file", "my-crate/src/x.rs")
-
-
-@pytest.mark.parametrize(
-    ("path", "language", "target", "resolution", "files"),
-    [
-        ("gem/lib/gem.rb", "ruby", "./gem/part", "exact", "gem/lib/gem/part.rb"),
-        ("gem/test/t.rb", "ruby", "gem/part", "exact", "gem/lib/gem/part.rb"),
-        ("app/run.rb", "ruby", "thing", "file", "app/lib/thing.rb"),
-        ("app/run.rb", "ruby", "far/x", "file", "far/lib/far/x.rb"),
-        ("app/run.rb", "ruby", "json", "external", ""),
-        ("lua/main.lua", "lua", "a.b", "file", "lua/a/b.lua"),
-        ("lua/main.lua", "lua", "c", "file", "lua/c/init.lua"),
-        ("lua/main.lua", "lua", "ffi", "external", ""),
-        ("php/src/x.php", "php", "./../inc/helper.php", "exact", "php/inc/helper.php"),
-        ("php/src/x.php", "php", "helper.php", "file", "php/inc/helper.php"),
-        ("php/src/x.php", "php", "Acme\\Model\\User", "exact", "php/src/Model/User.php"),
-        ("php/src/x.php", "php", "Acme\\Whole\\lib\\Old\\Kind", "exact", "php/lib/Old/Kind.php"),
-        ("php/src/x.php", "php", "Acme\\Gone\\Old\\Kind", "file", "php/lib/Old/Kind.php"),
-        ("php/src/x.php", "php", "Vendor\\Old\\Kind", "external", ""),
-        ("php/src/x.php", "php", "Exception", "external", ""),
-        ("sh/run.sh", "bash", "./lib.sh", "exact", "sh/lib.sh"),
-        ("sh/run.sh", "bash", "$HOME/x.sh", "external", ""),
-        ("sh/run.sh", "text", "./lib.sh", "external", ""),
-    ],
-)
-def test_files_are_required_by_name(path: str, language: str, target: str, resolution: str, files: str) -> None:
-    assert answer(REQUIRED, path, language, target) == (resolution, files)
-
-
-def answer(files: Files, path: str, language: str, target: str) -> tuple[str, str]:
-    """What a resolver says, and that it says so whatever the order of the paths."""
-    resolved = resolver(files).resolve(path, language, target)
-    shuffled = list(files)
-    random.Random(target).shuffle(shuffled)
-    assert Resolver(shuffled, lambda name: files[name].encode()).resolve(path, language, target) == resolved
-    return resolved.resolution, " ".join(resolved.paths)
 
 
 HOSTILE = {

@@ -273,7 +273,7 @@ def test_rust_modules_inside_a_file_are_seen_from_the_file() -> None:
     )
     targets = [edge.target for edge in found.edges if edge.edge_type == "imports"]
     assert " ".join(targets) == (
-        "self::a::b self::* super::q self::a::t self::a self::a::x crate::y super::z x/y.rs super super::b selfish::x"
+        "self::a::b self::* super::q self::a::t self::a self::a::x crate::y super::z self::w super super::b selfish::x"
     )
 
 

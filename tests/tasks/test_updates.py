@@ -50,6 +50,8 @@ TREE = {
     "src/lib.rs": "mod one;\nuse crate::one::f;\n",
     "src/one.rs": "pub fn f() {}\n",
     "read.me": "text\n",
+    "kt/One.kt": "package p\n\nclass One\n",
+    "kt/Two.kt": "package q\n\nimport p.One\n\nclass Two\n",
 }
 
 
@@ -63,6 +65,9 @@ TREE = {
         ("app/base.py", "from app import top\n", 3),
         ("app/top.py", "x = 1\n", 2),
         ("src/one.rs", "mod two;\n", None),
+        ("kt/One.kt", "package p\n\nclass One {\n    val x = 1\n}\n", 0),
+        ("kt/One.kt", "package p\n\nclass Other\n", None),
+        ("kt/One.kt", "package q\n\nclass One\n", None),
         ("web/tsconfig.json", "{}\n", None),
         ("pyproject.toml", "", None),
         ("app/new.py", "", None),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import msgspec
 
@@ -21,7 +21,7 @@ from codebatch_workers.resolution.tree import (
     exact,
     fitting,
     join,
-    nearest,
+    likely,
     parent,
     relative_to,
 )
@@ -87,13 +87,13 @@ class PythonImports:
         directory = parent(path)
         if level:
             return self._relative(directory, level, parts, least)
-        return self._absolute(directory, parts, max(least, 1)) if parts else EXTERNAL
+        return self._absolute(path, parts, max(least, 1)) if parts else EXTERNAL
 
     def resolve_module(self, path: str, target: str) -> Resolved:
         """Where `import a.b.c` leads from a file: `c` is a module too. One that is not there leaves the package."""
-        directory, parts = parent(path), target.split(".")
-        found = self._absolute(directory, parts, len(parts))
-        return found if found.paths else fitting(self._absolute(directory, parts, max(len(parts) - 1, 1)).paths)
+        parts = target.split(".")
+        found = self._absolute(path, parts, len(parts))
+        return found if found.paths else fitting(self._absolute(path, parts, max(len(parts) - 1, 1)).paths)
 
     def _relative(self, directory: str, level: int, parts: Sequence[str], least: int) -> Resolved:
         for _ in range(level - 1):
@@ -103,7 +103,8 @@ class PythonImports:
         found = self._found(directory, parts, least)
         return exact(self._package(directory)) if not found.paths and least <= 0 else found
 
-    def _absolute(self, directory: str, parts: Sequence[str], least: int) -> Resolved:
+    def _absolute(self, path: str, parts: Sequence[str], least: int) -> Resolved:
+        directory = parent(path)
         top = self._above_packages(directory)
         is_standard = parts[0] in STANDARD
         if top is not None and not (is_standard and top == directory):
@@ -120,8 +121,24 @@ class PythonImports:
             found = self._walked([root], parts, least)
             if found.paths:
                 return found
-        elsewhere = self._walked(self._roots(parts[0]), parts, least, directory)
+        elsewhere = self._elsewhere(path, parts, least)
         return elsewhere if elsewhere.paths else self._below_root(parts, least)
+
+    def _elsewhere(self, path: str, parts: Sequence[str], least: int) -> Resolved:
+        """Return what fits below directories that are not above the file.
+
+        Most names that nothing around the file defines are those of installed packages. So a name of one component
+        is looked for only below the roots of projects, and no name in a directory of another project that is no root.
+        """
+        own = self._project_file(parent(path))
+        found = {}
+        for root in self._roots(parts[0]):
+            module, taken = self._walk(root, parts, least)
+            is_root = root in self._project(root).roots
+            if module is not None and (is_root or (taken > 1 and self._project_file(root) == own)):
+                found[module] = taken
+        whole = [module for module, taken in found.items() if taken >= least]
+        return likely(path, whole or found)
 
     def _in_project(self, directory: str, parts: Sequence[str], least: int) -> Resolved:
         project = self._project(directory)
@@ -143,19 +160,29 @@ class PythonImports:
             return EXTERNAL
         return exact(module) if taken >= least else fitting([module])
 
-    def _walked(self, roots: Iterable[str], parts: Sequence[str], least: int, near: str | None = None) -> Resolved:
+    def _walked(self, roots: Iterable[str], parts: Sequence[str], least: int) -> Resolved:
         """What fits below some directories: whole names before beginnings of them."""
         walks = [walk for root in roots if (walk := self._walk(root, parts, least))[0] is not None]
         whole = [module for module, taken in walks if module is not None and taken >= least]
-        modules = whole or [module for module, _ in walks if module is not None]
-        return fitting(modules if near is None else nearest(near, modules))
+        return fitting(whole or [module for module, _ in walks if module is not None])
 
     def _below_root(self, parts: Sequence[str], least: int) -> Resolved:
-        """What follows the name of a package that is the snapshot's root, whose own name no path tells."""
+        """What follows the name of a package that is the snapshot's root, whose own name no path tells.
+
+        If the configuration does not give that name either, one component that fits may as well be another package's.
+        """
         if self._package("") is None or len(parts) < 2:
             return EXTERNAL
-        module, _ = self._walk("", parts[1:], max(least - 1, 1))
-        return EXTERNAL if module is None else fitting([module])
+        module, taken = self._walk("", parts[1:], max(least - 1, 1))
+        is_evident = taken > 1 or self._root_name == parts[0]
+        return fitting([module]) if module is not None and is_evident else EXTERNAL
+
+    @cached_property
+    def _root_name(self) -> str | None:
+        """The name that the configuration gives to the project at the snapshot's root, as an import has it."""
+        document = read_toml(self._tree, "pyproject.toml")
+        name = string(at(document, "project").get("name")) or string(at(document, "tool", "poetry").get("name"))
+        return None if name is None else re.sub(r"[-.]+", "_", name)
 
     def _walk(self, directory: str, parts: Sequence[str], least: int) -> tuple[str | None, int]:
         """The file that names lead to from a directory, and how many of them it takes: the rest are names in it.
@@ -202,8 +229,12 @@ class PythonImports:
 
     # -- Projects -----------------------------------------------------------------------------------------------------
 
+    def _project_file(self, directory: str) -> str | None:
+        """Return the file that configures the project of a directory, if any."""
+        return self._tree.nearest_file(directory, *_PROJECT_FILES)
+
     def _project(self, directory: str) -> _Project:
-        file = self._tree.nearest_file(directory, *_PROJECT_FILES)
+        file = self._project_file(directory)
         if file is None:
             return _Project()
         place = parent(file)

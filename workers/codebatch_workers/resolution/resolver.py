@@ -14,14 +14,17 @@ file says is believed, but it cannot lead out of the tree, and one that is too l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Protocol, cast
 
-from codebatch_workers.resolution.tree import EXTERNAL, Resolved, Tree, parent
+from codebatch_workers.resolution.tree import EXTERNAL, Resolved, Tree, is_secondary, parent
 
 if TYPE_CHECKING:
+    from codebatch_workers.resolution.jvm import Definitions
+    from codebatch_workers.resolution.modules import Declared
     from codebatch_workers.resolution.python import PythonImports
+    from codebatch_workers.resolution.rust import RustImports
     from codebatch_workers.resolution.script import ScriptFiles
 
 # Whose files the classes of a language may be in.
@@ -37,12 +40,25 @@ class _Imports(Protocol):
 class Resolver:
     """Resolves the imports of one snapshot. It is fastest in path order, for it keeps the answers of a directory."""
 
-    def __init__(self, paths: Iterable[str], read: Callable[[str], bytes | None]) -> None:
-        """`paths` are those of all files; `read` gives the content of one, None where it cannot be had."""
+    def __init__(
+        self,
+        paths: Iterable[str],
+        read: Callable[[str], bytes | None],
+        definitions: Callable[[], Mapping[str, Definitions]] = dict,
+        modules: Callable[[], Mapping[str, Sequence[Declared]]] = dict,
+    ) -> None:
+        """`paths` are those of all files; `read` gives the content of one, None where it cannot be had.
+
+        `definitions` gives what files of Java, Kotlin and Scala define; it is asked once, if any of them imports.
+        """
         self._tree = Tree(paths, read)
+        self._definitions = cache(definitions)
+        self._modules = cache(modules)
         self._rules: dict[str, _Imports | None] = {}
         self._directory = ""
-        self._known: dict[tuple[str, str, str, bool], Resolved] = {}
+        self._known: dict[tuple[str, str, str, bool, bool], Resolved] = {}
+        self._path = ""
+        self._is_secondary = False
 
     def resolve(self, path: str, language: str, target: str, *, is_module: bool = False) -> Resolved:
         """Where an import of `target`, as its edge has it, leads from the file `path` in `language`."""
@@ -56,12 +72,15 @@ class Resolver:
         if directory != self._directory:
             self._directory = directory
             self._known.clear()
-        # In Rust and for a compiler of C it matters which file of the directory asks.
-        key = (language, target, path if language in ("c", "cpp", "rust") else "", is_module)
+        if path != self._path:
+            self._path, self._is_secondary = path, is_secondary(path)
+        # In Rust, in Scala and for a compiler of C it matters which file of the directory asks.
+        asking = path if language in ("c", "cpp", "rust", "scala") else ""
+        key = (language, target, asking, self._is_secondary, is_module)
         found = self._known.get(key)
         if found is None:
-            if is_module and language == "python":
-                found = cast("PythonImports", rule).resolve_module(path, target)
+            if is_module and language in ("python", "rust"):
+                found = cast("PythonImports | RustImports", rule).resolve_module(path, target)
             else:
                 found = rule.resolve(path, target)
             self._known[key] = found
@@ -91,7 +110,7 @@ class Resolver:
         if language in _JVM:
             from codebatch_workers.resolution.jvm import JvmImports
 
-            return JvmImports(tree, _JVM[language])
+            return JvmImports(tree, _JVM[language], self._definitions())
         if language == "go":
             from codebatch_workers.resolution.go import GoImports
 
@@ -99,7 +118,7 @@ class Resolver:
         if language == "rust":
             from codebatch_workers.resolution.rust import RustImports
 
-            return RustImports(tree)
+            return RustImports(tree, self._modules())
         return self._required(language)
 
     def _required(self, language: str) -> _Imports | None:

@@ -7,9 +7,10 @@ the manifests say; a crate that no manifest names is found by its name alone.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from codebatch_workers.resolution.cargo import Package, Packages
+from codebatch_workers.resolution.modules import Declared, Modules
 from codebatch_workers.resolution.tree import (
     EXTERNAL,
     Resolved,
@@ -29,10 +30,12 @@ _STANDARD = frozenset({"alloc", "core", "proc_macro", "std", "test"})
 class RustImports:
     """Resolves `crate::a::B`, `self::…`, `super::…`, `a::b`, and the file that a `#[path]` names."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, declared: Mapping[str, Sequence[Declared]]) -> None:
+        """`declared` has the modules that files declare, by path."""
         self._tree = tree
         self._packages = Packages(tree)
         self._roots_of: dict[str, tuple[str, list[str]]] = {}
+        self._modules = Modules(tree, declared, self._module_directory)
 
     def resolve(self, path: str, target: str) -> Resolved:
         """Where the target leads from a file."""
@@ -50,13 +53,19 @@ class RustImports:
         if parts[0] in ("self", "super"):
             return self._from_module(path, directory, roots, parts)
         if not is_absolute or (package is not None and package.is_2015):
-            found = self._child(path, directory, roots, package, parts)
+            found = self._child(path, directory, package, parts)
             if found is not None:
                 return exact(found)
         return self._of_other_crate(package, parts)
 
+    def resolve_module(self, path: str, target: str) -> Resolved:
+        """Return the file of a module that another file declares: several if conditions choose among them."""
+        parts = [part.removeprefix("r#") for part in target.split("::")[1:]]
+        files = self._modules.files(join(self._modules.name(path), "/".join(parts)))
+        return Resolved("exact", tuple(sorted(files))) if files and files != (path,) else EXTERNAL
+
     def _from_module(self, path: str, directory: str, roots: Sequence[str], parts: Sequence[str]) -> Resolved:
-        here = self._module_directory(path, roots)
+        here = self._modules.name(path)
         file = Resolved("exact", (path,))
         rest = list(parts)
         while rest and rest[0] in ("self", "super"):
@@ -64,16 +73,17 @@ class RustImports:
                 if here == directory and len(roots) != 1:
                     return EXTERNAL
                 here = parent(here)
-                file = self._in_crate(directory, roots, []) if here == directory else exact(self._module(here))
+                holder = here
+                while self._modules.is_inline(holder):
+                    holder = parent(holder)
+                file = self._in_crate(directory, roots, []) if holder == directory else exact(self._module(holder))
         found = self._descend(here, rest)
         return exact(found) if found is not None else file
 
-    def _child(
-        self, path: str, directory: str, roots: Sequence[str], package: Package | None, parts: Sequence[str]
-    ) -> str | None:
+    def _child(self, path: str, directory: str, package: Package | None, parts: Sequence[str]) -> str | None:
         """A module that is declared in this file; before the edition of 2018, in the crate's root."""
         is_2015 = package is not None and package.is_2015
-        return self._descend(directory if is_2015 else self._module_directory(path, roots), parts)
+        return self._descend(directory if is_2015 else self._modules.name(path), parts)
 
     def _of_other_crate(self, package: Package | None, parts: Sequence[str]) -> Resolved:
         name = parts[0]
@@ -116,18 +126,20 @@ class RustImports:
         for part in parts:
             directory = join(directory, part)
             deeper = self._module(directory)
-            if deeper is None:
+            if deeper is not None:
+                found = deeper
+            elif not self._modules.is_inline(directory):
                 break
-            found = deeper
         return found
 
     def _module(self, directory: str) -> str | None:
-        """The file of the module whose own modules stand in a directory."""
-        return self._tree.first((f"{directory}.rs", f"{directory}/mod.rs"))
+        """The file of the module that a directory names."""
+        return next(iter(self._modules.files(directory)), None)
 
-    def _module_directory(self, path: str, roots: Sequence[str]) -> str:
-        """Where the modules stand that a file declares."""
+    def _module_directory(self, path: str) -> str:
+        """Where the modules stand that a file declares which no `#[path]` moves."""
         directory, name = posixpath.split(path)
+        _, roots = self._crate(path, self._packages.around(directory))
         if path in roots or name == "mod.rs":
             return directory
         return join(directory, name.removesuffix(".rs"))

@@ -13,6 +13,7 @@ import msgspec
 
 from codebatch.model.record import Resolution
 from codebatch_workers.resolution.decisive import DOCUMENT_BYTES_MAX, is_decisive
+from codebatch_workers.syntax.purpose import purpose_of
 
 # Where more files fit than these, the name says nothing.
 FITS_MAX = 64
@@ -40,6 +41,30 @@ def fitting(paths: Iterable[str]) -> Resolved:
     if not found or len(found) > FITS_MAX:
         return EXTERNAL
     return Resolved("file" if len(found) == 1 else "name", found)
+
+
+def likely(source: str, candidates: Iterable[str]) -> Resolved:
+    """Return the nearest files that an import of `source` may mean, if a rule of its language does not decide.
+
+    The project's own code is never led into tests, their data or examples by a name alone.
+    """
+    return fitting(nearest(parent(source), reachable(source, candidates)))
+
+
+def reachable(source: str, candidates: Iterable[str]) -> list[str]:
+    """Return those of some files that code in `source` may use.
+
+    The project's own code uses no tests or examples but those in its own directory.
+    """
+    if is_secondary(source):
+        return list(candidates)
+    directory = parent(source)
+    return [path for path in candidates if parent(path) == directory or not is_secondary(path)]
+
+
+def is_secondary(path: str) -> bool:
+    """Return whether a file belongs to tests, their data, examples or templates."""
+    return purpose_of(path.encode("utf-8", "surrogateescape")) is not None
 
 
 def parent(path: str) -> str:

@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from codebatch_workers.symbols.imported_names import PREFIX_CHARS_MAX, Import, ImportsOf, literal_text, node_text
+from codebatch_workers.symbols.named_files import imports_of_lua, imports_of_php, imports_of_ruby
+
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-
-class Import(msgspec.Struct, frozen=True, gc=False):
-    """One thing imported: its name as written, where, and the node of the local name that it binds, if any.
-
-    Where one statement binds several names of one target, the target stands in the first and is empty in the others.
-    `is_module` says that all of the target is a module's, where another statement could make the same target of a name.
-    """
-
-    target: str
-    node: Node
-    bound: Node | None
-    is_module: bool = False
-
-
-ImportsOf = Callable[["Node", bytes], list[Import]]
-
-
-def _text(node: Node, utf8: bytes) -> str:
-    """A name as written, without the whitespace that some grammars allow inside."""
-    return b"".join(utf8[node.start_byte : node.end_byte].split()).decode("utf-8", "replace")
-
-
-def _literal(node: Node, utf8: bytes) -> str:
-    """What is between a literal's quotes or brackets."""
-    return utf8[node.start_byte + 1 : node.end_byte - 1].decode("utf-8", "replace")
 
 
 def imports_of_python(node: Node, utf8: bytes) -> list[Import]:
@@ -45,7 +21,7 @@ def imports_of_python(node: Node, utf8: bytes) -> list[Import]:
     if node.type == "future_import_statement":
         prefix = "__future__."
     elif module is not None:
-        written = _text(module, utf8)
+        written = node_text(module, utf8)
         prefix = written if written.endswith(".") else f"{written}."
     found = []
     for name in node.children_by_field_name("name"):
@@ -55,7 +31,7 @@ def imports_of_python(node: Node, utf8: bytes) -> list[Import]:
             bound = name.child_by_field_name("alias") or name
         elif not prefix:
             bound = name.named_children[0] if name.named_child_count else name
-        target = prefix + _text(dotted, utf8)
+        target = prefix + node_text(dotted, utf8)
         found.append(Import(target, dotted, bound, is_module=not prefix and "." in target))
     if module is not None and not found:
         found.extend(
@@ -69,7 +45,7 @@ def imports_of_script(node: Node, utf8: bytes) -> list[Import]:
     if node.type != "import_alias":
         return []
     names = node.named_children
-    return [Import(_text(names[1], utf8), names[1], names[0])] if len(names) > 1 else []
+    return [Import(node_text(names[1], utf8), names[1], names[0])] if len(names) > 1 else []
 
 
 def imports_of_c(node: Node, utf8: bytes) -> list[Import]:
@@ -78,7 +54,7 @@ def imports_of_c(node: Node, utf8: bytes) -> list[Import]:
     if path is None:
         return []
     is_literal = path.type in ("string_literal", "system_lib_string")
-    return [Import(_literal(path, utf8) if is_literal else _text(path, utf8), path, None)]
+    return [Import(literal_text(path, utf8) if is_literal else node_text(path, utf8), path, None)]
 
 
 def imports_of_go(node: Node, utf8: bytes) -> list[Import]:
@@ -88,7 +64,7 @@ def imports_of_go(node: Node, utf8: bytes) -> list[Import]:
         return []
     name = node.child_by_field_name("name")
     return [
-        Import(_literal(path, utf8), path, name if name is not None and name.type == "package_identifier" else None)
+        Import(literal_text(path, utf8), path, name if name is not None and name.type == "package_identifier" else None)
     ]
 
 
@@ -98,12 +74,12 @@ def imports_of_java(node: Node, utf8: bytes) -> list[Import]:
     if name is None:
         return []
     if any(child.type == "asterisk" for child in node.named_children):
-        return [Import(f"{_text(name, utf8)}.*", name, None)]
-    return [Import(_text(name, utf8), name, name.child_by_field_name("name") or name)]
+        return [Import(f"{node_text(name, utf8)}.*", name, None)]
+    return [Import(node_text(name, utf8), name, name.child_by_field_name("name") or name)]
 
 
 def imports_of_rust(node: Node, utf8: bytes) -> list[Import]:
-    """Every leaf of a `use` tree: `use a::{b, c::*}` is `a::b` and `a::c::*`; `mod a;` is `self::a`, or its `#[path]`.
+    """Every leaf of a `use` tree: `use a::{b, c::*}` is `a::b` and `a::c::*`; `mod a;` is `self::a`.
 
     `self` and `super` are the file's, also in a module inside: `use super::a` in `mod tests {…}` is `self::a`.
     """
@@ -111,12 +87,19 @@ def imports_of_rust(node: Node, utf8: bytes) -> list[Import]:
         name = node.child_by_field_name("name")
         if name is None:
             return []
-        inner = _modules_around(node, utf8)
-        path = None if inner else _path_attribute(node, utf8)
-        return [Import(path or "::".join(["self", *inner, _text(name, utf8)]), name, None)]
+        target = "::".join(["self", *_modules_around(node, utf8), node_text(name, utf8)])
+        files = _module_files(node, name, utf8)
+        if not files:
+            return [Import(target, name, None, is_module=True)]
+        # Of several, conditions choose one. Each edge has a place of its own.
+        places = [name, *(place for place, _ in files[1:])]
+        return [
+            Import(target, place, None, is_module=True, module_file=file)
+            for place, (_, file) in zip(places, files, strict=True)
+        ]
     if node.type == "extern_crate_declaration":
         name = node.child_by_field_name("name")
-        return [] if name is None else [Import(_text(name, utf8), name, node.child_by_field_name("alias") or name)]
+        return [] if name is None else [Import(node_text(name, utf8), name, node.child_by_field_name("alias") or name)]
     found = _rust_leaves(node, utf8)
     if any(each.target.startswith(("self", "super")) for each in found):
         inner = _modules_around(node, utf8)
@@ -127,14 +110,24 @@ def imports_of_rust(node: Node, utf8: bytes) -> list[Import]:
 
 def _modules_around(node: Node, utf8: bytes) -> list[str]:
     """The names of the modules in the file that enclose a node, outermost first."""
-    names: list[str] = []
+    names = (module.child_by_field_name("name") for module in _module_nodes_around(node))
+    return [node_text(name, utf8) for name in names if name is not None]
+
+
+def _module_nodes_around(node: Node) -> list[Node]:
+    """Return the modules in the file that enclose a node, outermost first; of very many the innermost."""
+    found: list[Node] = []
     above = node.parent
-    while above is not None:
-        name = above.child_by_field_name("name") if above.type == "mod_item" else None
-        if name is not None:
-            names.append(_text(name, utf8))
+    for _ in range(_LEVELS_MAX):
+        if above is None:
+            break
+        if above.type == "mod_item":
+            found.append(above)
         above = above.parent
-    return names[::-1]
+    return found[::-1]
+
+
+_LEVELS_MAX = 128
 
 
 def _from_file(target: str, inner: list[str]) -> str:
@@ -152,18 +145,45 @@ def _from_file(target: str, inner: list[str]) -> str:
     return "::".join([*at, *parts] if parts and parts[0] == "super" else ["self", *at, *parts])
 
 
-def _path_attribute(node: Node, utf8: bytes) -> str | None:
-    """The file that `#[path = "…"]` before a module names."""
+def _module_files(node: Node, name: Node, utf8: bytes) -> list[tuple[Node, str]]:
+    """Return the files that `#[path]` gives a module, each with its attribute; none if no `#[path]` has a part in it.
+
+    `./x` is seen from the directory of the file, `x` from that of the file's module, as the modules are that the file
+    declares (The Rust Reference, "The path attribute").
+    """
+    steps: list[str] = []
+    is_beside = False
+    has_path = False
+    for module in _module_nodes_around(node):
+        written = _path_attributes(module, utf8)
+        if written:
+            is_beside = is_beside or not steps
+            has_path = True
+            steps.append(written[0][1])
+        else:
+            own = module.child_by_field_name("name")
+            steps.append("" if own is None else node_text(own, utf8).removeprefix("r#"))
+    written = _path_attributes(node, utf8)
+    if not written:
+        last = node_text(name, utf8).removeprefix("r#")
+        return [(node, ("./" if is_beside else "") + "/".join([*steps, last]))] if has_path else []
+    prefix = "./" if is_beside or not steps else ""
+    return [(attribute, prefix + "/".join([*steps, file])) for attribute, file in written]
+
+
+def _path_attributes(node: Node, utf8: bytes) -> list[tuple[Node, str]]:
+    """Return what the `#[path = "…"]` before a module name, those of `cfg_attr` too."""
+    found: list[tuple[Node, str]] = []
     before = node.prev_named_sibling
-    while before is not None and before.type == "attribute_item":
+    while before is not None and before.type in ("attribute_item", "line_comment", "block_comment"):
         match = _PATH_ATTRIBUTE.match(utf8, before.start_byte, before.end_byte)
         if match is not None:
-            return match[1].decode("utf-8", "replace")
+            found.insert(0, (before, match[2].decode("utf-8", "replace")))
         before = before.prev_named_sibling
-    return None
+    return found
 
 
-_PATH_ATTRIBUTE = re.compile(rb'#\[\s*path\s*=\s*"([^"\\]+\.rs)"\s*\]')
+_PATH_ATTRIBUTE = re.compile(rb'#\s*\[\s*(?:cfg_attr\s*\(.*?,\s*)?path\s*=\s*(?:r(#*))?"([^"\\]+)"', re.DOTALL)
 
 
 def _rust_leaves(node: Node, utf8: bytes) -> list[Import]:
@@ -172,13 +192,13 @@ def _rust_leaves(node: Node, utf8: bytes) -> list[Import]:
     pending = [("", tree)] if tree is not None else []
     while pending:
         prefix, part = pending.pop()
-        if len(prefix) > _PREFIX_CHARS_MAX:
+        if len(prefix) > PREFIX_CHARS_MAX:
             continue
         if part.type == "scoped_use_list":
             path = part.child_by_field_name("path")
             inner = part.child_by_field_name("list")
             if inner is not None:
-                pending.append((f"{prefix}{_text(path, utf8)}::" if path is not None else prefix, inner))
+                pending.append((f"{prefix}{node_text(path, utf8)}::" if path is not None else prefix, inner))
         elif part.type == "use_list":
             pending.extend((prefix, child) for child in reversed(part.named_children))
         elif part.type not in ("line_comment", "block_comment"):
@@ -186,74 +206,17 @@ def _rust_leaves(node: Node, utf8: bytes) -> list[Import]:
     return found
 
 
-# What is longer is made to hurt: each name of a list repeats what stands before it.
-_PREFIX_CHARS_MAX = 1024
-
-
 def _rust_leaf(prefix: str, part: Node, utf8: bytes) -> Import:
     if part.type == "use_wildcard":
-        return Import(prefix + _text(part, utf8), part, None)
+        return Import(prefix + node_text(part, utf8), part, None)
     if part.type == "use_as_clause":
         path = part.child_by_field_name("path") or part
-        name = _text(path, utf8)
+        name = node_text(path, utf8)
         target = prefix.removesuffix("::") if prefix and name == "self" else prefix + name
         return Import(target, path, part.child_by_field_name("alias"))
     if part.type == "self":
         return Import(prefix.removesuffix("::"), part, None)
-    return Import(prefix + _text(part, utf8), part, part.child_by_field_name("name") or part)
-
-
-def imports_of_ruby(node: Node, utf8: bytes) -> list[Import]:
-    """What `require`, `load` and `autoload` name by a plain string; of `require_relative` with `./` before it."""
-    arguments = node.child_by_field_name("arguments")
-    method = node.child_by_field_name("method")
-    if arguments is None or method is None:
-        return []
-    named = arguments.named_children[1:2] if _text(method, utf8) == "autoload" else arguments.named_children[:1]
-    if (
-        not named
-        or named[0].type != "string"
-        or [child.type for child in named[0].named_children] != ["string_content"]
-    ):
-        return []
-    target = _literal(named[0], utf8)
-    if _text(method, utf8) == "require_relative" and not target.startswith((".", "/")):
-        target = f"./{target}"
-    return [Import(target, named[0], None)]
-
-
-def imports_of_lua(node: Node, utf8: bytes) -> list[Import]:
-    """What `require` names by a plain string."""
-    arguments = node.child_by_field_name("arguments")
-    named = arguments.named_children[:1] if arguments is not None else []
-    content = named[0].child_by_field_name("content") if named and named[0].type == "string" else None
-    return [] if content is None else [Import(_text(content, utf8), content, None)]
-
-
-_PHP_FILE_BYTES_MAX = 1024
-_PHP_FILE = re.compile(
-    rb"""\w+[\s(]*(__DIR__\s*\.|dirname\s*\(\s*__FILE__\s*\)\s*\.)?\s*(["'])/?([^"'$\\]+)\2[\s)]*\Z""", re.IGNORECASE
-)
-
-
-def imports_of_php(node: Node, utf8: bytes) -> list[Import]:
-    r"""`use A\{B, C as D}` is `A\B` and `A\C`; `require "a.php"` is `a.php`, with `__DIR__` before it `./a.php`."""
-    if node.type != "namespace_use_declaration":
-        match = _PHP_FILE.match(utf8[node.start_byte : node.end_byte][:_PHP_FILE_BYTES_MAX])
-        if match is None:
-            return []
-        return [Import(("./" if match[1] else "") + match[3].decode("utf-8", "replace"), node, None)]
-    group = node.child_by_field_name("body")
-    namespace = next((child for child in node.named_children if child.type == "namespace_name"), None)
-    prefix = f"{_text(namespace, utf8)}\\" if group is not None and namespace is not None else ""
-    if len(prefix) > _PREFIX_CHARS_MAX:
-        return []
-    names = [clause.named_children[0] for clause in (group or node).named_children if clause.named_child_count]
-    return [
-        Import((prefix + _text(name, utf8)).lstrip("\\"), name, None)
-        for name in names
-        if name.type in ("name", "qualified_name")
-    ]
+    return Import(prefix + node_text(part, utf8), part, part.child_by_field_name("name") or part)
 
 
 def imports_of_kotlin(node: Node, utf8: bytes) -> list[Import]:
@@ -261,8 +224,8 @@ def imports_of_kotlin(node: Node, utf8: bytes) -> list[Import]:
     name = next((child for child in node.named_children if child.type == "qualified_identifier"), None)
     if name is None:
         return []
-    star = ".*" if _text(node, utf8).endswith(".*") else ""
-    return [Import(f"{_text(name, utf8)}{star}", name, None)]
+    star = ".*" if node_text(node, utf8).endswith(".*") else ""
+    return [Import(f"{node_text(name, utf8)}{star}", name, None)]
 
 
 def imports_of_scala(node: Node, utf8: bytes) -> list[Import]:
@@ -274,8 +237,8 @@ def imports_of_scala(node: Node, utf8: bytes) -> list[Import]:
         if child.type == ",":
             found.extend(_scala_leaf(prefix, leaf, utf8))
             prefix, leaf = "", None
-        elif child.is_named and len(prefix) <= _PREFIX_CHARS_MAX:
-            prefix += f"{_text(leaf, utf8)}." if leaf is not None else ""
+        elif child.is_named and len(prefix) <= PREFIX_CHARS_MAX:
+            prefix += f"{node_text(leaf, utf8)}." if leaf is not None else ""
             leaf = child
             if child.type == "namespace_selectors":
                 leaf = None
@@ -284,10 +247,10 @@ def imports_of_scala(node: Node, utf8: bytes) -> list[Import]:
 
 
 def _scala_leaf(prefix: str, leaf: Node | None, utf8: bytes) -> list[Import]:
-    if leaf is None or len(prefix) > _PREFIX_CHARS_MAX:
+    if leaf is None or len(prefix) > PREFIX_CHARS_MAX:
         return []
     name = leaf.child_by_field_name("name") or leaf
-    last = "*" if name.type == "namespace_wildcard" or _text(name, utf8) == "given" else _text(name, utf8)
+    last = "*" if name.type == "namespace_wildcard" or node_text(name, utf8) == "given" else node_text(name, utf8)
     return [Import(prefix + last, name, None)]
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.model.record import Edge, EdgeType
-from codebatch_workers.symbols.imports import IMPORTS, Import
+from codebatch_workers.symbols.imported_names import Import
+from codebatch_workers.symbols.imports import IMPORTS
+from codebatch_workers.symbols.load_time import is_declaration_file, is_deferred, is_type_only
 from codebatch_workers.symbols.macros import Bodies, Macro
 from codebatch_workers.syntax.names import NAME_BYTES_MAX, NAME_MARKS, without_generics
 from codebatch_workers.syntax.source import SourceFile
@@ -24,6 +26,7 @@ _CONTINUATION = re.compile(rb"\\(?:\r\n?|\n)")
 _BETWEEN_WORDS = re.compile(rb"(?<=[\w$\x80-\xff])\s+(?=[\w$\x80-\xff])")
 # What a shell replaces before it knows what it calls.
 _NO_COMMAND_NAME = frozenset("$`\"'\\ \n")
+_COMMENTS = frozenset({"line_comment", "block_comment", "comment"})
 _BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
 
 
@@ -51,7 +54,9 @@ class Relations:
         self.bound: list[tuple[Node, Scope]] = []
         self._found: list[tuple[int, EdgeType, str, str]] = []
         self._of_macros: list[tuple[int, EdgeType, str, str]] = []
-        self._modules: set[int] = set()
+        self._modules: dict[int, str] = {}
+        self._type_only: set[int] = set()
+        self._deferred: set[int] = set()
         self._add_imports()
         self._add_bases()
         self._add_calls()
@@ -66,8 +71,10 @@ class Relations:
             return
         for statement in self.captures.get("import", ()):
             scope = self._scope_at(statement.start_byte)
-            for imported in imports_of(statement, self.utf8):
+            found = imports_of(statement, self.utf8)
+            for imported in found:
                 self._add_import(imported, scope)
+            self._add_load_time(statement, [imported.node.start_byte for imported in found])
         for node in self.captures.get("bound", ()):
             self.bound.append((node, self._scope_at(node.start_byte)))
 
@@ -76,10 +83,17 @@ class Relations:
             start = imported.node.start_byte
             self._found.append((start, "imports", scope.qualified, imported.target[:NAME_BYTES_MAX]))
             if imported.is_module:
-                self._modules.add(start)
+                self._modules[start] = imported.module_file
         bound = imported.bound
         if bound is not None:
             self.bound.append((bound, scope))
+
+    def _add_load_time(self, node: Node, offsets: Sequence[int]) -> None:
+        """Note whether loading the file executes the imports at some offsets, which one statement or call makes."""
+        if is_declaration_file(self.file.path) or is_type_only(node, self.language, self.utf8):
+            self._type_only.update(offsets)
+        if is_deferred(node, self.language, self.utf8):
+            self._deferred.update(offsets)
 
     def _add_bases(self) -> None:
         for node in self.captures.get("base", ()):
@@ -138,6 +152,7 @@ class Relations:
             self._edge(node.start_byte, "calls", self._callee_between(call.start_byte, node.end_byte))
         for node in self.captures.get("macro", ()):
             self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte) + "!")
+            self._add_included(node)
         for node in self.captures.get("decorator", ()):
             if node.type != "call":
                 self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
@@ -146,16 +161,21 @@ class Relations:
             # `<div>` is HTML; `<Menu>` and `<ui.Menu>` call what they name.
             if not text[:1].islower() or b"." in text:
                 self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
-        for node in self.captures.get("importer", ()):
+        importers = {node.start_byte: node for node in self.captures.get("importer", ())}
+        for node in importers.values():
             self._add_require(node)
         for node in self.captures.get("source", ()):
-            self._edge(node.start_byte, "imports", self._literal(node))
+            self._add_literal(node)
         for node in self.captures.get("command", ()):
             self._add_command(node)
 
     def _edge(self, offset: int, edge_type: EdgeType, target: str) -> None:
         if target:
             self._found.append((offset, edge_type, self._scope_at(offset).qualified, target))
+
+    def _add_literal(self, node: Node) -> None:
+        self._edge(node.start_byte, "imports", self._literal(node))
+        self._add_load_time(node, [node.start_byte])
 
     def _literal(self, node: Node) -> str:
         return self.utf8[node.start_byte + 1 : node.end_byte - 1][:NAME_BYTES_MAX].decode("utf-8", "replace")
@@ -167,9 +187,18 @@ class Relations:
         call = function.parent
         arguments = call.child_by_field_name("arguments") if call is not None else None
         if arguments is not None:
-            literal = arguments.named_child(0)
-            if literal is not None:
-                self._edge(literal.start_byte, "imports", self._literal(literal))
+            literal = next((child for child in arguments.named_children if child.type not in _COMMENTS), None)
+            if literal is not None and all(child.type != "template_substitution" for child in literal.named_children):
+                self._add_literal(literal)
+
+    def _add_included(self, macro: Node) -> None:
+        """Rust's `include!("x.rs")` imports a file beside this one."""
+        arguments = macro.next_named_sibling
+        if self.utf8[macro.start_byte : macro.end_byte] != b"include" or arguments is None:
+            return
+        literals = [child for child in arguments.named_children if child.type not in _COMMENTS]
+        if len(literals) == 1 and literals[0].type == "string_literal":
+            self._edge(literals[0].start_byte, "imports", f"./{self._literal(literals[0])}")
 
     def _add_command(self, name: Node) -> None:
         """A shell command calls what it names; `source x` and `. x` import `x`."""
@@ -180,6 +209,7 @@ class Relations:
             if argument is not None:
                 path = self.utf8[argument.start_byte : argument.end_byte][:NAME_BYTES_MAX]
                 self._edge(argument.start_byte, "imports", path.strip(b"\"'").decode("utf-8", "replace"))
+                self._add_load_time(command or argument, [argument.start_byte])
         elif _NO_COMMAND_NAME.isdisjoint(text):
             self._edge(name.start_byte, "calls", text)
 
@@ -206,7 +236,10 @@ class Relations:
                 source=source,
                 target=target,
                 line=bisect_right(lines, offset),
-                is_module=offset in self._modules,
+                is_module=edge_type == "imports" and offset in self._modules,
+                module_file=self._modules.get(offset, "") if edge_type == "imports" else "",
+                type_only=edge_type == "imports" and offset in self._type_only,
+                deferred=edge_type == "imports" and offset in self._deferred,
             )
             for offset, edge_type, source, target in found
         ]

@@ -3,7 +3,8 @@
 Of every import a `depends` edge for each file that it may lead to, by line; one that leads out of the snapshot has the
 name as written for its target. Then metrics of the graph, where they are not 0: `dependencies` and `dependents` count
 the files at the other end, `cycle` the files of an import cycle, this one included. Only what leads to one file counts
-there (resolution `exact` and `file`). Files whose names are not UTF-8 have no part in it.
+there (resolution `exact` and `file`), and for cycles only what the loading of a file executes. Files whose names
+are not UTF-8 have no part in it.
 
 Where the batch is restricted to paths, its imports lead to all files of the snapshot; what the files outside import is
 not known, so that `dependents` and `cycle` are not told.
@@ -19,16 +20,20 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from codebatch.model.entry import Entry, path_fields
-from codebatch.model.graph import components
-from codebatch.model.record import Edge, File, Metric, Record
+from codebatch.model.graph import can_close_cycle, components
+from codebatch.model.record import Edge, File, Metric, Record, Symbol
 from codebatch.model.task import NoConfig
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Resolver, decisive_part, is_decisive
+from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Declared, Definitions, Resolver, decisive_part, is_decisive
 
-_Graph = dict[str, dict[str, None]]
+# Of each file the others that it imports, and whether such an import counts for cycles.
+_Graph = dict[str, dict[str, bool]]
 _Values = dict[str, int]
+
+_JVM = frozenset({"java", "kotlin", "scala"})
+_JVM_ENDINGS = (".java", ".kt", ".kts", ".scala", ".sc")
 
 
 def create(_environment: TaskEnvironment[NoConfig]) -> Dependencies:
@@ -68,6 +73,12 @@ class Dependencies:
             imports = _imports(project.records_of(now, "symbols", "edge"))
             if imports != _imports(before.records_of(then, "symbols", "edge")):
                 changed[_name(now)] = imports
+            if _name(now).endswith(".rs") and _modules_of(imports) != _modules_of(
+                _imports(before.records_of(then, "symbols", "edge"))
+            ):
+                return None
+            if _name(now).endswith(_JVM_ENDINGS) and _defined_before(before, then) != _defined_now(project, now):
+                return None
         changed.pop("", None)
         return _updated(project, before, changed) if changed else ()
 
@@ -120,7 +131,57 @@ def _resolver(project: Project, languages: Mapping[str, str]) -> Resolver:
         file = project.find(path.encode())
         return project.read(file) if file is not None and file.size <= DOCUMENT_BYTES_MAX else None
 
-    return Resolver([*languages, *filter(None, map(_name, project.outside))], read)
+    paths = [*languages, *filter(None, map(_name, project.outside))]
+    return Resolver(paths, read, lambda: _definitions(project), lambda: _modules(project))
+
+
+def _modules(project: Project) -> dict[str, list[Declared]]:
+    """The modules that files of Rust declare, by path."""
+    return {
+        _name(file): _modules_of(_imports(records))
+        for file, records in project.records("symbols", "edge", holding='"is_module":true')
+        if _name(file).endswith(".rs")
+    }
+
+
+def _modules_of(imports: Iterable[Edge]) -> list[Declared]:
+    return [Declared(record.target, record.module_file) for record in imports if record.is_module]
+
+
+def _definitions(project: Project) -> dict[str, Definitions]:
+    """What the files of Java, Kotlin and Scala define, by path."""
+    states = {
+        _name(file): record.parse
+        for file, records in project.records("parse", "file")
+        for record in records
+        if isinstance(record, File) and record.lang in _JVM
+    }
+    found = {path: Definitions("", frozenset(), states[path] != "ok") for path in states}
+    for file, records in project.records("symbols", "symbol"):
+        path = _name(file)
+        if path in states:
+            found[path] = _defined(path, records, is_partial=states[path] != "ok")
+    return found
+
+
+def _defined(path: str, records: Iterable[Record], *, is_partial: bool) -> Definitions:
+    symbols = [record for record in records if isinstance(record, Symbol) and not record.scope]
+    packages = [record.qualified for record in symbols if record.symbol_type == "module"]
+    return Definitions(
+        package=".".join(packages) if path.endswith(".scala") else next(iter(packages), ""),
+        names=frozenset(record.name for record in symbols if record.symbol_type not in ("import", "module")),
+        is_partial=is_partial,
+    )
+
+
+def _defined_before(before: Before, file: Entry) -> Definitions:
+    states = [record.parse for record in before.records_of(file, "parse", "file") if isinstance(record, File)]
+    return _defined(_name(file), before.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"])
+
+
+def _defined_now(project: Project, file: Entry) -> Definitions:
+    states = [record.parse for record in project.records_of(file, "parse", "file") if isinstance(record, File)]
+    return _defined(_name(file), project.records_of(file, "symbols", "symbol"), is_partial=states != ["ok"])
 
 
 def _decides(file: Entry, read: Callable[[Entry], bytes]) -> Hashable:
@@ -139,7 +200,8 @@ def _resolved(resolver: Resolver, path: str, language: str, imports: Iterable[Ed
     for record in imports:
         resolved = resolver.resolve(path, language, record.target, is_module=record.is_module)
         for target in resolved.paths or (record.target,):
-            if (target, record.line) not in edges:
+            known = edges.get((target, record.line))
+            if known is None or (record.type_only, record.deferred) < (known.type_only, known.deferred):
                 edges[target, record.line] = Edge(
                     path=path,
                     edge_type="depends",
@@ -148,17 +210,20 @@ def _resolved(resolver: Resolver, path: str, language: str, imports: Iterable[Ed
                     line=record.line,
                     resolution=resolved.resolution,
                     imported=record.target,
+                    type_only=record.type_only,
+                    deferred=record.deferred,
                 )
     return list(edges.values())
 
 
-def _targets(path: str, records: Iterable[Record]) -> dict[str, None]:
-    """The other files that a file leads to for sure."""
-    return {
-        record.target: None
-        for record in records
-        if isinstance(record, Edge) and record.resolution in ("exact", "file") and record.target != path
-    }
+def _targets(path: str, records: Iterable[Record]) -> dict[str, bool]:
+    """The other files that a file leads to for sure, and whether any such import counts for cycles."""
+    targets: dict[str, bool] = {}
+    for record in records:
+        if isinstance(record, Edge) and record.resolution in ("exact", "file") and record.target != path:
+            counts = can_close_cycle(path, type_only=record.type_only, deferred=record.deferred)
+            targets[record.target] = targets.get(record.target, False) or counts
+    return targets
 
 
 def _metrics(graph: _Graph, *, is_whole: bool) -> dict[str, _Values]:
@@ -168,7 +233,11 @@ def _metrics(graph: _Graph, *, is_whole: bool) -> dict[str, _Values]:
     if is_whole:
         dependents.update(chain.from_iterable(graph.values()))
         # What leads nowhere is in no cycle.
-        leading = {path: [each for each in targets if graph[each]] for path, targets in graph.items() if targets}
+        leading = {
+            path: [each for each, counts in targets.items() if counts and graph[each]]
+            for path, targets in graph.items()
+            if targets
+        }
         for component in components(leading):
             if len(component) > 1:
                 cycles.update(dict.fromkeys(component, len(component)))

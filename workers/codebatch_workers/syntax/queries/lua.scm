@@ -7,7 +7,7 @@
 (chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @name.variable))))
 (chunk (assignment_statement (variable_list name: (identifier) @name.variable)))
 
-((function_call name: (identifier) @_name) @import (#eq? @_name "require"))
+((function_call name: (identifier) @_name) @import (#any-of? @_name "require" "pcall" "xpcall"))
 (function_call name: (_) @call)
 
 [(if_statement) (for_statement) (while_statement) (repeat_statement)] @branch

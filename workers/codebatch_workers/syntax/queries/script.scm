@@ -28,7 +28,8 @@
 (import_specifier !alias name: (_) @bound)
 (import_specifier alias: (_) @bound)
 (export_statement source: (string) @source)
-(call_expression function: [(identifier) (import)] @importer arguments: (arguments . (string)))
+(call_expression function: [(identifier) (import)] @importer arguments: (arguments . [(string) (template_string)]))
+(call_expression function: [(identifier) (import)] @importer arguments: (arguments . (comment) [(string) (template_string)]))
 
 (call_expression function: (_) @call)
 (new_expression constructor: (_) @call)

@@ -1,0 +1,57 @@
+"""What may stand around the name that an import gives: comments, templates, calls that find the file's directory."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch_workers.symbols.outline import outline
+from tests.tasks.support import source
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "target"),
+    [
+        ("a.js", "const a = import(/* webpackChunkName: \"a\" */ './a.js');", "./a.js"),
+        ("a.js", "const a = import(\n  // why\n  /* so */\n  './a.js'\n);", "./a.js"),
+        ("a.ts", "const a = require(/* x */ './a', /* y */);", "./a"),
+        ("a.js", "const a = require(`./a`);", "./a"),
+        ("a.ts", "const a = import(/* @vite-ignore */ `./a.js`);", "./a.js"),
+        ("a.js", "const a = import(`./${a}.js`);", ""),
+        ("a.js", "const a = require(name, './a');", ""),
+        ("a.js", "const a = require(/* x */ './a', './b');", "./a"),
+        ("a.js", "const a = load('./a');", ""),
+        ("a.lua", 'local a = require(--[[x]] "a.b")', "a.b"),
+        ("a.lua", 'local ok, a = pcall(require, "a.b")', "a.b"),
+        ("a.lua", "local ok, a = pcall(require, 'a.b', 'c')", "a.b"),
+        ("a.lua", "local ok, a = xpcall(require, debug.traceback, 'a.b')", "a.b"),
+        ("a.lua", "pcall(load, 'a.b')", ""),
+        ("a.lua", "pcall(function() end)", ""),
+        ("a.php", "<?php require dirname(__DIR__) . '/a.php';", "./../a.php"),
+        ("a.php", "<?php require_once(dirname(__DIR__, 2) . '/a.php');", "./../../a.php"),
+        ("a.php", "<?php include dirname(__FILE__) . '/a.php';", "./a.php"),
+        ("a.php", '<?php include dirname(dirname(__FILE__)) . "/a.php";', "./../a.php"),
+        ("a.php", "<?php include dirname(__FILE__, 3) . '/a.php';", "./../../a.php"),
+        ("a.php", "<?php require __DIR__ . '/../a.php';", "./../a.php"),
+        ("a.php", "<?php require /* x */ 'a.php';", "a.php"),
+        ("a.php", "<?php require __FILE__ . '/a.php';", ""),
+        ("a.php", "<?php require $x . '/a.php';", ""),
+        ("a.php", "<?php require other(__DIR__) . '/a.php';", ""),
+        ("a.rb", "require( # why\n  'a'\n)", "a"),
+        ("a.rb", "require File.expand_path('../x/y', __FILE__)", "./x/y"),
+        ("a.rb", 'require File.expand_path("../../x/y", __FILE__)', "./../x/y"),
+        ("a.rb", "require File.expand_path('../x', __dir__)", "./../x"),
+        ("a.rb", "require File.expand_path 'x', File.dirname(__FILE__)", "./x"),
+        ("a.rb", "require File.join(__dir__, 'x', \"y\")", "./x/y"),
+        ("a.rb", "require File.join(File.dirname(__FILE__), '..', 'y')", "./../y"),
+        ("a.rb", "require File.dirname(__FILE__) + '/x'", "./x"),
+        ("a.rb", 'load __dir__ + "/x.rb"', "./x.rb"),
+        ("a.rb", 'autoload :X, "#{__dir__}/x"', "./x"),
+        ("a.rb", 'require "#{File.dirname(__FILE__)}/x"', "./x"),
+        ("a.rb", 'require "#{root}/x"', ""),
+        ("a.rb", "require File.join(root, 'x')", ""),
+        ("a.rb", "require File.expand_path(name, __FILE__)", ""),
+    ],
+)
+def test_name_of_an_import_is_seen_in_every_form(name: str, content: str, target: str) -> None:
+    edges = [each for each in outline(source(name, content)).edges if each.edge_type == "imports"]
+    assert [each.target for each in edges] == ([target] if target else [])

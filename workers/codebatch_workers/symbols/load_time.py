@@ -1,0 +1,124 @@
+"""When an import is executed: as its file is loaded, later, or never because it is for a type checker alone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_SCRIPT_FUNCTIONS = frozenset(
+    [
+        "function_declaration",
+        "function_expression",
+        "arrow_function",
+        "method_definition",
+        "generator_function",
+        "generator_function_declaration",
+    ]
+)
+# Code that runs when it is called. Languages that are not listed resolve imports before anything runs.
+_FUNCTIONS = {
+    "bash": frozenset({"function_definition"}),
+    "javascript": _SCRIPT_FUNCTIONS,
+    "lua": frozenset({"function_declaration", "function_definition"}),
+    "php": frozenset({"function_definition", "method_declaration", "anonymous_function", "arrow_function"}),
+    "python": frozenset({"function_definition"}),
+    "ruby": frozenset({"method", "singleton_method"}),
+    "tsx": _SCRIPT_FUNCTIONS,
+    "typescript": _SCRIPT_FUNCTIONS,
+    "zsh": frozenset({"function_definition"}),
+}
+# What may stand between a function expression and the call that runs it at once: `(function () {}).call(this)`.
+_AROUND_CALLED = frozenset({"parenthesized_expression", "member_expression"})
+_SCRIPTS = frozenset({"javascript", "tsx", "typescript"})
+_TYPE_WORDS = frozenset({"type", "typeof"})
+_DECLARATIONS = (b".pyi", b".d.ts", b".d.mts", b".d.cts")
+_TYPE_CHECKING = re.compile(rb"\(?\s*(?:\w+\.)?TYPE_CHECKING\s*\)?")
+
+
+def is_deferred(node: Node, language: str, utf8: bytes) -> bool:
+    """Return whether an import is executed after its file was loaded, if at all: it is in a function."""
+    functions = _FUNCTIONS.get(language)
+    if functions is None or _is_php_use(node):
+        return False
+    above = node.parent
+    awaited = False
+    while above is not None:
+        if above.type in functions and not _is_called_at_once(above):
+            return True
+        awaited = awaited or above.type == "await_expression"
+        above = above.parent
+    if language in _SCRIPTS:
+        # The promise of `import()` is fulfilled after the file has run, unless the file waits for it.
+        return not awaited and _is_dynamic(node)
+    return language == "ruby" and _is_autoload(node, utf8)
+
+
+def _is_php_use(node: Node) -> bool:
+    return node.type == "namespace_use_declaration"
+
+
+def _is_called_at_once(function: Node) -> bool:
+    child, above = function, function.parent
+    while above is not None and above.type in _AROUND_CALLED:
+        child, above = above, above.parent
+    return above is not None and above.type == "call_expression" and above.child_by_field_name("function") == child
+
+
+def _is_dynamic(node: Node) -> bool:
+    call = node.parent.parent if node.parent is not None else None
+    function = call.child_by_field_name("function") if call is not None else None
+    return function is not None and function.type == "import"
+
+
+def _is_autoload(node: Node, utf8: bytes) -> bool:
+    method = node.child_by_field_name("method")
+    return method is not None and utf8[method.start_byte : method.end_byte] == b"autoload"
+
+
+def is_type_only(node: Node, language: str, utf8: bytes) -> bool:
+    """Return whether no import of a statement is executed: its names are for a type checker alone."""
+    if language == "python":
+        return _is_for_type_checker(node, utf8)
+    if language not in _SCRIPTS:
+        return False
+    statement = node
+    while statement.type not in ("import_statement", "export_statement"):
+        if statement.parent is None:
+            return False
+        statement = statement.parent
+    return any(child.type in _TYPE_WORDS for child in statement.children) or _names_are_types(statement)
+
+
+def _is_for_type_checker(node: Node, utf8: bytes) -> bool:
+    child, above = node, node.parent
+    while above is not None:
+        if above.type in ("if_statement", "elif_clause") and above.child_by_field_name("consequence") == child:
+            condition = above.child_by_field_name("condition")
+            if condition is not None and _TYPE_CHECKING.fullmatch(utf8, condition.start_byte, condition.end_byte):
+                return True
+        child, above = above, above.parent
+    return False
+
+
+def _names_are_types(statement: Node) -> bool:
+    """Return whether each name is marked: `import { type A, type B } from "./c"`."""
+    clause = next(
+        (child for child in statement.named_children if child.type in ("import_clause", "export_clause")), None
+    )
+    if clause is None:
+        return False
+    names = clause.named_children
+    if clause.type == "import_clause":
+        if len(names) != 1 or names[0].type != "named_imports":
+            return False
+        names = names[0].named_children
+    specifiers = [name for name in names if name.type.endswith("_specifier")]
+    return bool(specifiers) and all(name.children[0].type in _TYPE_WORDS for name in specifiers)
+
+
+def is_declaration_file(path: bytes) -> bool:
+    """Return whether a file declares types and is never run."""
+    return path.endswith(_DECLARATIONS)
