@@ -70,6 +70,11 @@ _VENDORED_IN = {
     b".yarn": frozenset((b"releases", b"plugins", b"sdks", b"versions", b"unplugged")),
     b"wwwroot": frozenset((b"lib",)),
 }
+# An unpacked release of a project: `docbook-xsl-1.76.1`. Documentation has a directory for each of its own versions.
+_RELEASE = re.compile(rb"(?:^|/)(?!(?:release|v|ver|version)-)[a-z][a-z_-]*-\d+\.\d+\.\d+(?=/|\Z)", re.IGNORECASE)
+_CODEMIRROR = re.compile(
+    rb"(?:^|/)codemirror/(?:\d+\.\d+/)?(?:lib|mode|theme|addon|keymap|demo)(?=/|\Z)", re.IGNORECASE
+)
 _TELLING = _VENDORED | _VENDORED_AT_TOP | _VENDORED_IN.keys() | {_GENERATED_DIRECTORY}
 _VENDORED_NAME = re.compile(rb"jquery(?:-\d+(?:\.\d+)+)?(?:\.slim)?\.js", re.IGNORECASE)
 
@@ -104,6 +109,8 @@ def is_vendored(path: bytes, utf8: bytes, language: str) -> bool:
 @lru_cache(maxsize=16)
 def _of_directory(directory: bytes) -> tuple[bool, bool]:
     """Whether what lies below a directory was generated, and whether it is vendored."""
+    if _RELEASE.search(directory) or _CODEMIRROR.search(directory):
+        return False, True
     names = directory.lower().split(b"/")
     if _TELLING.isdisjoint(names):
         return False, False

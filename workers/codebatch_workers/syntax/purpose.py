@@ -20,7 +20,7 @@ _FIXTURES = re.compile(
 _ABOVE_DATA = re.compile(rb"(?:^|/)(?:tests?|specs?)(?=/)", re.IGNORECASE)
 _DATA = re.compile(rb"/(?:data|cases|baselines|resources|assets|inputs?|expected|golden|snapshots?)/", re.IGNORECASE)
 _TESTS = re.compile(
-    rb"(?:^|/)(?:tests|specs?|__tests__|__mocks__|unittests?|e2e|cypress|selftests?|(?:unit|integration|functional)[-_]?tests?|testdir|benchmarks?|benches|microbenchmarks?)/|"
+    rb"(?:^|/)(?:tests|specs?|__tests__|__mocks__|unittests?|e2e|cypress|selftests?|(?:unit|integration|functional)[-_]?tests?|testdir|regress|benchmarks?|benches|microbenchmarks?)/|"
     rb"(?:^|/)(?:[^/]+[-_.]tests?|tests[-_][^/]+|(?-i:tests[A-Z]\w*)|test[-_]?(?:env|helpers?|lib|scripts|servers?|support|utils?))/",
     re.IGNORECASE,
 )
@@ -35,7 +35,7 @@ _TEMPLATED = re.compile(rb"\{\{|\{%")
 _TEST_NAMES = re.compile(
     rb"test_[^/]*\.(?:pyi?|rb|c|cc|cpp|cxx|lua|sh|php)|"
     rb"[^/]+_(?:test|unittest)\.(?:py|go|rs|c|cc|cpp|cxx|exs|rb|php|dart|lua)|"
-    rb"conftest\.py|tests\.py|tests?\.rs|[^/]+[.-](?:test|spec|tests|specs|cy|e2e)(?:-d)?\.(?:[cm]?[jt]sx?|vue)|"
+    rb"conftest\.py|tests\.py|[^/]+(?:Test|Tests|TestCase)\.py|tests?\.rs|[^/]+[.-](?:test|spec|tests|specs|cy|e2e)(?:-d)?\.(?:[cm]?[jt]sx?|vue)|"
     rb"[^/]+_spec\.(?:rb|lua|js|ts)|[^/]+(?:Test|Tests|TestCase|IT|Spec)\.(?:java|kt|kts|scala|groovy|cs|php|swift|mm?)|"
     rb"[^/]+\.(?:t|bats)"
 )

@@ -31,6 +31,7 @@ from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.duplicates.code_lines import code_lines
 from codebatch_workers.duplicates.fingerprints import GRAM, LINES_MIN
+from codebatch_workers.duplicates.plain_data import is_data
 from codebatch_workers.duplicates.repeats import Repeat, Span, Text, find_repeats, repeated
 
 _GROUP_DIGITS = 16
@@ -162,6 +163,7 @@ class _Finder:
         # Of each content of a repeat, by its first place and its lines.
         self._groups: dict[tuple[int, int], str] = {}
         self._copies: dict[tuple[int, int], int] = {}
+        self._data: dict[tuple[int, int], bool] = {}
 
     def run(self) -> Iterator[tuple[int, list[Record]]]:
         """See `find_duplicates`."""
@@ -206,7 +208,8 @@ class _Finder:
 
     def _records(self, item: int, found: Sequence[Repeat]) -> Iterator[Record]:
         # Of rows that repeat within a block more may have been found together than stands anywhere else.
-        repeats = [repeat for repeat in found if len(repeat.places) > 1 or len(self._items(repeat.start)) > 1]
+        several = (repeat for repeat in found if len(repeat.places) > 1 or len(self._items(repeat.start)) > 1)
+        repeats = [repeat for repeat in several if not self._is_data(repeat)]
         if not repeats:
             return
         path, path_b64 = path_fields(self._paths[item])
@@ -228,6 +231,12 @@ class _Finder:
                 other_path_b64=other_path_b64,
                 other_line=self._text.numbers[other_place],
             )
+
+    def _is_data(self, repeat: Repeat) -> bool:
+        content = _content(repeat)
+        if content not in self._data:
+            self._data[content] = is_data(self._text.code(repeat.start, repeat.end).split(b"\n"))
+        return self._data[content]
 
     def _group(self, repeat: Repeat) -> str:
         content = _content(repeat)

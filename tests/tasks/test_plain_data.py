@@ -1,0 +1,45 @@
+"""Blocks that are no copies worth telling: data and imports."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch_workers.duplicates.plain_data import is_data
+
+CODE = [b"total+=price*count;"] * 10
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [b'{"AliceBlue",0xf0f8ff},'] * 10,
+        [b'"retweet_count":0,', b'"entities":{', b"},", b'"a\\"b":[-1.5e3,true,null],'] * 3,
+        [b"width:80,", b"'30%':[3600,3600],", b"],"] * 4,
+        [b"'a'=>1,", b'"b"=>NULL,'] * 5,
+        [b"importorg.mockito.Mock;", b"importstaticorg.junit.Assert.*;", b"packageorg.mockito;"] * 4,
+        [b"fromdjango.dbimportmodels", b"importos", b"#include<stdio.h>", b"usingSystem.Text;", b"useApp\\Model;"] * 2,
+        [b'"a",'] * 9 + [b"call(x);"],
+    ],
+)
+def test_values_and_imports_are_plain(lines: list[bytes]) -> None:
+    assert is_data(lines)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        CODE,
+        [b'"a",'] * 8 + [b"call(x);"] * 2,
+        [b"publicfull:&'staticstr,"] * 10,
+        [b"EspialEnabledbool"] * 10,
+        [b"return1;", b"x=1;"] * 5,
+        [b"std::move(1);"] * 10,
+        [b"importer(1)", b"user=1", b"package_a=2"] * 4,
+    ],
+)
+def test_code_with_names_is_not(lines: list[bytes]) -> None:
+    assert not is_data(lines)
+
+
+def test_a_long_line_takes_no_time_to_speak_of() -> None:
+    assert not is_data([b"1" * 100_000 + b"x=1"] * 10)
