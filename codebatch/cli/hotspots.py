@@ -42,7 +42,10 @@ _TITLES = {
     help="By what; churn, dependents, duplication and code are of files.",
 )
 @click.option(
-    "--min", "least", type=click.IntRange(min=1), default=1, help="Only where that, or cognitive, is so much."
+    "--min",
+    "least",
+    type=click.IntRange(min=1),
+    help="Only where that, or cognitive, is so much; of functions 10 by default.",
 )
 @click.option(
     "--limit",
@@ -62,7 +65,7 @@ def hotspots(
     batch_reference: str | None,
     of_files: bool,
     by: HotspotBy,
-    least: int,
+    least: int | None,
     limit: int,
     path: str,
     lang: tuple[str, ...],
@@ -75,7 +78,9 @@ def hotspots(
 
     Ranked by cognitive complexity x (1 + changes in a year) x log2(2 + files that depend on it): complexity times
     change frequency, as in Tornhill's hotspots; dependents by their logarithm, for few files have nearly all of them.
-    Changes are the commits, without merges, of the year before the newest one.
+    Changes are the commits, without merges, of the year before the newest one that changed a line of the function, as
+    `git log -L` finds them. `?` is what is not known: changes without a history, and the users of a file in languages
+    that use files without importing them.
     """
     if answering.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} means nothing beside --json")
@@ -121,7 +126,7 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
         told = [getattr(each, field) for field in (*numbers, "changes", "dependents")]
         place = record_path(msgspec.to_builtins(each))
         where = [str(each.symbol), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
-        return [*("-" if value is None else value for value in told), *where]
+        return [*("?" if value is None else value for value in told), *where]
 
     yield from table(map(cells, rows), header, paths=("place", "file"))
 
