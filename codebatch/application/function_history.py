@@ -74,19 +74,23 @@ def count_changes(
     commits: Iterable[CommitChanges],
     hunks: Mapping[Pair, Sequence[Hunk]],
     functions: Mapping[Version, Collection[Lines]],
-) -> dict[tuple[Version, Lines], int]:
-    """How many commits but merges changed each function, given by its lines in a version of a file.
+) -> dict[tuple[Version, Lines], int | None]:
+    """Count the commits, except merges, that changed each function, given by its lines in a version of a file.
 
-    Where it is not known in which lines two versions differ, nothing older counts.
+    If it is not known in which lines two versions of a function's file differ, the number is None.
     """
     followed = {version: {(version, each): each for each in lines} for version, lines in functions.items()}
-    counted = dict.fromkeys((key for lines in followed.values() for key in lines), 0)
+    counted: dict[tuple[Version, Lines], int | None] = {key: 0 for lines in followed.values() for key in lines}
     for commit in commits:
         for change in commit.changes:
             for key, lines in followed.pop(change.new, {}).items():
                 origins = [(old, _map_lines(hunks, old, change.new, lines)) for old in change.old]
                 unchanged = [each for each in origins if not each[1].is_changed]
-                counted[key] += not commit.is_merge and not unchanged and all(each.is_known for _, each in origins)
+                before = counted[key]
+                if before is None or not (unchanged or all(each.is_known for _, each in origins)):
+                    counted[key] = None
+                    continue
+                counted[key] = before + (not unchanged and not commit.is_merge)
                 for old, origin in unchanged[:1] or origins:
                     if origin.lines is not None:
                         older = followed.setdefault(old, {})

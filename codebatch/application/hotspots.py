@@ -136,8 +136,8 @@ def hotspots(
         rank = partial(rank_functions, records, metric, least, is_wanted, greatest)
         changes = _ChangesKnown(question, history)
         search = _FunctionSearch(lambda spare: rank(partial(Ranking, by, known, spare)), limit, doubt, changes)
-        best, left_out = search.find(by)
-        told = ", ".join(filter(None, (told, changes.told)))
+        best, left_out = search.find()
+        told = ", ".join(filter(None, (told, changes.describe_lack(best))))
         rows = tuple(
             _hotspot(known, each, {metric: each.value}, changes.of(each), symbol=each.symbol, line=each.line)
             for each in best
@@ -175,7 +175,7 @@ class _ChangesKnown:
 
         self._changes = None if history.history is None else FunctionChanges(question, history.history)
         self._counted: Mapping[Place, int | None] = {}
-        self.told = ""
+        self._told = ""
 
     def read(self, candidates: Iterable[Candidate]) -> None:
         """Find out what is known of some functions. Raises StoreCorrupt."""
@@ -186,11 +186,18 @@ class _ChangesKnown:
         try:
             self._counted = self._changes.count(map(_place, candidates))
         except GitError as error:
-            self.told = f"changes of functions are not known: {error}"
+            self._told = f"changes of functions are not known: {error}"
         if self._changes.is_cut:
-            self.told = "changes of some functions are not known, for git takes long; the next question reads more"
+            self._told = "changes of some functions are not known, for git takes long; the next question reads more"
+
+    def describe_lack(self, shown: Iterable[Candidate]) -> str:
+        """Return what is not known of functions, empty if nothing lacks or there is no history at all."""
+        if self._told or self._changes is None or all(self.of(each) is not None for each in shown):
+            return self._told
+        return "changes of some functions are not known: git cannot compare all versions of their files by lines"
 
     def of(self, candidate: Candidate) -> int | None:
+        """Return the changes of a function that were read."""
         return self._counted.get(_place(candidate))
 
 
@@ -206,41 +213,48 @@ class _FunctionSearch(NamedTuple):
     doubt: Doubt | None
     changes: _ChangesKnown
 
-    def find(self, by: HotspotBy) -> tuple[list[Candidate], _LeftOut]:
+    def find(self) -> tuple[list[Candidate], _LeftOut]:
         """The best that are not doubtful, by their own changes, and how many stood before the last of them."""
         spare = self.limit + _SPARE
         while True:
             ranking = self.rank(spare)
             highest, beside = ranking.best()
-            candidates = self._scored(ranking, highest) if by == "hotspot" else highest
-            best, doubtful = self._sound(candidates)
-            # Nobody has looked at those that rank below the last one even by the changes of their files.
-            is_all = len(highest) < spare
-            if is_all or (len(best) == self.limit and best[-1].rank <= highest[-1].rank):
+            best, doubtful = self._best(ranking, highest)
+            if len(highest) < spare or self._is_settled(best, highest[-1]):
                 break
             spare *= 4
-        left = [each for each, _ in beside]
-        if len(best) == self.limit:
-            left = [each for each in left if each < best[-1]]
-        if by == "hotspot":
-            left = self._scored(ranking, left)
-        else:
-            self.changes.read(best)
-        before = [each for each in left if len(best) < self.limit or each < best[-1]]
+        before = [each for each, _ in beside if not self._is_settled(best, each)]
+        before = [each for each in self._score(ranking, before) if not self._is_settled(best, each)]
+        self.changes.read(best)
         apart = {_place(each): of for each, of in beside}
         left_out: _LeftOut = dict(Counter(apart[_place(each)] for each in before))
         if doubtful:
             left_out["doubtful"] = doubtful
         return best, left_out
 
-    def _scored(self, ranking: Ranking, candidates: list[Candidate]) -> list[Candidate]:
-        """Rank candidates by their own changes."""
+    def _best(self, ranking: Ranking, highest: list[Candidate]) -> tuple[list[Candidate], int]:
+        """The best of some candidates and how many before the last of them are doubtful, of few the own changes."""
+        scored: list[Candidate] = []
+        best: list[Candidate] = []
+        doubtful = 0
+        for start in range(0, len(highest), self.limit):
+            if self._is_settled(best, highest[start]):
+                break
+            scored = sorted(scored + self._score(ranking, highest[start : start + self.limit]))
+            best, doubtful = self._sound(scored)
+        return best, doubtful
+
+    def _is_settled(self, best: list[Candidate], candidate: Candidate) -> bool:
+        """Whether a candidate, and all that rank below it, are none of the best."""
+        return len(best) == self.limit and best[-1] <= candidate
+
+    def _score(self, ranking: Ranking, candidates: list[Candidate]) -> list[Candidate]:
+        """Rank candidates by their own changes, if changes count."""
+        if ranking.by != "hotspot":
+            return candidates
         self.changes.read(candidates)
-        known = ranking.known
-        scored = [
-            each._replace(rank=-each.value * known.weight_of(each.path, self.changes.of(each))) for each in candidates
-        ]
-        return sorted(scored)
+        known, changes_of = ranking.known, self.changes.of
+        return [each._replace(rank=-each.value * known.weight_of(each.path, changes_of(each))) for each in candidates]
 
     def _sound(self, candidates: Iterable[Candidate]) -> tuple[list[Candidate], int]:
         """The first that are not doubtful, and how many before the last of them are."""

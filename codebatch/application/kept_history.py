@@ -82,7 +82,7 @@ class KeptHistory:
         functions: Mapping[Version, Collection[Lines]],
         edits: CommitChanges,
         edited: Mapping[Pair, tuple[Hunk, ...]],
-    ) -> dict[tuple[Version, Lines], int] | None:
+    ) -> dict[tuple[Version, Lines], int | None] | None:
         """In how many commits the lines of functions changed; None if git needs more time. Raises GitError.
 
         `edits` are changes after the newest commit, `edited` the lines in which their versions differ.

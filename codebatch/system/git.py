@@ -47,6 +47,9 @@ _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
+    # glibc would return the memory of each version of a file to the kernel, and ask for it again for the next one.
+    "MALLOC_MMAP_THRESHOLD_": "67108864",
+    "MALLOC_TRIM_THRESHOLD_": "268435456",
 }
 # git reads its index for this, and nothing else.
 _TRACKED_SECONDS = 30.0

@@ -34,9 +34,11 @@ _STANDING = ("rev-parse", "--is-shallow-repository", "HEAD^{commit}", "HEAD:./")
 _BIG_FILE = ("-c", "core.bigFileThreshold=1m")
 # Of a hostile repository: no other program, no file of orders, no other way to compare.
 _DIFF = (
-    "diff-tree", "--stdin", "-r", "-M50%", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color",
+    "diff-tree", "--stdin", "-r", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color",
     "--ignore-submodules=none", "-O/dev/null",
 )  # fmt: skip
+_RAW = (*_BIG_FILE, *_DIFF, "-c", "--raw", "-z")
+_FIND_RENAMES = ("-M50%",)
 _RENAMES = "-l1000"
 _RENAMES_OF_MERGES = "-l20"
 """A merge of trees that differ in many files would take long, and few files are renamed in one parent alone."""
@@ -85,7 +87,7 @@ class CommitReading(NamedTuple):
 
 
 class HunkReading(NamedTuple):
-    """Hunks by pair, of all that were asked for unless `is_cut`. A pair without hunks is not compared by lines."""
+    """Hunks by pair, of all that were asked for unless `is_cut`. A pair without hunks cannot be compared by lines."""
 
     hunks: dict[Pair, tuple[Hunk, ...]]
     is_cut: bool
@@ -146,12 +148,16 @@ def read_commits(
     found: dict[bytes, tuple[Change, ...]] = {}
     is_cut = False
     # Merges take little time. Without them, no version before a merge can be followed.
-    for is_merge, renames in ((True, _RENAMES_OF_MERGES), (False, _RENAMES)):
+    for is_merge, limit in ((True, _RENAMES_OF_MERGES), (False, _RENAMES)):
         names = [each.name for each in commits if each.is_merge == is_merge]
-        arguments = (*_BIG_FILE, *_DIFF, renames, *root, "-c", "--combined-all-paths", "--raw", "-z", "--", ".")
-        changes: dict[bytes, list[Change]] = {}
-        with _Output(git, directory, arguments, names) as output:
-            last = _parse_raw(output.tokens(end_ns, bytes_max), prefix, changes)
+        renames = (*_FIND_RENAMES, limit, "--combined-all-paths")
+        output = _Output(git, directory, (*_RAW, *renames, *root, "--", "."), names)
+        changes, last = _parse_raw(output.tokens(end_ns, bytes_max), prefix, has_renames=True)
+        if output.status:  # To find renames git reads files, which a partial clone lacks.
+            output = _Output(git, directory, (*_RAW, "--no-renames", *root, "--", "."), names)
+            changes, last = _parse_raw(output.tokens(end_ns, bytes_max), prefix, has_renames=False)
+        if output.status:
+            raise GitError(f"git ended with status {output.status}")
         if output.is_cut:
             # The last commit may be read in part; but if it is the first one too, no other reading gets further.
             is_cut = True
@@ -176,11 +182,13 @@ def read_hunks(
     for is_merge, combined, parse in ((False, "-m", parse_patch), (True, "-c", parse_combined_patch)):
         pairs = [pair for pair, commit in wanted.items() if commit.is_merge == is_merge]
         commits = dict.fromkeys(wanted[pair].name for pair in pairs)
-        arguments: tuple[str | bytes, ...] = (*_BIG_FILE, *_DIFF, _RENAMES, "--root", combined, *_LINES, "--")
+        arguments = (*_BIG_FILE, *_DIFF, *_FIND_RENAMES, _RENAMES, "--root", combined, *_LINES, "--")
         found: dict[Pair, list[Hunk]] = {}
         if pairs:
-            with _Output(git, directory, (*arguments, *sorted(paths)), commits) as output:
-                parse(output.lines(end_ns, bytes_max), found)
+            output = _Output(git, directory, (*arguments, *sorted(paths)), commits)
+            parse(output.lines(end_ns, bytes_max), found)
+            if output.status:  # It lacks a version. The last pair may be read in part.
+                found.pop(next(reversed(found), (b"", b"")), None)
             if output.is_cut:
                 is_cut = True
                 # The last pair may be read in part. But if there is none, no other reading gets further.
@@ -210,23 +218,21 @@ def blob_of(content: bytes, commit: str) -> bytes:
 
 
 class _Output:
-    """What `git diff-tree` writes about commits. `is_cut`: it was not read to its end. Raises GitError at the end."""
+    """What `git diff-tree` writes about commits, to be read once and to its end.
+
+    `is_cut`: that was too much or took too long. `status` is that of git.
+    """
 
     def __init__(
         self, git: str, directory: bytes, arguments: tuple[str | bytes, ...], commits: Iterable[bytes]
     ) -> None:
         self.is_cut = False
+        self.status = 0
         is_top = begins_in(directory)
         with os.fdopen(os.memfd_create("commits"), "w+b") as given:
             given.writelines(b"%b\n" % name.hex().encode("ascii") for name in commits)
             given.seek(0)
             self._process = start_git(git, directory, arguments, is_top=is_top, given=given.fileno())
-
-    def __enter__(self) -> _Output:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        end_git(self._process)
 
     def tokens(self, end_ns: int, bytes_max: int) -> Iterator[bytes]:
         """What ends with a NUL."""
@@ -240,22 +246,25 @@ class _Output:
     def _blocks(self, end: bytes, end_ns: int, bytes_max: int) -> Iterator[bytes]:
         rest: list[bytes] = []
         left = bytes_max
-        for data in _iter_output(self._process, end_ns):
-            left -= len(data or b"")
-            if data is None or left < 0:
-                self.is_cut = True
-                return
-            head, found, tail = data.rpartition(end)
-            if found:
-                yield b"".join((*rest, head, found))
-                rest = []
-            rest.append(tail)
-        if self._process.wait() != 0:
-            raise GitError(f"git ended with status {self._process.returncode}")
+        try:
+            for data in _iter_output(self._process, end_ns):
+                left -= len(data or b"")
+                if data is None or left < 0:
+                    self.is_cut = True
+                    return
+                head, found, tail = data.rpartition(end)
+                if found:
+                    yield b"".join((*rest, head, found))
+                    rest = []
+                rest.append(tail)
+            self.status = self._process.wait()
+        finally:
+            end_git(self._process)
 
 
-def _parse_raw(tokens: Iterator[bytes], prefix: bytes, found: dict[bytes, list[Change]]) -> bytes:
-    """Add the changes of each commit, and return the last commit."""
+def _parse_raw(tokens: Iterator[bytes], prefix: bytes, *, has_renames: bool) -> tuple[dict[bytes, list[Change]], bytes]:
+    """Return the changes of each commit, and the last commit."""
+    found: dict[bytes, list[Change]] = {}
     commit = b""
     try:
         for token in tokens:
@@ -266,18 +275,19 @@ def _parse_raw(tokens: Iterator[bytes], prefix: bytes, found: dict[bytes, list[C
             parents = len(token) - len(token.lstrip(b":"))
             fields = token[parents:].split()
             blobs, status = fields[parents + 1 : -1], fields[-1]
-            named = parents + 1 if parents > 1 else 1 + (status[:1] in b"RC")
+            named = parents + 1 if parents > 1 and has_renames else 1 + (status[:1] in b"RC" and parents == 1)
             paths = [next(tokens).removeprefix(prefix) for _ in range(named)]
             *old, new = map(blob_from_name, blobs)
             if not any(new):
                 continue
-            versions = (Version(path, blob) for path, blob in zip(paths, old, strict=False) if any(blob))
+            olds = paths if len(paths) > 1 else paths * parents
+            versions = (Version(path, blob) for path, blob in zip(olds, old, strict=False) if any(blob))
             found[commit].append(Change(Version(paths[-1], new), tuple(versions)))
     except (ValueError, IndexError, KeyError) as error:
         raise GitError("git does not say what commits changed") from error
     except StopIteration:
         pass  # It was cut within a change.
-    return commit
+    return found, commit
 
 
 def _iter_output(process: subprocess.Popen[bytes], end_ns: int) -> Iterator[bytes | None]:

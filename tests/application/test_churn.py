@@ -25,11 +25,11 @@ GIT = shutil.which("git") or "git"
 WHO = ("-c", "user.name=n", "-c", "user.email=n")
 
 
-def commits_of(directory: Path) -> list[CommitChanges]:
+def commits_of(directory: Path, seconds_max: float = 60.0) -> list[CommitChanges]:
     where = os.fsencode(directory)
     head = find_head(GIT, where)
-    listed = list_commits(GIT, where, head)
-    found = read_commits(GIT, where, head, listed)
+    listed = list_commits(GIT, where, head, seconds_max=seconds_max)
+    found = read_commits(GIT, where, head, listed, seconds_max=seconds_max)
     assert not found.is_cut
     return [CommitChanges(each.name, each.is_merge, found.changes[each.name]) for each in listed]
 
@@ -38,7 +38,7 @@ def file_changes(directory: Path) -> dict[bytes, int]:
     return count_file_changes(commits_of(directory))
 
 
-def function_changes(directory: Path, path: str, functions: Iterable[tuple[int, int]]) -> list[int]:
+def function_changes(directory: Path, path: str, functions: Iterable[tuple[int, int]]) -> list[int | None]:
     """How often lines of a file as it is now have changed."""
     where = os.fsencode(directory)
     head = find_head(GIT, where)
@@ -172,11 +172,23 @@ def test_content_that_looks_like_a_patch_is_content(tree: Path) -> None:
     assert function_changes(tree, "a", [(1, 9), (10, 20)]) == [1, 3] == log_changes(tree, "a", [(1, 9), (10, 20)])
 
 
-def test_what_is_not_compared_by_lines_ends_what_is_known(tree: Path) -> None:
+def test_a_partial_clone_knows_of_files_and_not_of_functions(tree: Path, tmp_path: Path) -> None:
+    commit(tree, {"a": lines()})
+    git(tree, "mv", "a", "b")
+    commit(tree, {"b": lines(n5="x")})
+    commit(tree, {"b": lines(n5="y")})
+    git(tree, "config", "uploadpack.allowFilter", "true")
+    part = tmp_path / "part"
+    git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{tree}", str(part))
+    assert file_changes(part) == {b"a": 1, b"b": 2}
+    assert function_changes(part, "b", [(4, 6)]) == [None]
+
+
+def test_what_cannot_be_compared_by_lines_is_not_known(tree: Path) -> None:
     (tree / ".gitattributes").write_text("*.x -diff\n")
     for text in (lines(), lines(n5="x"), lines(n5="y")):
         commit(tree, {"a.x": text})
-    assert function_changes(tree, "a.x", [(4, 6)]) == [0]
+    assert function_changes(tree, "a.x", [(4, 6)]) == [None]
 
 
 def test_what_is_cut_is_of_the_newest_commits_and_gets_further_each_time(tmp_path: Path) -> None:
@@ -185,9 +197,10 @@ def test_what_is_cut_is_of_the_newest_commits_and_gets_further_each_time(tmp_pat
     head = find_head(GIT, where)
     assert len(list_commits(GIT, where, head, commits_max=2)) == 3
     listed = list_commits(GIT, where, head)
-    for bounds in ({"seconds_max": 0.0}, {"bytes_max": 1}):
-        found = read_commits(GIT, where, head, listed, **bounds)  # type: ignore[arg-type]
-        assert (found.is_cut, list(found.changes)) == (True, [listed[0].name])
+    found = read_commits(GIT, where, head, listed, seconds_max=0.0)
+    assert (found.is_cut, list(found.changes)) == (True, [listed[0].name])
+    found = read_commits(GIT, where, head, listed, bytes_max=1)
+    assert (found.is_cut, list(found.changes)) == (True, [listed[0].name])
 
 
 def test_of_a_shallow_repository_the_oldest_commit_counts_for_nothing(tmp_path: Path) -> None:
@@ -233,4 +246,4 @@ def test_a_repository_has_no_say_in_how_it_is_asked(tree: Path) -> None:
 @pytest.mark.slow
 def test_a_hundred_thousand_commits_are_counted_within_bounds(tmp_path: Path) -> None:
     make_repository(tmp_path, ((NOW + each, {b"a": b"%d" % each}) for each in range(100_001)))
-    assert file_changes(tmp_path) == {b"a": 100_001}
+    assert count_file_changes(commits_of(tmp_path, 600.0)) == {b"a": 100_001}
