@@ -10,7 +10,15 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from codebatch.application.hotspots import HOTSPOTS_MAX, HOTSPOTS_SHOWN, Hotspot, HotspotBy, Hotspots
+from codebatch.application.hotspots import (
+    FUNCTION_LEAST,
+    HOTSPOTS_MAX,
+    HOTSPOTS_SHOWN,
+    OF_FUNCTIONS,
+    Hotspot,
+    HotspotBy,
+    Hotspots,
+)
 from codebatch.cli.asking import answer_document, answer_written, ask
 from codebatch.cli.form_option import form_option
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option, table
@@ -96,6 +104,8 @@ def hotspots(
         as_json = msgspec.structs.replace(answering, as_json=True)
         return answer_document(as_json, answer, document, ())
     if_none = "" if found.rows else "no hotspots"
+    if least is None and not of_files and by in OF_FUNCTIONS:
+        if_none = if_none and f"no hotspots of complexity {FUNCTION_LEAST} or more; for others: --min 1"
     if form is None:
         lines = list(_lines(found.rows))
         return answer_written(answering, answer, partial(answering.print, None, lines), if_none=if_none)

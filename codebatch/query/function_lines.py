@@ -1,4 +1,4 @@
-"""The lines of functions: the task that gives numbers of functions says where each begins, `symbols` where it ends."""
+"""The lines of functions: `analyze` says where each begins, `symbols` where it ends; without a name, `analyze` too."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class FunctionLines:
 
     def _read(self, path: bytes) -> dict[tuple[object, object], int]:
         ends: dict[tuple[object, object], int] = {}
-        if "symbols" not in self._records.task_names:
-            return ends
         item = self._records.find_items([path]).get(path)
-        for each in [] if item is None else self._records.item_records("symbols", item) or []:
-            end = each.get("end_line")
-            if each["kind"] == "symbol" and each.get("symbol_type") != "macro" and isinstance(end, int):
-                # A definition that ends before the first column of a line does not have that line.
-                ends[each.get("qualified"), each.get("line")] = end + (each.get("end_column") != 1)
+        for task in {"analyze", "symbols"} & {*self._records.task_names}:
+            for each in [] if item is None else self._records.item_records(task, item) or []:
+                name = each.get("symbol") if each["kind"] == "metric" else each.get("qualified")
+                end = each.get("end_line")
+                if each["kind"] in ("metric", "symbol") and each.get("symbol_type") != "macro" and isinstance(end, int):
+                    # What ends before the first column of a line does not have that line.
+                    ends[name, each.get("line", 1)] = end + (each.get("end_column") != 1)
         return ends
