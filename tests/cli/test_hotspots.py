@@ -72,6 +72,16 @@ def test_for_people_it_is_a_table_and_what_is_left_out_is_noted(hot: CommandLine
     )
 
 
+def test_the_last_function_of_a_file_with_loop_macros_is_listed(codebatch: CommandLine) -> None:
+    loop = "    EACH(i, x) {\n" + "".join(f"        if (i == {each}) x++;\n" for each in range(12)) + "    }\n"
+    for path, end in (("own.c", "}\n\n"), ("open.c", ""), ("more.c", "}\nint g(int x) {\n  return x;\n}\n")):
+        start = "int f(int x) {\n" if path != "more.c" else "int f(int x) {\n  if (x) {\n"
+        write(codebatch.directory / path, "struct s { int a };;\n" + start + loop + "    return x;\n" + end)
+    codebatch("run", ".", "-q")
+    answer = codebatch("hotspots", "--json").json
+    assert [(each["symbol"], each["path"]) for each in answer["rows"]] == [("f", "own.c")]
+
+
 def test_with_all_nothing_is_left_out(hot: CommandLine) -> None:
     answer = hotspots(hot, "--all", "--by", "cognitive", "--json").json
     assert [each["symbol"] for each in answer["rows"]][:3] == ["in_test", "f", "vendored"]
