@@ -12,18 +12,20 @@ from codebatch.application.asking import Question
 from codebatch.model.quantities import count_of
 
 if TYPE_CHECKING:
+    from codebatch.application.kept_history import KeptHistory
     from codebatch.system.git_history import Head
 
 
 class Churn(msgspec.Struct, frozen=True):
     """How often files were changed in the year before the newest commit, those not named not at all.
 
-    `changes` is None where there is no history; `told` says why, or how much of the year it lacks, and is empty where
-    it is whole.
+    A file that was renamed is followed. `changes` and `history` are None where there is no history; `told` says why,
+    or how much of the year it lacks, and is empty where it is whole.
     """
 
     changes: Mapping[bytes, int] | None
     told: str = ""
+    history: KeptHistory | None = None
 
 
 def find_newest_commit(sources: Sequence[bytes]) -> Head | str:
@@ -48,6 +50,7 @@ def churn(question: Question) -> Churn:
     head = question.newest_commit
     if isinstance(head, str):
         return Churn(None, head)
+    from codebatch.application.function_history import count_file_changes
     from codebatch.application.kept_history import GitError, find_history
 
     try:
@@ -55,11 +58,12 @@ def churn(question: Question) -> Churn:
     except GitError as error:
         return Churn(None, f"changes are not known: {error}")
     told = ""
+    commits = count_of(history.changed_commits, "commit")
     if history.is_cut:
-        told = f"changes are those of the last {count_of(history.commits, 'commit')} alone, and not of a year"
+        told = f"changes are those of the last {commits} alone, and not of a year; the next question reads more"
     elif head.is_shallow:
-        told = f"changes are those of {count_of(history.commits, 'commit')} alone: the repository is shallow"
-    return Churn(history.changes, told)
+        told = f"changes are those of {commits} alone: the repository is shallow"
+    return Churn(count_file_changes(history.commits), told, history)
 
 
 def is_in_repository(directory: bytes) -> bool:

@@ -6,28 +6,31 @@ law), so these count by their logarithm, or one small file that all import would
 
     cognitive complexity x (1 + changes in the last year) x log2(2 + files that depend on it)
 
-What is not known (no history, no `dependencies`) is 0 there, and told as null.
+The changes of a function are its own, not those of its file (function_changes.py). What is not known (no history, no
+`dependencies`, no imports that lead there) counts as 0, and is null.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from codebatch.application.asking import Answer, Question
 from codebatch.errors import InvalidInput
-from codebatch.model.entry import path_fields
+from codebatch.model.entry import path_fields, path_from_fields
 from codebatch.model.task import Json
 from codebatch.query.apart import Apart
 from codebatch.query.arguments import refuse_below_one, refuse_unknown
+from codebatch.query.function_lines import Place
 from codebatch.query.hotspot_ranking import Candidate, FilesKnown, HotspotBy, Ranking, rank_functions
 
 if TYPE_CHECKING:  # Who asks is told of a stale tree by another process, which is begun before these are imported.
+    from codebatch.application.churn import Churn
     from codebatch.query.doubt import Doubt
     from codebatch.query.file_numbers import FileNumbers
     from codebatch.query.paths import Paths
@@ -36,6 +39,8 @@ if TYPE_CHECKING:  # Who asks is told of a stale tree by another process, which 
 __all__ = ["HOTSPOTS_MAX", "HOTSPOTS_SHOWN", "OF_FUNCTIONS", "Hotspot", "HotspotBy", "Hotspots", "hotspots"]
 
 HOTSPOTS_SHOWN = 10
+FUNCTION_LEAST = 10
+"""By default functions of less complexity are no hotspots: McCabe's limit."""
 HOTSPOTS_MAX = 1_000
 OF_FUNCTIONS: tuple[HotspotBy, ...] = ("hotspot", "cognitive", "complexity")
 """By what functions can be ranked; by the others files are."""
@@ -43,15 +48,17 @@ _METRIC = {"hotspot": "cognitive", "duplication": "duplicated_lines", "churn": "
 """Of what it is asked who is ranked, where that is called otherwise."""
 _DEPENDENTS = "dependents"
 _OF_FILES = ("cognitive", "complexity", "code", "duplicated_lines")
-_SPARE = 10
-"""So many more are ranked, for some may show to be doubtful."""
+_SPARE = 20
+"""So many more are ranked, for some may show to be doubtful, or to have changed more rarely than their files."""
+_USED_BY_IMPORT = frozenset(("python", "javascript", "typescript", "tsx", "rust", "lua", "bash", "zsh"))
+"""Languages in which a file that uses another imports it. In others a file may be used without an import of it."""
 
 
 class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
     """A function of a file, or where there is no `symbol` a file, and how it stands.
 
-    `score` is what it is ranked by. `changes` are those of its file in the year before the newest commit, null where
-    there is no history; `dependents` the files that depend on its file directly, null where the batch does not know.
+    `score` is what it is ranked by. `changes` are its own in the year before the newest commit, null if they are not
+    known; `dependents` the files that depend on its file directly, null if the batch does not know of any.
     Of a function with the number by which it is ranked alone; of a file with all.
     """
 
@@ -86,7 +93,7 @@ def hotspots(
     by: HotspotBy = "hotspot",
     *,
     files: bool = False,
-    least: int = 1,
+    least: int | None = None,
     limit: int = HOTSPOTS_SHOWN,
     path: Paths = "",
     languages: Collection[str] = (),
@@ -94,8 +101,9 @@ def hotspots(
 ) -> Answer[Hotspots]:
     """The functions that are hardest to change, or the files: the first `limit` of those that have `least` or more.
 
-    `least` is of the number by which they are ranked, of hotspots of the cognitive complexity. With `everything`
-    nothing is left out. Raises InvalidInput or StoreCorrupt.
+    `least` is of the number by which they are ranked, of hotspots of the cognitive complexity; by default it is
+    FUNCTION_LEAST of functions and 1 of files. With `everything` nothing is left out. Raises InvalidInput or
+    StoreCorrupt.
     """
     from codebatch.application.churn import churn
     from codebatch.query.completeness import completeness
@@ -103,6 +111,8 @@ def hotspots(
     from codebatch.query.numbers import task_of
 
     refuse_unknown("ranking", (by,), get_args(HotspotBy))
+    is_of_files = files or by not in OF_FUNCTIONS
+    least = (1 if is_of_files else FUNCTION_LEAST) if least is None else least
     refuse_below_one(limit=limit, least=least)
     if limit > HOTSPOTS_MAX:
         raise InvalidInput(f"`limit` must be at most {HOTSPOTS_MAX:,}", hint="for all: codebatch query metrics")
@@ -117,16 +127,22 @@ def hotspots(
     dependents = _dependents(records, kept)
     known = FilesKnown(history.changes, dependents, None if everything else question.apart)
     is_wanted = _wanted(records, path, languages)
-    is_of_files = files or by not in OF_FUNCTIONS
+    told = history.told
     if is_of_files:
         rows, left_out = _files(records, Ranking(by, known, limit), metric, least, is_wanted)
     else:
         doubt = None if everything else Doubt(records, None if kept is None else kept.in_part)
         greatest = None if kept is None else kept.of(f"max_{metric}")
         rank = partial(rank_functions, records, metric, least, is_wanted, greatest)
-        best, left_out = _functions(lambda spare: rank(partial(Ranking, by, known, spare)), limit, doubt)
-        rows = tuple(_hotspot(known, each, {metric: each.value}, symbol=each.symbol, line=each.line) for each in best)
-    found = Hotspots(rows=rows, left_out=left_out, churn_told=history.told)
+        changes = _ChangesKnown(question, history)
+        search = _FunctionSearch(lambda spare: rank(partial(Ranking, by, known, spare)), limit, doubt, changes)
+        best, left_out = search.find()
+        told = ", ".join(filter(None, (told, changes.describe_lack(best))))
+        rows = tuple(
+            _hotspot(known, each, {metric: each.value}, changes.of(each), symbol=each.symbol, line=each.line)
+            for each in best
+        )
+    found = Hotspots(rows=_without_guesses(records, kept, rows), left_out=left_out, churn_told=told)
     needed = {"analyze", "parse", "dependencies", *(["duplicates"] if is_of_files else [])} & {*records.task_names}
     if not records.source.is_done:
         needed = set().union(*map(records.plan.needed_for, needed))
@@ -151,28 +167,107 @@ def _dependents(records: BatchRecords, kept: FileNumbers | None) -> Mapping[byte
 _LeftOut = dict[Apart | Literal["doubtful"], int]
 
 
-def _functions(rank: Callable[[int], Ranking], limit: int, doubt: Doubt | None) -> tuple[list[Candidate], _LeftOut]:
-    """The best that are not doubtful; `rank` finds so many."""
-    spare = limit + _SPARE
-    while True:
-        best, beside = rank(spare).best()
+class _ChangesKnown:
+    """The changes of functions, None where they are not known."""
+
+    def __init__(self, question: Question, history: Churn) -> None:
+        from codebatch.application.function_changes import FunctionChanges
+
+        self._changes = None if history.history is None else FunctionChanges(question, history.history)
+        self._counted: Mapping[Place, int | None] = {}
+        self._told = ""
+
+    def read(self, candidates: Iterable[Candidate]) -> None:
+        """Find out what is known of some functions. Raises StoreCorrupt."""
+        if self._changes is None:
+            return
+        from codebatch.application.kept_history import GitError
+
+        try:
+            self._counted = self._changes.count(map(_place, candidates))
+        except GitError as error:
+            self._told = f"changes of functions are not known: {error}"
+        if self._changes.is_cut:
+            self._told = "changes of some functions are not known, for git takes long; the next question reads more"
+
+    def describe_lack(self, shown: Iterable[Candidate]) -> str:
+        """Return what is not known of functions, empty if nothing lacks or there is no history at all."""
+        if self._told or self._changes is None or all(self.of(each) is not None for each in shown):
+            return self._told
+        return "changes of some functions are not known: git cannot compare all versions of their files by lines"
+
+    def of(self, candidate: Candidate) -> int | None:
+        """Return the changes of a function that were read."""
+        return self._counted.get(_place(candidate))
+
+
+def _place(candidate: Candidate) -> Place:
+    return Place(candidate.path, candidate.symbol, candidate.line)
+
+
+class _FunctionSearch(NamedTuple):
+    """The search for the best functions. `rank` finds so many as if each had changed as often as its file."""
+
+    rank: Callable[[int], Ranking]
+    limit: int
+    doubt: Doubt | None
+    changes: _ChangesKnown
+
+    def find(self) -> tuple[list[Candidate], _LeftOut]:
+        """The best that are not doubtful, by their own changes, and how many stood before the last of them."""
+        spare = self.limit + _SPARE
+        while True:
+            ranking = self.rank(spare)
+            highest, beside = ranking.best()
+            best, doubtful = self._best(ranking, highest)
+            if len(highest) < spare or self._is_settled(best, highest[-1]):
+                break
+            spare *= 4
+        before = [each for each, _ in beside if not self._is_settled(best, each)]
+        before = [each for each in self._score(ranking, before) if not self._is_settled(best, each)]
+        self.changes.read(best)
+        apart = {_place(each): of for each, of in beside}
+        left_out: _LeftOut = dict(Counter(apart[_place(each)] for each in before))
+        if doubtful:
+            left_out["doubtful"] = doubtful
+        return best, left_out
+
+    def _best(self, ranking: Ranking, highest: list[Candidate]) -> tuple[list[Candidate], int]:
+        """The best of some candidates and how many before the last of them are doubtful, of few the own changes."""
+        scored: list[Candidate] = []
+        best: list[Candidate] = []
+        doubtful = 0
+        for start in range(0, len(highest), self.limit):
+            if self._is_settled(best, highest[start]):
+                break
+            scored = sorted(scored + self._score(ranking, highest[start : start + self.limit]))
+            best, doubtful = self._sound(scored)
+        return best, doubtful
+
+    def _is_settled(self, best: list[Candidate], candidate: Candidate) -> bool:
+        """Whether a candidate, and all that rank below it, are none of the best."""
+        return len(best) == self.limit and best[-1] <= candidate
+
+    def _score(self, ranking: Ranking, candidates: list[Candidate]) -> list[Candidate]:
+        """Rank candidates by their own changes, if changes count."""
+        if ranking.by != "hotspot":
+            return candidates
+        self.changes.read(candidates)
+        known, changes_of = ranking.known, self.changes.of
+        return [each._replace(rank=-each.value * known.weight_of(each.path, changes_of(each))) for each in candidates]
+
+    def _sound(self, candidates: Iterable[Candidate]) -> tuple[list[Candidate], int]:
+        """The first that are not doubtful, and how many before the last of them are."""
         sound: list[Candidate] = []
         doubtful = 0
-        for each in best:
-            if doubt is not None and doubt.is_doubtful(each.path, each.symbol, each.line):
+        for each in candidates:
+            if self.doubt is not None and self.doubt.is_doubtful(each.path, each.symbol, each.line):
                 doubtful += 1
             else:
                 sound.append(each)
-            if len(sound) == limit:
+            if len(sound) == self.limit:
                 break
-        if len(sound) == limit or len(best) < spare:
-            break
-        spare *= 4
-    before = beside if len(sound) < limit else [each for each in beside if each[0] < sound[-1]]
-    left_out: _LeftOut = dict(Counter(apart for _, apart in before))
-    if doubtful:
-        left_out["doubtful"] = doubtful
-    return sound, left_out
+        return sound, doubtful
 
 
 def _files(
@@ -192,12 +287,33 @@ def _files(
     def numbers(path: bytes) -> dict[str, int]:
         return {each: by_metric[each].get(path, 0) for each in _OF_FILES if each in by_metric}
 
-    rows = tuple(_hotspot(ranking.known, each, numbers(each.path)) for each in best)
+    known = ranking.known
+    rows = tuple(_hotspot(known, each, numbers(each.path), known.changes_of(each.path)) for each in best)
     return rows, dict(Counter(apart for _, apart in beside))
 
 
+def _without_guesses(records: BatchRecords, kept: FileNumbers | None, rows: tuple[Hotspot, ...]) -> tuple[Hotspot, ...]:
+    """Hotspots with null for the 0 of a file that may be used without an import of it."""
+    if all(each.dependents for each in rows) or "parse" not in records.task_names:
+        return rows
+    of_kept = {} if kept is None else kept.languages
+    found = []
+    for each in rows:
+        path = path_from_fields(each.path, each.path_b64)
+        language = of_kept.get(path) or records.languages.get((each.path or None, each.path_b64 or None))
+        is_guess = each.dependents == 0 and language not in _USED_BY_IMPORT
+        found.append(msgspec.structs.replace(each, dependents=None) if is_guess else each)
+    return tuple(found)
+
+
 def _hotspot(
-    known: FilesKnown, found: Candidate, numbers: Mapping[str, int], *, symbol: str | None = None, line: int = 1
+    known: FilesKnown,
+    found: Candidate,
+    numbers: Mapping[str, int],
+    changes: int | None,
+    *,
+    symbol: str | None = None,
+    line: int = 1,
 ) -> Hotspot:
     path, path_b64 = path_fields(found.path)
     return Hotspot(
@@ -206,7 +322,7 @@ def _hotspot(
         symbol=UNSET if symbol is None else symbol,
         line=UNSET if symbol is None else line,
         score=round(-found.rank, 1),
-        changes=known.changes_of(found.path),
+        changes=changes,
         dependents=known.dependents_of(found.path),
         **numbers,
     )

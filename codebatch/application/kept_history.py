@@ -1,25 +1,140 @@
-"""The history of a work tree: asked of git, and kept in the store by the newest commit (`cache/churn-<16 hex>.bin`)."""
+"""The history of a work tree: asked of git, and kept in the store (`cache/churn-<16 hex>.bin`).
+
+What a commit changed never changes, so only commits that are not known yet are read, and each of them once; so it is
+with the lines in which two versions of a file differ. What lacked for want of time is read by the next question.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 import msgspec
 
+from codebatch.application.function_history import CommitChanges, Lines, count_changes, find_pairs
 from codebatch.model.digest import digest_bytes
 from codebatch.store import layout
 from codebatch.store.kept import read_kept, write_kept
 from codebatch.store.store import Store
 from codebatch.system.git import GitError, find_git
-from codebatch.system.git_history import Head, History, find_head, read_history
+from codebatch.system.git_history import (
+    COMMITS_MAX,
+    Change,
+    Head,
+    ListedCommit,
+    Version,
+    find_head,
+    list_commits,
+    read_commits,
+    read_committed,
+    read_hunks,
+)
+from codebatch.system.patches import Hunk, Pair
 
-__all__ = ["GitError", "find_history", "find_newest"]
+__all__ = ["GitError", "KeptHistory", "find_history", "find_newest"]
 
-_MAGIC = b"cbchurn\1"
+_MAGIC = b"cbchurn\2"
+
+
+class _KeptHunks(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    pair: Pair
+    hunks: tuple[Hunk, ...]
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
     directory: bytes
     head: Head
-    history: History
+    is_cut: bool
+    commits: tuple[CommitChanges, ...]
+    hunks: tuple[_KeptHunks, ...]
+
+
+class KeptHistory:
+    """The commits of the year before the newest one, the newest first. `is_cut`: older ones of that year lack."""
+
+    def __init__(self, store: Store, directory: bytes, head: Head) -> None:
+        """Read what is new. Raises GitError."""
+        self._store = store
+        self._directory = directory
+        self._head = head
+        self._name = layout.churn_cache_name(digest_bytes(directory))
+        kept = _decode(read_kept(store, self._name, _MAGIC))
+        if kept is None or kept.directory != directory or kept.head.is_shallow != head.is_shallow:
+            kept = _Kept(directory, head, True, (), ())
+        self.commits: tuple[CommitChanges, ...] = kept.commits
+        self.is_cut = kept.is_cut
+        self._hunks = {each.pair: each.hunks for each in kept.hunks}
+        if kept.head != head or kept.is_cut:
+            self._read({each.name: each.changes for each in kept.commits})
+            self._keep()
+
+    @property
+    def changed_commits(self) -> int:
+        """How many commits are known that are no merges."""
+        return sum(not each.is_merge for each in self.commits)
+
+    @property
+    def commit(self) -> str:
+        """The name of the newest commit."""
+        return self._head.commit
+
+    def count_changes(
+        self,
+        functions: Mapping[Version, Collection[Lines]],
+        edits: CommitChanges,
+        edited: Mapping[Pair, tuple[Hunk, ...]],
+    ) -> dict[tuple[Version, Lines], int | None] | None:
+        """In how many commits the lines of functions changed; None if git needs more time. Raises GitError.
+
+        `edits` are changes after the newest commit, `edited` the lines in which their versions differ.
+        """
+        commits = (edits, *self.commits)
+        pairs, paths = find_pairs(commits, functions)
+        lacking = {pair: commit for pair, commit in pairs.items() if pair not in self._hunks and pair not in edited}
+        if lacking:
+            found = read_hunks(_git(), self._directory, lacking, paths)
+            self._hunks |= found.hunks
+            self._keep()
+            if found.is_cut:
+                return None
+        return count_changes(commits, {**self._hunks, **edited}, functions)
+
+    def read_committed(self, paths: Collection[bytes]) -> dict[bytes, bytes]:
+        """The content of files as the newest commit has them, of those that it has. Raises GitError."""
+        return read_committed(_git(), self._directory, self._head, paths) if paths else {}
+
+    def _read(self, known: dict[bytes, tuple[Change, ...]]) -> None:
+        git = _git()
+        listed = list_commits(git, self._directory, self._head)
+        self.is_cut = len(listed) > COMMITS_MAX
+        del listed[COMMITS_MAX:]
+        lacking = [each for each in listed if each.name not in known]
+        if lacking:
+            found = read_commits(git, self._directory, self._head, lacking)
+            known |= found.changes
+            self.is_cut |= found.is_cut
+        self.commits = tuple(_read_so_far(listed, known))
+
+    def _keep(self) -> None:
+        """Keep all but the hunks of commits that are older than a year by now."""
+        pairs = {
+            (old.blob, change.new.blob)
+            for commit in self.commits
+            for change in commit.changes
+            for old in change.old
+        }  # fmt: skip
+        hunks = tuple(_KeptHunks(pair, hunks) for pair, hunks in self._hunks.items() if pair in pairs)
+        kept = _Kept(self._directory, self._head, self.is_cut, self.commits, hunks)
+        write_kept(self._store, self._name, _MAGIC, msgspec.msgpack.encode(kept))
+
+
+def _read_so_far(listed: list[ListedCommit], known: Mapping[bytes, tuple[Change, ...]]) -> list[CommitChanges]:
+    """The commits before the first one that is not known: what is older may be of a version that none leads to."""
+    found = []
+    for each in listed:
+        if each.name not in known:
+            break
+        found.append(CommitChanges(each.name, each.is_merge, known[each.name]))
+    return found
 
 
 def find_newest(directory: bytes) -> Head:
@@ -27,15 +142,9 @@ def find_newest(directory: bytes) -> Head:
     return find_head(_git(), directory)
 
 
-def find_history(store: Store, directory: bytes, head: Head) -> History:
-    """How often what lies in a work tree was changed in the year before its newest commit. Raises GitError."""
-    name = layout.churn_cache_name(digest_bytes(directory))
-    kept = _decode(read_kept(store, name, _MAGIC))
-    if kept is not None and (kept.directory, kept.head) == (directory, head):
-        return kept.history
-    history = read_history(_git(), directory, head)
-    write_kept(store, name, _MAGIC, msgspec.msgpack.encode(_Kept(directory, head, history)))
-    return history
+def find_history(store: Store, directory: bytes, head: Head) -> KeptHistory:
+    """The history of a work tree in the year before its newest commit. Raises GitError."""
+    return KeptHistory(store, directory, head)
 
 
 def _git() -> str:

@@ -288,7 +288,7 @@ class OpenedBatch(Nouns):
         by: HotspotBy = "hotspot",
         *,
         files: bool = False,
-        least: int = 1,
+        least: int | None = None,
         limit: int = 10,
         path: Paths = "",
         lang: Several = None,
@@ -296,8 +296,8 @@ class OpenedBatch(Nouns):
     ) -> Answer[Hotspots]:
         """The functions that are hardest to change, or the files, the hottest first (application/hotspots.py).
 
-        At most `limit`, which have `least` or more. Without `everything` tests, what others or machines wrote, and
-        what may be misread are left out, and counted.
+        At most `limit`, which have `least` or more, by default 10 of functions. Without `everything` tests, what
+        others or machines wrote, and what may be misread are left out, and counted.
         """
         from codebatch.application.hotspots import hotspots
         from codebatch.query.wanted import several

@@ -134,8 +134,8 @@ def _hard_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[str
     has_history = any(each.changes is not None for each in functions)
     yield fitted(f"  complexity  {'changes/yr  ' if has_history else ''}used by", width)
     for each in functions:
-        used = count_of(each.dependents, "file") if each.dependents else "-"
-        changes = f"{each.changes or 0:>10,}  " if has_history else ""
+        used = "?" if each.dependents is None else count_of(each.dependents, "file") if each.dependents else "-"
+        changes = f"{'?' if each.changes is None else f'{each.changes:,}':>10}  " if has_history else ""
         told = f"  {_complexity(each):>10,}  {changes}{used:>9}  {each.symbol} "
         where = f"{record_path(msgspec.to_builtins(each))}:{each.line}"
         yield fitted(f"{told}{fitted_path(where, width, len(told))}", width)

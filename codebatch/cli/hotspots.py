@@ -10,7 +10,15 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from codebatch.application.hotspots import HOTSPOTS_MAX, HOTSPOTS_SHOWN, Hotspot, HotspotBy, Hotspots
+from codebatch.application.hotspots import (
+    FUNCTION_LEAST,
+    HOTSPOTS_MAX,
+    HOTSPOTS_SHOWN,
+    OF_FUNCTIONS,
+    Hotspot,
+    HotspotBy,
+    Hotspots,
+)
 from codebatch.cli.asking import answer_document, answer_written, ask
 from codebatch.cli.form_option import form_option
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option, table
@@ -42,7 +50,10 @@ _TITLES = {
     help="By what; churn, dependents, duplication and code are of files.",
 )
 @click.option(
-    "--min", "least", type=click.IntRange(min=1), default=1, help="Only where that, or cognitive, is so much."
+    "--min",
+    "least",
+    type=click.IntRange(min=1),
+    help="Only where that, or cognitive, is so much; of functions 10 by default.",
 )
 @click.option(
     "--limit",
@@ -62,7 +73,7 @@ def hotspots(
     batch_reference: str | None,
     of_files: bool,
     by: HotspotBy,
-    least: int,
+    least: int | None,
     limit: int,
     path: str,
     lang: tuple[str, ...],
@@ -75,7 +86,9 @@ def hotspots(
 
     Ranked by cognitive complexity x (1 + changes in a year) x log2(2 + files that depend on it): complexity times
     change frequency, as in Tornhill's hotspots; dependents by their logarithm, for few files have nearly all of them.
-    Changes are the commits, without merges, of the year before the newest one.
+    Changes are the commits, without merges, of the year before the newest one that changed a line of the function, as
+    `git log -L` finds them. `?` is what is not known: changes without a history, and the users of a file in languages
+    that use files without importing them.
     """
     if answering.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} means nothing beside --json")
@@ -91,6 +104,8 @@ def hotspots(
         as_json = msgspec.structs.replace(answering, as_json=True)
         return answer_document(as_json, answer, document, ())
     if_none = "" if found.rows else "no hotspots"
+    if least is None and not of_files and by in OF_FUNCTIONS:
+        if_none = if_none and f"no hotspots of complexity {FUNCTION_LEAST} or more; for others: --min 1"
     if form is None:
         lines = list(_lines(found.rows))
         return answer_written(answering, answer, partial(answering.print, None, lines), if_none=if_none)
@@ -121,7 +136,7 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
         told = [getattr(each, field) for field in (*numbers, "changes", "dependents")]
         place = record_path(msgspec.to_builtins(each))
         where = [str(each.symbol), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
-        return [*("-" if value is None else value for value in told), *where]
+        return [*("?" if value is None else value for value in told), *where]
 
     yield from table(map(cells, rows), header, paths=("place", "file"))
 

@@ -2,7 +2,7 @@
 
 Where a brace is not understood, a function may take in all that follows it, up to the end of the file, or a macro may
 be taken for one. Nothing says where that happened, but it can be seen: no definition begins where the function does, or
-its definition ends with the file.
+its definition ends with the file, and not with the first brace that stands under its first line.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 import msgspec
 
+from codebatch.errors import CodebatchError
 from codebatch.query.fields import JsonRecord
 from codebatch.query.parsed_files import IN_PART
 from codebatch.query.records import BatchRecords
@@ -39,7 +40,18 @@ class Doubt:
         if definitions is None:
             return False
         end = definitions.ends.get((symbol, line))
-        return end is None or end >= definitions.lines
+        return end is None or (end >= definitions.lines and not self._ends_with_its_brace(path, line))
+
+    def _ends_with_its_brace(self, path: bytes, line: int) -> bool:
+        """Whether the first closing brace under the first line of a function, equally indented, is on the last line."""
+        entry = self._records.snapshot.entry(path)
+        try:
+            content = b"" if entry is None else self._records.read_object(entry)
+        except CodebatchError:
+            return False
+        first, *others = content.rstrip().split(b"\n")[line - 1 :] or [b""]
+        brace = first[: len(first) - len(first.lstrip())] + b"}"
+        return next((each for each in range(len(others)) if others[each].startswith(brace)), -1) == len(others) - 1 >= 0
 
     def _look(self, path: bytes) -> _Definitions | None:
         """None where nothing is to be doubted, or it is not known."""

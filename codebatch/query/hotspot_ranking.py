@@ -42,9 +42,9 @@ class FilesKnown(msgspec.Struct, frozen=True):
     def dependents_of(self, path: bytes) -> int | None:
         return None if self.dependents is None else self.dependents.get(path, 0)
 
-    def weight_of(self, path: bytes) -> float:
-        """How much more it weighs that a file is complex."""
-        return _weight(self.changes_of(path) or 0, self.dependents_of(path) or 0)
+    def weight_of(self, path: bytes, changes: int | None) -> float:
+        """Return how much more complexity weighs in a file, of what changed so often."""
+        return _weight(changes or 0, self.dependents_of(path) or 0)
 
 
 class Ranking:
@@ -75,8 +75,8 @@ class Ranking:
             self._prune()
 
     def score(self, path: bytes, value: int) -> float:
-        """By what a function, or a file, of such a value is ranked."""
-        return value * self.known.weight_of(path) if self.by == "hotspot" else value
+        """Return by what a file of such a value is ranked, and a function if it changes as often as its file."""
+        return value * self.known.weight_of(path, self.known.changes_of(path)) if self.by == "hotspot" else value
 
     def least_score(self) -> float:
         """What has less is none of the best, whatever else comes."""

@@ -47,6 +47,9 @@ _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
+    # glibc would return the memory of each version of a file to the kernel, and ask for it again for the next one.
+    "MALLOC_MMAP_THRESHOLD_": "67108864",
+    "MALLOC_TRIM_THRESHOLD_": "268435456",
 }
 # git reads its index for this, and nothing else.
 _TRACKED_SECONDS = 30.0
@@ -169,9 +172,12 @@ def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
 
 
 def start_git(
-    git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool
+    git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool, given: int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
-    """git at work in a directory, with nothing of its settings. `end_git` must be called. Raises GitError."""
+    """git at work in a directory, with nothing of its settings. `end_git` must be called. Raises GitError.
+
+    `given` is the file that it reads as its input, by default none.
+    """
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
     # Named outright, a broken repository is an error and not a reason to look for another one further up; and neither
@@ -182,7 +188,7 @@ def start_git(
             [git, "--literal-pathspecs", "--no-pager", *where, *settings, *arguments],
             cwd=directory,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )

@@ -1,22 +1,25 @@
-"""How often files were changed in the last year, as git tells it of the history of a work tree.
+"""The commits of the last year of a work tree, as git has them: the versions of files, and the lines that differ.
 
-Asked as `git.py` asks: no setting of the repository has a say. What is read is bounded in commits, bytes and time; what
-was counted by then is what there is of it, newest first, and it says so. git may tell of any path, and of none twice in
-one commit; nothing is done with it but to count those that are asked for.
+git is asked as `git.py` asks: no setting of the repository has a say. Every answer is bounded in commits, bytes and
+time; what was read by then is of the newest commits. git may name any path, also twice in one commit: callers only
+look paths up. `list_commits` names the commits, `read_commits` reads which versions of files each of them made of
+which, and `read_hunks` reads the lines in which two versions differ, of chosen files alone: that is what takes long.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import selectors
 import subprocess
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from codebatch.system.clock import running_ns
 from codebatch.system.git import GitError, ask_git, end_git, start_git
+from codebatch.system.patches import BLOB_BYTES, Hunk, Pair, blob_from_name, parse_combined_patch, parse_patch
 
 YEAR_SECONDS = 365 * 24 * 60 * 60
 COMMITS_MAX = 100_000
@@ -24,15 +27,25 @@ HISTORY_SECONDS_MAX = 10.0
 HISTORY_BYTES_MAX = 256 << 20
 
 _HEAD_SECONDS = 5.0
+_SHA1_DIGITS = 40
 _READ_BYTES = 1 << 16
 _STANDING = ("rev-parse", "--is-shallow-repository", "HEAD^{commit}", "HEAD:./")
-# Of a hostile repository: no program for signatures, no file of orders or of names, no other log.
-_QUIET = (
-    "--no-show-signature", "--no-mailmap", "--no-decorate", "--no-notes", "--no-color", "--no-ext-diff",
-    "--no-textconv", "-O/dev/null",
+# A file of more bytes is binary for git: it has no lines, and takes no time.
+_BIG_FILE = ("-c", "core.bigFileThreshold=1m")
+# Of a hostile repository: no other program, no file of orders, no other way to compare.
+_DIFF = (
+    "diff-tree", "--stdin", "-r", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color",
+    "--ignore-submodules=none", "-O/dev/null",
 )  # fmt: skip
-_COMMIT = b"/"
-"""What stands before a commit; a path that git has begins otherwise."""
+_RAW = (*_BIG_FILE, *_DIFF, "-c", "--raw", "-z")
+_FIND_RENAMES = ("-M50%",)
+_RENAMES = "-l1000"
+_RENAMES_OF_MERGES = "-l20"
+"""A merge of trees that differ in many files would take long, and few files are renamed in one parent alone."""
+_LINES = (
+    "-p", "-U0", "--inter-hunk-context=0", "--diff-algorithm=myers", "--indent-heuristic",
+    "--irreversible-delete",
+)  # fmt: skip
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -42,15 +55,41 @@ class Head(msgspec.Struct, frozen=True):
     is_shallow: bool
 
 
-class History(msgspec.Struct, frozen=True, kw_only=True):
-    """In how many of the `commits` of the year before the newest one each file was changed, below one directory.
+class Version(NamedTuple):
+    """A file as a commit has it: its path, and the beginning of the name of its blob."""
 
-    Merges are no changes, nor is the oldest commit of a shallow repository, which seems to make every file. `is_cut`:
-    there are older commits of that year, of which nothing is known.
+    path: bytes
+    blob: bytes
+
+
+class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A version of a file that a commit made, and the versions that it was made of, one of each parent.
+
+    `old` is empty if the file is new. A merge has a change only if the file differs from that of every parent.
     """
 
-    changes: dict[bytes, int]
-    commits: int
+    new: Version
+    old: tuple[Version, ...]
+
+
+class ListedCommit(NamedTuple):
+    """A commit by its name, and whether it has several parents."""
+
+    name: bytes
+    is_merge: bool
+
+
+class CommitReading(NamedTuple):
+    """Changes by the name of the commit, of all that were asked for unless `is_cut`."""
+
+    changes: dict[bytes, tuple[Change, ...]]
+    is_cut: bool
+
+
+class HunkReading(NamedTuple):
+    """Hunks by pair, of all that were asked for unless `is_cut`. A pair without hunks cannot be compared by lines."""
+
+    hunks: dict[Pair, tuple[Hunk, ...]]
     is_cut: bool
 
 
@@ -67,57 +106,188 @@ def find_head(git: str, directory: bytes) -> Head:
     return Head(told[1].decode("ascii", "replace"), told[0] == b"true")
 
 
-def read_history(
+def list_commits(
+    git: str, directory: bytes, head: Head, *, seconds_max: float = HISTORY_SECONDS_MAX, commits_max: int = COMMITS_MAX
+) -> list[ListedCommit]:
+    """Return the commits of the year before a commit, a child before its parents, at most one more than `commits_max`.
+
+    Raises GitError.
+    """
+    is_top = begins_in(directory)
+    newest = ask_git(
+        git, directory, ("log", "-1", "--no-show-signature", "--format=%ct", head.commit, "--"), _HEAD_SECONDS,
+        is_top=is_top,
+    )  # fmt: skip
+    since = max(int(newest) - YEAR_SECONDS, 0) if newest.strip().isdigit() else 0
+    bounds = (f"--max-age={since}", f"--max-count={commits_max + 1}")
+    listed = ask_git(
+        git, directory, ("rev-list", "--topo-order", "--parents", *bounds, head.commit, "--"), seconds_max,
+        is_top=is_top,
+    )  # fmt: skip
+    lines = map(bytes.split, listed.splitlines())
+    return [ListedCommit(bytes.fromhex(name.decode("ascii")), len(parents) > 1) for name, *parents in lines]
+
+
+def read_commits(
     git: str,
     directory: bytes,
     head: Head,
+    commits: Sequence[ListedCommit],
     *,
-    commits_max: int = COMMITS_MAX,
     seconds_max: float = HISTORY_SECONDS_MAX,
     bytes_max: int = HISTORY_BYTES_MAX,
-) -> History:
-    """How often what lies below a directory was changed in the year before a commit. Raises GitError."""
+) -> CommitReading:
+    """Read what commits changed below a directory, in their order. Raises GitError.
+
+    The oldest commit of a shallow repository seems to make every file, and so changes none. If the bounds do not
+    suffice for one commit, it is read in part.
+    """
+    prefix = ask_git(git, directory, ("rev-parse", "--show-prefix"), _HEAD_SECONDS, is_top=begins_in(directory))[:-1]
+    root = () if head.is_shallow else ("--root",)
+    end_ns = running_ns() + round(seconds_max * 1e9)
+    found: dict[bytes, tuple[Change, ...]] = {}
+    is_cut = False
+    # Merges take little time. Without them, no version before a merge can be followed.
+    for is_merge, limit in ((True, _RENAMES_OF_MERGES), (False, _RENAMES)):
+        names = [each.name for each in commits if each.is_merge == is_merge]
+        renames = (*_FIND_RENAMES, limit, "--combined-all-paths")
+        output = _Output(git, directory, (*_RAW, *renames, *root, "--", "."), names)
+        changes, last = _parse_raw(output.tokens(end_ns, bytes_max), prefix, has_renames=True)
+        if output.status:  # To find renames git reads files, which a partial clone lacks.
+            output = _Output(git, directory, (*_RAW, "--no-renames", *root, "--", "."), names)
+            changes, last = _parse_raw(output.tokens(end_ns, bytes_max), prefix, has_renames=False)
+        if output.status:
+            raise GitError(f"git ended with status {output.status}")
+        if output.is_cut:
+            # The last commit may be read in part; but if it is the first one too, no other reading gets further.
+            is_cut = True
+            names = names[: max(names.index(last), 1) if last in changes else 1]
+        found |= {name: tuple(changes.get(name, ())) for name in names}
+    return CommitReading(found, is_cut)
+
+
+def read_hunks(
+    git: str,
+    directory: bytes,
+    wanted: Mapping[Pair, ListedCommit],
+    paths: Collection[bytes],
+    *,
+    seconds_max: float = HISTORY_SECONDS_MAX,
+    bytes_max: int = HISTORY_BYTES_MAX,
+) -> HunkReading:
+    """Read the hunks of pairs of versions at some paths, each of the commit that made the new one. Raises GitError."""
+    end_ns = running_ns() + round(seconds_max * 1e9)
+    known: dict[Pair, tuple[Hunk, ...]] = {}
+    is_cut = False
+    for is_merge, combined, parse in ((False, "-m", parse_patch), (True, "-c", parse_combined_patch)):
+        pairs = [pair for pair, commit in wanted.items() if commit.is_merge == is_merge]
+        commits = dict.fromkeys(wanted[pair].name for pair in pairs)
+        arguments = (*_BIG_FILE, *_DIFF, *_FIND_RENAMES, _RENAMES, "--root", combined, *_LINES, "--")
+        found: dict[Pair, list[Hunk]] = {}
+        if pairs:
+            output = _Output(git, directory, (*arguments, *sorted(paths)), commits)
+            parse(output.lines(end_ns, bytes_max), found)
+            if output.status:  # It lacks a version. The last pair may be read in part.
+                found.pop(next(reversed(found), (b"", b"")), None)
+            if output.is_cut:
+                is_cut = True
+                # The last pair may be read in part. But if there is none, no other reading gets further.
+                last = next(reversed(found), None)
+                pairs = [each for each in pairs if each in found and each != last] or pairs[:1]
+        known |= {pair: tuple(found.get(pair, ())) for pair in pairs}
+    return HunkReading(known, is_cut)
+
+
+def read_committed(git: str, directory: bytes, head: Head, paths: Collection[bytes]) -> dict[bytes, bytes]:
+    """Read the content of files below a directory as a commit has them, of those that it has. Raises GitError."""
     is_top = begins_in(directory)
-    newest = ask_git(
-        git, directory, ("log", "-1", *_QUIET, "--format=%ct", head.commit, "--"), _HEAD_SECONDS, is_top=is_top
-    )
-    since = max(int(newest) - YEAR_SECONDS, 0) if newest.strip().isdigit() else 0
-    process = start_git(
-        git,
-        directory,
-        (
-            "-c", "log.follow=false", "-c", f"log.showRoot={'false' if head.is_shallow else 'true'}",
-            "log", *_QUIET, f"--max-age={since}", f"--max-count={commits_max + 1}", "--no-merges", "--no-renames",
-            "--ignore-submodules=none", "--name-only", "-z", "--relative", "--format=%x2f", head.commit, "--", ".",
-        ),
-        is_top=is_top,
-    )  # fmt: skip
+    tree: tuple[str | bytes, ...] = ("ls-tree", "-z", head.commit, "--", *sorted(paths))
+    found: dict[bytes, bytes] = {}
+    for entry in ask_git(git, directory, tree, _HEAD_SECONDS, is_top=is_top).split(b"\0")[:-1]:
+        about, _, path = entry.partition(b"\t")
+        _, kind, blob = about.split(b" ")
+        if kind == b"blob" and path in paths:
+            found[path] = ask_git(git, directory, ("cat-file", "blob", blob), _HEAD_SECONDS, is_top=is_top)
+    return found
+
+
+def blob_of(content: bytes, commit: str) -> bytes:
+    """The name that a content has as a version of a file, in the repository of a commit."""
+    new = hashlib.sha1 if len(commit) == _SHA1_DIGITS else hashlib.sha256
+    return new(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).digest()[:BLOB_BYTES]
+
+
+class _Output:
+    """What `git diff-tree` writes about commits, to be read once and to its end.
+
+    `is_cut`: that was too much or took too long. `status` is that of git.
+    """
+
+    def __init__(
+        self, git: str, directory: bytes, arguments: tuple[str | bytes, ...], commits: Iterable[bytes]
+    ) -> None:
+        self.is_cut = False
+        self.status = 0
+        is_top = begins_in(directory)
+        with os.fdopen(os.memfd_create("commits"), "w+b") as given:
+            given.writelines(b"%b\n" % name.hex().encode("ascii") for name in commits)
+            given.seek(0)
+            self._process = start_git(git, directory, arguments, is_top=is_top, given=given.fileno())
+
+    def tokens(self, end_ns: int, bytes_max: int) -> Iterator[bytes]:
+        """What ends with a NUL."""
+        for block in self._blocks(b"\0", end_ns, bytes_max):
+            yield from block.split(b"\0")[:-1]
+
+    def lines(self, end_ns: int, bytes_max: int) -> Iterator[bytes]:
+        """Blocks of whole lines."""
+        return self._blocks(b"\n", end_ns, bytes_max)
+
+    def _blocks(self, end: bytes, end_ns: int, bytes_max: int) -> Iterator[bytes]:
+        rest: list[bytes] = []
+        left = bytes_max
+        try:
+            for data in _iter_output(self._process, end_ns):
+                left -= len(data or b"")
+                if data is None or left < 0:
+                    self.is_cut = True
+                    return
+                head, found, tail = data.rpartition(end)
+                if found:
+                    yield b"".join((*rest, head, found))
+                    rest = []
+                rest.append(tail)
+            self.status = self._process.wait()
+        finally:
+            end_git(self._process)
+
+
+def _parse_raw(tokens: Iterator[bytes], prefix: bytes, *, has_renames: bool) -> tuple[dict[bytes, list[Change]], bytes]:
+    """Return the changes of each commit, and the last commit."""
+    found: dict[bytes, list[Change]] = {}
+    commit = b""
     try:
-        return _count(process, commits_max, seconds_max, bytes_max)
-    finally:
-        end_git(process)
-
-
-def _count(process: subprocess.Popen[bytes], commits_max: int, seconds_max: float, bytes_max: int) -> History:
-    counted: Counter[bytes] = Counter()
-    commits, read_bytes = 0, 0
-    rest, before = b"", b""
-    for data in _iter_output(process, running_ns() + round(seconds_max * 1e9)):
-        read_bytes += len(data or b"")
-        if data is None or read_bytes > bytes_max:
-            return History(changes=dict(counted), commits=commits, is_cut=True)
-        *names, rest = (rest + data).split(b"\0")
-        for name in names:
-            if name != _COMMIT:
-                counted[name[1:] if before == _COMMIT else name] += 1  # Before the first path git ends a line.
-            elif commits == commits_max:
-                return History(changes=dict(counted), commits=commits, is_cut=True)
-            else:
-                commits += 1
-            before = name
-    if process.wait() != 0:
-        raise GitError(f"git ended with status {process.returncode}")
-    return History(changes=dict(counted), commits=commits, is_cut=False)
+        for token in tokens:
+            if not token.startswith(b":"):
+                commit = bytes.fromhex(token.decode("ascii"))
+                found[commit] = []
+                continue
+            parents = len(token) - len(token.lstrip(b":"))
+            fields = token[parents:].split()
+            blobs, status = fields[parents + 1 : -1], fields[-1]
+            named = parents + 1 if parents > 1 and has_renames else 1 + (status[:1] in b"RC" and parents == 1)
+            paths = [next(tokens).removeprefix(prefix) for _ in range(named)]
+            *old, new = map(blob_from_name, blobs)
+            if not any(new):
+                continue
+            olds = paths if len(paths) > 1 else paths * parents
+            versions = (Version(path, blob) for path, blob in zip(olds, old, strict=False) if any(blob))
+            found[commit].append(Change(Version(paths[-1], new), tuple(versions)))
+    except (ValueError, IndexError, KeyError) as error:
+        raise GitError("git does not say what commits changed") from error
+    except StopIteration:
+        pass  # It was cut within a change.
+    return found, commit
 
 
 def _iter_output(process: subprocess.Popen[bytes], end_ns: int) -> Iterator[bytes | None]:

@@ -20,14 +20,14 @@ def deep(name: str, ifs: int) -> str:
 
 
 TREE = {
-    "often.py": deep("often", 4),
-    "rarely.py": deep("rarely", 6),
-    "used.py": deep("used", 5) + deep("small", 1),
+    "often.py": deep("often", 14),
+    "rarely.py": deep("rarely", 16),
+    "used.py": deep("used", 15) + deep("small", 1),
     "user.py": "import used\n",
     "other.py": "import used\n",
     "tests/test_a.py": deep("in_test", 30),
     "vendor/v.py": deep("vendored", 20),
-    "part.c": "int f(int x) {\n" + "  if (x) { x++; }\n" * 9 + "  if (x) {\n}\nint g(int x) { return x; }\n",
+    "part.c": "int f(int x) {\n" + "  if (x) { x++; }\n" * 19 + "  if (x) {\n}\nint g(int x) { return x; }\n",
 }  # fmt: skip
 
 
@@ -39,8 +39,10 @@ def hot(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     for path, content in TREE.items():
         write(tree / path, content)
     first = {path.encode(): content.encode() for path, content in TREE.items()}
-    changed = [{b"often.py": b"%d" % each} for each in range(3)]
-    make_repository(tree, [(NOW, files) for files in (first, *changed, {b"often.py": first[b"often.py"]})])
+    changed = [{b"often.py": first[b"often.py"].replace(b"== 7", b"== %d" % each)} for each in (77, 78, 79)]
+    others = [{b"rarely.py": b"X = %d\n" % each + first[b"rarely.py"]} for each in range(7)]
+    last = {each: first[each] for each in (b"often.py", b"rarely.py")}
+    make_repository(tree, [(NOW, files) for files in (first, *changed, *others, last)])
     codebatch("run", "tree", "--store", "store", "-q")
     return codebatch
 
@@ -52,8 +54,8 @@ def hotspots(codebatch: CommandLine, *arguments: str, status: int = 0) -> Ended:
 def test_functions_go_by_complexity_and_changes_and_dependents(hot: CommandLine) -> None:
     answer = hotspots(hot, "--json").json
     rows = [(each["symbol"], each["cognitive"], each["changes"], each["dependents"]) for each in answer["rows"]]
-    assert rows == [("often", 4, 5, 0), ("used", 5, 1, 2), ("rarely", 6, 1, 0), ("small", 1, 1, 2)]
-    assert [each["score"] for each in answer["rows"]] == [4 * 6, 5 * 2 * 2, 6 * 2, 1 * 2 * 2]
+    assert rows == [("often", 14, 5, 0), ("used", 15, 1, 2), ("rarely", 16, 1, 0)]
+    assert [each["score"] for each in answer["rows"]] == [14 * 6, 15 * 2 * 2, 16 * 2]
     assert answer["left_out"] == {"test": 1, "foreign": 1, "doubtful": 1}
     assert (answer["complete"], answer["by"], answer["churn_told"]) == (True, "hotspot", "")
 
@@ -62,7 +64,7 @@ def test_for_people_it_is_a_table_and_what_is_left_out_is_noted(hot: CommandLine
     told = hotspots(hot, "--limit", "1")
     assert [line.split() for line in told.lines] == [
         ["cognitive", "changes/yr", "used", "by", "function", "place"],
-        ["4", "5", "0", "often", "often.py:1"],
+        ["14", "5", "0", "often", "often.py:1"],
     ]
     assert (
         "left out: 1 of files parsed in part, 1 vendored or generated, 1 in tests; with them: --all"
@@ -70,9 +72,19 @@ def test_for_people_it_is_a_table_and_what_is_left_out_is_noted(hot: CommandLine
     )
 
 
+def test_the_last_function_of_a_file_with_loop_macros_is_listed(codebatch: CommandLine) -> None:
+    loop = "    EACH(i, x) {\n" + "".join(f"        if (i == {each}) x++;\n" for each in range(12)) + "    }\n"
+    for path, end in (("own.c", "}\n\n"), ("open.c", ""), ("more.c", "}\nint g(int x) {\n  return x;\n}\n")):
+        start = "int f(int x) {\n" if path != "more.c" else "int f(int x) {\n  if (x) {\n"
+        write(codebatch.directory / path, "struct s { int a };;\n" + start + loop + "    return x;\n" + end)
+    codebatch("run", ".", "-q")
+    answer = codebatch("hotspots", "--json").json
+    assert [(each["symbol"], each["path"]) for each in answer["rows"]] == [("f", "own.c")]
+
+
 def test_with_all_nothing_is_left_out(hot: CommandLine) -> None:
     answer = hotspots(hot, "--all", "--by", "cognitive", "--json").json
-    assert [each["symbol"] for each in answer["rows"]][:3] == ["in_test", "vendored", "f"]
+    assert [each["symbol"] for each in answer["rows"]][:3] == ["in_test", "f", "vendored"]
     assert answer["left_out"] == {}
 
 
@@ -87,10 +99,11 @@ def test_what_is_left_out_is_told_as_far_as_it_is_before_the_last(hot: CommandLi
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("--by", "complexity"), ["rarely", "used", "often", "small"]),
-        (("--min", "5"), ["used", "rarely"]),
+        (("--by", "complexity"), ["rarely", "used", "often"]),
+        (("--by", "complexity", "--min", "2"), ["rarely", "used", "often", "small"]),
+        (("--min", "15"), ["used", "rarely"]),
         (("--lang", "c"), []),
-        (("--path", "us"), ["used", "small"]),
+        (("--path", "us", "--min", "1"), ["used", "small"]),
     ],
 )
 def test_functions_are_chosen(hot: CommandLine, arguments: tuple[str, ...], expected: list[str]) -> None:
@@ -98,7 +111,7 @@ def test_functions_are_chosen(hot: CommandLine, arguments: tuple[str, ...], expe
 
 
 @pytest.mark.parametrize(
-    ("by", "first"), [("churn", "often.py"), ("dependents", "used.py"), ("code", "used.py"), ("cognitive", "part.c")]
+    ("by", "first"), [("churn", "rarely.py"), ("dependents", "used.py"), ("code", "used.py"), ("cognitive", "part.c")]
 )
 def test_files_have_all_their_numbers(hot: CommandLine, by: str, first: str) -> None:
     (row, *_) = hotspots(hot, "--files", "--by", by, "--json").json["rows"]
@@ -130,7 +143,7 @@ def test_what_is_known_of_a_history_is_asked_anew_with_a_new_commit(hot: Command
     without = hotspots(codebatch, *by_value).json
     codebatch("index-build", "--store", "store")
     assert hotspots(codebatch, *by_value).json == without
-    assert "in part" in hotspots(codebatch, *by_value, "--min", "5", "--explain").notes
+    assert "in part" in hotspots(codebatch, *by_value, "--min", "15", "--explain").notes
     (kept,) = (codebatch.directory / "store/cache").glob("churn-*.bin")
     kept.write_bytes(kept.read_bytes()[:-1] + b"x")
     assert changes() == 5
@@ -141,7 +154,7 @@ def test_what_is_known_of_a_history_is_asked_anew_with_a_new_commit(hot: Command
     answer = hotspots(codebatch, "--path", "often", "--json").json
     assert answer["rows"][0]["changes"] is None
     assert answer["churn_told"] == "changes are not known: the tree is in no git repository"
-    assert hotspots(codebatch, "--path", "often").lines[1].split()[1] == "-"
+    assert hotspots(codebatch, "--path", "often").lines[1].split()[1] == "?"
     assert "the tree is in no git repository" in hotspots(codebatch, "--by", "churn", status=2).notes
 
 
@@ -171,7 +184,7 @@ def test_the_first_hotspots_are_the_same_however_few_files_are_read(many: Comman
     metrics = many("query", "metrics", "--metric", "cognitive", "--store", "store", "--json").records
     functions = [each for each in metrics if "symbol" in each and not each["path"].startswith("tests/")]
     expected = sorted(functions, key=lambda each: (-each["value"], each["path"], each.get("line", 1)))
-    every = hotspots(many, "--by", "cognitive", "--limit", "1000", "--json").json["rows"]
+    every = hotspots(many, "--by", "cognitive", "--limit", "1000", "--min", "1", "--json").json["rows"]
     found = [(each["path"], each["line"], each["cognitive"]) for each in every]
     assert found == [(each["path"], each.get("line", 1), each["value"]) for each in expected]
     in_tests = [each["value"] for each in metrics if "symbol" in each and each["path"].startswith("tests/")]
@@ -181,7 +194,7 @@ def test_the_first_hotspots_are_the_same_however_few_files_are_read(many: Comman
         last = answer["rows"][-1]["cognitive"]
         left_out = answer["left_out"].get("test", 0)
         assert sum(value > last for value in in_tests) <= left_out <= sum(value >= last for value in in_tests)
-    by_rank = hotspots(many, "--limit", "1000", "--json").json["rows"]
+    by_rank = hotspots(many, "--limit", "1000", "--min", "1", "--json").json["rows"]
     assert hotspots(many, "--limit", "9", "--json").json["rows"] == by_rank[:9]
 
 
