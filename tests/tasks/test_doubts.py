@@ -136,6 +136,9 @@ TOLD = [
     # F401: used in a text that is a type.
     ("from typing import TYPE_CHECKING as T, A\nif T:\n    from b import C, D\nx = A['C', 'D.e']\n", ["3:22 F401"]),
     # What is marked for another linter.
+    # F401: imported for what the import does.
+    ("from mpl_toolkits.mplot3d import Axes3D\nimport readline\nimport this\nimport these\n", ["4:8 F401"]),
+    ("from sklearn.experimental import enable_halving_search_cv, other\n\nx = 1\n", ["1:60 F401"]),
     ("import os  # pylint: disable=unused-import\nimport re  # pylint\n", ["2:8 F401"]),
     ("import ssl\nassert (\n    1, ssl)  # nosec\n", []),
     ("import os  # ruff: ignore[unused-import]\nimport re  # ruff\n", ["2:8 F401"]),

@@ -30,9 +30,15 @@ _BYTES = frozenset({b"b'", b'b"', b"br", b"rb"})
 _ALL_CHANGED = LatePattern(rb"\b__all__\s*(?:\.\s*(?!remove\b)\w|\[|(?:\+|:[^=\n]*)?=[^\n]*(?:\*|\bif\b|\bfor\b|\w\())")
 
 
+_EFFECTIVE = LatePattern(
+    r"`(?:mpl_toolkits\.mplot3d\.Axes3D|sklearn\.experimental\.enable_\w+|readline|this|antigravity)`"
+)
+"""What is imported for what the import does: it registers a projection, turns a feature on, prints a poem."""
+
+
 def is_export(file: SourceFile, found: Diagnostic, text: bytes) -> bool:
     """Return whether an import is for others, tests whether it is possible, or is used by pytest or in a text."""
-    if "find_spec" in found.message or is_for_others(file):
+    if "find_spec" in found.message or _EFFECTIVE.match(found.message) or is_for_others(file):
         return True
     names = [each for each in re.findall(rb"\w+", text) if each != b"as"]
     return any(each in file.derived(_names_in_texts) or is_taken_by_pytest(file, each) for each in names[-1:])
