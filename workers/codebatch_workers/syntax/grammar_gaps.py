@@ -55,7 +55,7 @@ GAPS: Mapping[str, Sequence[Gap]] = {
 # What a file may cost beyond its first tree: a try is a tree of all of it. A larger file has one try.
 _TRIED_BYTES_MAX = 2 * 1024 * 1024
 _ROUNDS_MAX = 10
-_TRIES_OF_APPROXIMATE_MAX = 24
+_TRIES_OF_APPROXIMATE_MAX = 6
 # How far from an error that the grammar sees its cause may be.
 _LINES_NEAR = 2
 # What is looked at around that first, to know what stands there: most files are much longer.
