@@ -164,11 +164,12 @@ def _answer_cycles(answering: Answering, batch: OpenedBatch, paths: Paths, *, ev
 def _cycle_lines(cycle: Cycle, width: int | None) -> list[str]:
     """A cycle in one line; on a terminal in as many as it takes, each directory once where it stays the same."""
     count = f"{count_of(len(cycle.files), 'file')}: "
-    cut = f"; cut {cycle.cut.source}:{cycle.cut.line}"
+    cut = f"{cycle.cut.source}:{cycle.cut.line}"
     if width is None:
-        return [f"{count}{' -> '.join(cycle.shortest)}{cut}"]
+        return [f"{count}{' -> '.join(cycle.shortest)}; cut {cut}"]
     files = [fitted_path(path, width, len("  -> ")) for path in without_same_directory(list(cycle.shortest))]
-    return wrapped(f"{count}{' -> '.join(files)}{cut}", width, "  ")
+    cut = fitted_path(cut, width, len("  "))
+    return wrapped(f"{count}{' -> '.join(files)}; cut {cut}", width, "  ")
 
 
 def _quoted(name: str) -> str:

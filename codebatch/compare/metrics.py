@@ -23,9 +23,9 @@ WORSE_OF_FUNCTIONS = frozenset({"complexity", "cognitive", "nesting", "parameter
 OF_TREES = WORSE_OF_FUNCTIONS | {"max_complexity", "max_cognitive", "max_nesting", "max_parameters"}
 _WORSE_OF_FILES = (OF_TREES - WORSE_OF_FUNCTIONS) | {"duplicated_lines", "duplicated_blocks", "cycle"}
 # These are not told where they are 0 (workers/TASKS.md "Metrics"), if what they rest on could be counted at all:
-# then a function has a complexity, and a file has code.
+# then a function has a complexity, and a file has the number of its functions.
 UNLESS_0 = WORSE_OF_FUNCTIONS | _WORSE_OF_FILES | {"dependencies", "dependents"}
-_COUNTED = {True: "complexity", False: "code"}
+_COUNTED = {True: "complexity", False: "functions"}
 
 
 class Untold(Metric, frozen=True, kw_only=True, tag="metric"):

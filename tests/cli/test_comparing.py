@@ -203,7 +203,7 @@ def test_what_cannot_be_compared_is_refused(
 def test_rows_are_given_in_other_forms(capfd: pytest.CaptureFixture[str]) -> None:
     rows = _said(capfd, "diff", "HEAD~1", "HEAD", "-o", "csv", "--limit", "1")
     assert rows[0].splitlines()[0].startswith("state,kind,path,line,column")
-    assert rows[0].splitlines()[0].endswith(",tool,reason")
+    assert rows[0].splitlines()[0].endswith(",tool,cell,cell_line,reason")
     assert rows[0].splitlines()[1].startswith("new,diagnostic,a.py,3,1")
     assert rows[1] == "2 more; show them with --limit 3\n"
     (row,) = _said(capfd, "regressions", "HEAD~1", "HEAD", "-o", "jsonl", "--code", "F821")[0].splitlines()

@@ -15,6 +15,7 @@ from codebatch.model.task import Json
 from .process import CommandLine, write
 
 WORDS = {
+    "hotspots": "--min 1",
     "diff": "latest~1 latest --kind file --kind diagnostic",
     "improvements": "latest~1 latest --kind diagnostic",
     "find": "-l python --pattern f($X)",

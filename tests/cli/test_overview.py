@@ -79,7 +79,7 @@ def test_with_all_every_record_is_told(looked: CommandLine) -> None:
 
 
 def test_names_that_would_steer_a_terminal_are_escaped(looked: CommandLine) -> None:
-    assert inspect(looked, "<b>&\x1b[2J.txt").lines[0] == "<b>&\\x1b[2J.txt  text  1 line"
+    assert inspect(looked, "<b>&\x1b[2J.txt").lines[0] == "<b>&\\x1b[2J.txt  text  1 code line"
 
 
 @pytest.mark.parametrize(

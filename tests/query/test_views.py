@@ -67,7 +67,7 @@ def test_every_kind_has_a_view_with_the_fields_of_its_records_and_their_defaults
     for name, view in VIEWS.items():
         told = views.execute(f"DESCRIBE {name}").fetchall()
         assert [(column, type_) for column, type_, *_ in told] == list(view.columns)
-    assert views.execute("SELECT * FROM metric").fetchall() == [("a", None, "m", 3, "", 1, None)]
+    assert views.execute("SELECT * FROM metric").fetchall() == [("a", None, "m", 3, "", 1, None, None, None)]
     assert views.execute("SELECT resolution, imported, is_module FROM edge").fetchall() == [(None, "", False)]
     assert views.execute("SELECT parameters, visibility FROM symbol").fetchall() == [([], "public")]
     assert views.execute("SELECT * FROM duplicate").fetchall() == []

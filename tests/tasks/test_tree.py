@@ -30,8 +30,8 @@ def test_nearest_shares_most_from_the_top() -> None:
 
 @pytest.mark.parametrize(("count", "resolution"), [(1, "file"), (FITS_MAX, "name"), (FITS_MAX + 1, "external")])
 def test_name_that_fits_too_many_files_says_nothing(count: int, resolution: str) -> None:
-    paths = [f"d{number}/util.py" for number in range(count)]
-    found = Resolver(["tests/a.py", "tests/__init__.py", *paths], lambda _: b"").resolve("tests/a.py", "python", "util")
+    files = [f"d{number}/acme/{name}.py" for number in range(count) for name in ("__init__", "util")]
+    found = Resolver(["tests/a.py", *files], lambda _: b"").resolve("tests/a.py", "python", "acme.util")
     assert (found.resolution, len(found.paths)) == (resolution, count if resolution != "external" else 0)
 
 
