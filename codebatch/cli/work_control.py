@@ -82,6 +82,8 @@ def retry(
     store, batch = answering.batch(batch_reference, "work")
     if batch_reference is None and answering.place.named is not None and not no_run:
         refuse_unnamed(batch)
+    if reloads:  # Before anything is asked: the batch would begin the task with its old definition.
+        running.refuse_conducted(look_at(store, batch))
     found = requesting.retry_tasks(store, batch, tasks, dependents=dependents)
     teller = WorkTeller(answering, output)
     if found.standing.coordinator is not None or no_run:

@@ -39,7 +39,8 @@ _OPTIONS = [
         multiple=True,
         type=SourcePath(),
         metavar="FILE",
-        help="What to run: TOML, YAML, JSON, a directory of markdown, - … (may be repeated). Default: work.toml here.",
+        help="What to run: TOML, YAML, JSON, a directory of markdown, - … (may be repeated). Default: the nearest "
+        "work.toml, from here up to the top of the project.",
     ),
     click.option("--command", help="What tasks run that say nothing else, as a shell has it: 'sed -n 1p {line}'."),
     click.option("--each-line", is_flag=True, help="The files have a task on each line, for --command."),

@@ -10,7 +10,10 @@ import heapq
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from codebatch.engine.agenda import SLOTS, Agenda
+from codebatch.engine.agenda import SLOTS, Agenda, Demand
+
+_Head = tuple[tuple[int, int, int], int]
+"""The key of an item, and the item."""
 
 
 class Placed(NamedTuple):
@@ -35,8 +38,8 @@ def schedule(
     """
     capacity = agenda.capacity if capacity is None else capacity
     users, unmet = _links(agenda, lengths)
-    ready = [(agenda.keys[item], item) for item, count in unmet.items() if not count and item not in running]
-    heapq.heapify(ready)
+    ready: dict[Demand, list[_Head]] = {}
+    _add(agenda, ready, [item for item, count in unmet.items() if not count and item not in running])
     placed: list[Placed] = []
     room = dict(capacity)
     slots = list(range(max(capacity[SLOTS], len(running))))
@@ -64,8 +67,13 @@ def schedule(
             for user in users[item]:
                 unmet[user] -= 1
                 if not unmet[user] and user not in running:
-                    heapq.heappush(ready, (agenda.keys[user], user))
+                    _add(agenda, ready, [user])
     return placed
+
+
+def _add(agenda: Agenda, ready: dict[Demand, list[_Head]], items: Collection[int]) -> None:
+    for item in items:
+        heapq.heappush(ready.setdefault(agenda.demands[item], []), (agenda.keys[item], item))
 
 
 def _links(agenda: Agenda, items: Collection[int]) -> tuple[dict[int, list[int]], dict[int, int]]:
@@ -95,28 +103,35 @@ def makespan(agenda: Agenda, seconds: Sequence[float], capacity: Mapping[str, in
 
 
 def _started(
-    agenda: Agenda, ready: list[tuple[tuple[int, int, int], int]], free: dict[str, int], capacity: Mapping[str, int]
+    agenda: Agenda, ready: dict[Demand, list[_Head]], free: dict[str, int], capacity: Mapping[str, int]
 ) -> list[int]:
-    """Those that start now: taken out of `ready`, and what they take out of `free`."""
+    """Return those that start now. They are taken out of `ready`, and what they take out of `free`.
+
+    The items wait in a heap for each demand, as in the queue of the conductor: if the first one does not fit, those
+    behind it with the same demand are not looked at.
+    """
     started: list[int] = []
-    passed: list[tuple[tuple[int, int, int], int]] = []
     held: set[str] = set()
-    most = 1 if agenda.start_every_seconds else len(ready)
-    while ready and free[SLOTS] > 0 and len(started) < most:
-        key, item = heapq.heappop(ready)
-        slots, *pools = [(pool, min(amount, capacity[pool])) for pool, amount in agenda.demands[item]]
+    heads = [(heap[0], demand) for demand, heap in ready.items()]
+    heapq.heapify(heads)
+    while heads and free[SLOTS] > 0 and not (started and agenda.start_every_seconds):
+        (_, item), demand = heads[0]
+        slots, *pools = [(pool, min(amount, capacity[pool])) for pool, amount in demand]
         if slots[1] > free[SLOTS]:
-            passed.append((key, item))
             break
         if any(pool in held or free[pool] < amount for pool, amount in pools):
             held.update(pool for pool, _ in pools)
-            passed.append((key, item))
+            heapq.heappop(heads)
             continue
         for pool, amount in (slots, *pools):
             free[pool] -= amount
         started.append(item)
-    for each in passed:
-        heapq.heappush(ready, each)
+        heapq.heappop(ready[demand])
+        if ready[demand]:
+            heapq.heapreplace(heads, (ready[demand][0], demand))
+        else:
+            heapq.heappop(heads)
+            del ready[demand]
     return started
 
 

@@ -96,7 +96,8 @@ def warn_of_changes(found: WorkBatch, listener: WorkListener) -> ListChanges:
         listener.warn(f"{source} has changed since batch {id_} was made: {'; '.join(changes.described())}")
         is_reloadable = changes.changed or _undone(found, changes.removed)
         command = f"codebatch resume --reload --batch {id_}" if is_reloadable else "codebatch work run --unfinished"
-        listener.warn(f"the batch keeps the definitions it has; to use the new ones: {command}")
+        until = "" if found.standing.coordinator is None else " once it has ended"
+        listener.warn(f"the batch keeps the definitions it has; to use the new ones{until}: {command}")
     return changes
 
 

@@ -196,7 +196,7 @@ def resume_work(
     chosen = {each.id for each in named(found, only)}
     if not is_trusted:
         check_trusted(store, batch)
-    _refuse_conducted(found)
+    refuse_conducted(found)
     if found.standing.state is BatchState.COMPLETED and not is_forced:
         changes = reload_list(found, listener) if reloads else warn_of_changes(found, listener)
         standing = found.standing
@@ -223,7 +223,7 @@ def go_on(
     if not is_trusted:
         check_trusted(store, batch)
     found = look_at(store, batch)
-    _refuse_conducted(found)
+    refuse_conducted(found)
     with store.writing() as lock:
         _, changes = _listed(found, listener, reloads=reloads)
         return replace(_conduct(store, batch, listener, lock, lambda: None), changes=changes)
@@ -239,7 +239,8 @@ def _listed(
     return look_at(found.store, found.batch), changes
 
 
-def _refuse_conducted(found: WorkBatch) -> None:
+def refuse_conducted(found: WorkBatch) -> None:
+    """Raise BatchConducted if a process conducts a batch."""
     if (leader := found.standing.coordinator) is not None:
         raise BatchConducted(
             f"batch {found.batch.id} is conducted by process {leader.pid} on {leader.host.name}",

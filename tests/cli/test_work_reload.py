@@ -226,7 +226,11 @@ def test_a_task_that_is_retried_while_its_batch_runs_is_reported(line: CommandLi
     process = start(line, began=("one",))
     wait_until(lambda: states(line)["a"] == "FAILED", "a fails")
     make_list(line, {"a": fails("new"), "one": ""}, 'on_failure = "continue"\nmax_parallel = 2')
-    assert " was made: changed a\n" in line("work", "retry", "a", "-q").notes
+    assert "is conducted by process" in line("work", "retry", "a", "--reload", status=3).notes
+    assert states(line)["a"] == "FAILED"
+    told = line("work", "retry", "a", "-q").notes
+    assert " was made: changed a\n" in told
+    assert "to use the new ones once it has ended: codebatch resume --reload" in told
     wait_until(lambda: states(line)["a"] == "FAILED", "a fails again")
     write(line.directory / "go", "")
     line.finish(process, status=3)

@@ -71,6 +71,18 @@ def test_a_wait_is_bounded_whatever_the_output_says(output: str, seconds: float)
     assert _wait(output, r"wait ?(?P<at>.*)") == seconds
 
 
+def test_the_last_rate_limit_of_an_output_counts() -> None:
+    assert _wait("retry in 5, retry in 300", r"retry in (?P<seconds>\d+)") == 300
+
+
+def test_a_time_that_cannot_be_read_is_named_in_the_log() -> None:
+    verdict = _judge(b"resets Nov 28, 3pm", wait=r"resets (?P<at>.*)")
+    assert verdict.note.endswith(", and this is no try; 'Nov 28, 3pm' is no time that can be read")
+    verdict = _judge(b"in much", wait=r"in (?P<seconds>\S+)")
+    assert verdict.note.endswith("; 'much' is no number of seconds")
+    assert ";" not in _judge(b"wait", wait="wait(?P<at> .*)?").note
+
+
 @pytest.mark.parametrize("said", ["nan", "inf", "-5", "0", "much", "1e300"])
 def test_no_number_is_waited_for_that_is_none(said: str) -> None:
     assert _wait(f"in {said}", r"in (?P<seconds>\S+)") == (WAIT_SECONDS_MAX if said == "1e300" else WAIT_SECONDS)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import heapq
 import random
 import statistics
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from codebatch.engine.agenda import Agenda, agenda_of
 from codebatch.engine.estimate import Forecast, Left, forecast, longest_paths
@@ -162,3 +165,23 @@ def test_very_many_are_told_of_without_a_schedule() -> None:
     told = forecast(agenda, Left(waiting=range(20_001), running={}, samples=dict.fromkeys(range(20_001), (4.0,))))
     assert told is not None
     assert told.middle == pytest.approx(20_001, rel=0.1)
+
+
+def test_tasks_that_wait_for_a_full_pool_are_not_all_looked_at_whenever_one_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ids = [CommandId(f"t{item:03}") for item in range(200)]
+    policies = dict.fromkeys(ids, Policy(pools={"agents": 1}))
+    work = Work(source="test", root=b"/", order=tuple(ids), edges=(), policies=policies, pools={"agents": 2})
+    agenda = agenda_of(structs.replace(work, strategy="parallel", max_parallel=8), ids)
+    popped: list[Any] = []
+    pop = heapq.heappop
+
+    def counted(heap: list[Any]) -> Any:
+        popped.append(pop(heap))
+        return popped[-1]
+
+    monkeypatch.setattr(heapq, "heappop", counted)
+    placed = schedule(agenda, dict.fromkeys(range(200), 1.0))
+    assert max(one.end for one in placed) == 100
+    assert len(popped) < 5 * 200

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -16,6 +17,9 @@ from codebatch_workers.commands.attempt import Result
 WAIT_SECONDS = 60.0
 """How long a rate limit is waited for that names no time, or one that is over."""
 WAIT_SECONDS_MAX = 7 * 24 * 3600.0
+
+_SHOWN_MAX = 100
+"""Characters of a text without a time that the log names."""
 
 _EXITS_BY_ITSELF = ("exit", "signal", "check")
 
@@ -33,7 +37,7 @@ def judge_failure(command: Command, result: Result, output: bytes, wall_ns: Call
     if command.wait_if:
         try:
             with in_time():
-                match = re.search(command.wait_if, text, re.MULTILINE)
+                match = _last(re.finditer(command.wait_if, text, re.MULTILINE))
             if match is not None:
                 return _limited(result, match, wall_ns())
         except TooSlow:
@@ -45,6 +49,11 @@ def judge_failure(command: Command, result: Result, output: bytes, wall_ns: Call
     except TooSlow:
         is_final, problem = True, _too_slow("retry_if")
     return FailureVerdict(msgspec.structs.replace(result, is_final=is_final), problem)
+
+
+def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
+    """Return the last match: a program that waited for a limit itself, and met another one, printed both."""
+    return next(iter(collections.deque(matches, maxlen=1)), None)
 
 
 def _too_slow(key: str) -> str:
@@ -64,21 +73,26 @@ def _holds(rule: RetryRule, result: Result, text: str) -> bool:
 
 def _limited(result: Result, match: re.Match[str], now_ns: int) -> FailureVerdict:
     now = datetime.datetime.fromtimestamp(now_ns / 1e9).astimezone()
-    until = now + datetime.timedelta(seconds=min(_seconds(match, now), WAIT_SECONDS_MAX))
+    seconds, problem = _seconds(match, now)
+    until = now + datetime.timedelta(seconds=min(seconds, WAIT_SECONDS_MAX))
     note = f"a rate limit: it is tried again after {until.isoformat(sep=' ', timespec='seconds')}, and this is no try"
     limited = msgspec.structs.replace(result, reason="limited", until_ns=round(until.timestamp() * 1e9))
-    return FailureVerdict(limited, note)
+    return FailureVerdict(limited, f"{note}; {problem}" if problem else note)
 
 
-def _seconds(match: re.Match[str], now: datetime.datetime) -> float:
-    """How long is to be waited, by the groups of a match."""
+def _seconds(match: re.Match[str], now: datetime.datetime) -> tuple[float, str]:
+    """Return how long is to be waited, by the groups of a match, and what is wrong with what they hold."""
     groups = match.groupdict()
-    seconds = 0.0
+    seconds, problem = 0.0, ""
     if groups.get("seconds"):
         try:
             seconds = float(groups["seconds"])
         except ValueError:
-            seconds = 0.0
-    elif groups.get("at") and (at := parse_instant(groups["at"], now)) is not None:
-        seconds = (at - now).total_seconds()
-    return seconds if 0 < seconds < float("inf") else WAIT_SECONDS
+            problem = f"{groups['seconds'][:_SHOWN_MAX]!r} is no number of seconds"
+    elif groups.get("at"):
+        at = parse_instant(groups["at"], now)
+        if at is None:
+            problem = f"{groups['at'][:_SHOWN_MAX]!r} is no time that can be read"
+        else:
+            seconds = (at - now).total_seconds()
+    return (seconds if 0 < seconds < float("inf") else WAIT_SECONDS), problem
