@@ -1,4 +1,7 @@
-"""Lines of code, comment and blank as cloc counts them."""
+"""Lines that hold code, and lines that hold none, as cloc counts them.
+
+Blank lines within comments are comments to scc, whose rules are ours, and blank to cloc.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
     ours: list[Fact] = []
     theirs: list[Fact] = []
     for path, counted in _of_cloc(root, said).items():
-        for kind in ("code", "comment", "blank"):
-            ours.extend([(kind, path)] * said[path][kind])
-            theirs.extend([(kind, path)] * counted[kind])
+        for kind, names in (("code", ("code",)), ("none", ("comment", "blank"))):
+            ours.extend([(kind, path)] * sum(said[path][name] for name in names))
+            theirs.extend([(kind, path)] * sum(counted[name] for name in names))
     return compare(ours, theirs)
 
 
