@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         InvalidQuery,
         InvalidWork,
         NoBatchOfProject,
+        NothingLeft,
         NothingToDo,
         NotInStore,
         ObjectMissing,
@@ -134,6 +135,7 @@ __all__ = [
     "Metric",
     "NoBatchOfProject",
     "NotInStore",
+    "NothingLeft",
     "NothingToDo",
     "ObjectMissing",
     "OpenedBatch",
@@ -194,9 +196,9 @@ _NAMES = {
     "errors": (
         "AmbiguousId BatchBlocked BatchCancelled BatchConducted BatchIncomplete CodebatchError CollectedMeanwhile "
         "CorruptFile EnvironmentBroken InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery "
-        "InvalidWork NoBatchOfProject NotInStore NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable Stopped "
-        "StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable StrangeEntry ToolMismatch "
-        "UnfitFileSystem UnknownId UnreadablePath UnsafeStorePlace WrongKind"
+        "InvalidWork NoBatchOfProject NotInStore NothingLeft NothingToDo ObjectMissing SnapshotUnstable "
+        "SourceUnreadable Stopped StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable "
+        "StrangeEntry ToolMismatch UnfitFileSystem UnknownId UnreadablePath UnsafeStorePlace WrongKind"
     ),
     "exchange.export": "Export",
     "exchange.making": "make_export",

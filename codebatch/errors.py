@@ -286,6 +286,15 @@ class NothingToDo(CodebatchError):
     exit_status = 5
 
 
+class NothingLeft(NothingToDo):
+    """All tasks that were chosen of the list in the directory `root` are done. `batch` is the latest one of them."""
+
+    def __init__(self, message: str, *, root: bytes, batch: str) -> None:
+        super().__init__(message)
+        self.root = root
+        self.batch = batch
+
+
 def error_of(code: str, message: str, hint: str | None) -> CodebatchError:
     """The error that another process of ours met, as far as it was told: its class by code, and its text."""
     kinds: list[type[CodebatchError]] = [CodebatchError]

@@ -18,9 +18,10 @@ from codebatch.cli.work_analyze import Form, answer_listed
 from codebatch.cli.work_lists import Listing, list_options
 from codebatch.cli.work_options import Output, WorkWishes, output_option, trust_option
 from codebatch.cli.work_progress import WorkTeller
-from codebatch.cli.work_ran import answer_ran
+from codebatch.cli.work_ran import answer_nothing_left, answer_ran
 from codebatch.cli.work_status import answer_work
 from codebatch.engine.lifecycle import BatchState
+from codebatch.errors import NothingLeft
 from codebatch.model.work import RETRIES_MAX, Halt, OnFailure, Strategy
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
@@ -134,28 +135,20 @@ def work_run(
     if is_rehearsed:
         answer_rehearsal(answering, rehearse(paths, options, answering.place))
         return 0
-    if is_detached:
-        found = run_detached(
-            paths,
-            options,
-            answering.place,
-            is_beside=is_beside,
-            is_trusted=is_trusted,
-            listener=WorkTeller(answering, output, is_sure=is_sure),
-        )
-        answer_work(answering, found, [found.batch.id])
-        answering.note(f"see how it goes with: codebatch follow --batch {found.batch.id}")
-        return 0
-    ran = running.run_files(
-        paths,
-        options,
-        answering.place,
-        keep=load_configuration(Path.cwd()).settings.store.keep,
-        is_beside=is_beside,
-        is_trusted=is_trusted,
-        listener=WorkTeller(answering, output, is_sure=is_sure),
-    )
-    return answer_ran(answering, ran)
+    listener = WorkTeller(answering, output, is_sure=is_sure)
+    place, keep = answering.place, load_configuration(Path.cwd()).settings.store.keep
+    try:
+        if not is_detached:
+            ran = running.run_files(
+                paths, options, place, keep=keep, is_beside=is_beside, is_trusted=is_trusted, listener=listener
+            )
+            return answer_ran(answering, ran)
+        found = run_detached(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener)
+    except NothingLeft as left:
+        return answer_nothing_left(answering, left)
+    answer_work(answering, found, [found.batch.id])
+    answering.note(f"see how it goes with: codebatch follow --batch {found.batch.id}")
+    return 0
 
 
 @work.command("analyze")

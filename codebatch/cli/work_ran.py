@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from pathlib import Path
 
 from codebatch.cli.options import Answering
 from codebatch.cli.work_status import answer_work, end_line
 from codebatch.engine.lifecycle import BatchState
+from codebatch.errors import NothingLeft
+from codebatch.store.batches import open_batch
 from codebatch.work.running import WorkRan
+from codebatch.work.standing import look_at
 
 
 def answer_ran(answering: Answering, ran: WorkRan, name: str | None = None) -> int:
@@ -20,4 +25,12 @@ def answer_ran(answering: Answering, ran: WorkRan, name: str | None = None) -> i
         return ran.signal_status
     if ran.shortfall is not None:
         raise ran.shortfall
+    return 0
+
+
+def answer_nothing_left(answering: Answering, left: NothingLeft) -> int:
+    """Report that all tasks that were chosen are done, with the latest batch of them. Return the exit status."""
+    store = answering.place.of_directory(Path(os.fsdecode(left.root))).open()
+    answer_work(answering, look_at(store, open_batch(store, left.batch)), [])
+    answering.tell(left.message)
     return 0

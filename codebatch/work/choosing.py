@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.engine.lifecycle import CommandState
-from codebatch.errors import InvalidInput, NothingToDo
+from codebatch.errors import InvalidInput, NothingLeft, NothingToDo
 from codebatch.model.command import CommandId
 from codebatch.model.work import WorkEdge
 from codebatch.work.defining import Task
@@ -63,17 +63,18 @@ class Choice:
         tasks: Sequence[Task],
         edges: Sequence[WorkEdge],
         groups: Mapping[str, Mapping[str, CommandId]],
-        source: str,
+        identity: ListIdentity,
         here: Path,
     ) -> None:
         self._tasks = tasks
         self._edges = edges
         self._groups = groups
-        self._source = source
+        self._source = identity.source
+        self._root = identity.root
         self._here = here
 
     def choose(self, options: WorkOptions, former: FormerTasks) -> Chosen:
-        """Those that options ask for. Raises InvalidInput for one that is not there, NothingToDo where none is left."""
+        """Those that options ask for. Raises InvalidInput for one that is not there, NothingToDo if there is none."""
         ids = self._named(options.tasks) if options.tasks else {task.id for task in self._tasks}
         if options.tags:
             ids &= self._tagged(options.tags)
@@ -85,9 +86,11 @@ class Choice:
                 ids &= {id_ for id_, task in former.items() if task.is_of}
             if options.blocked:
                 ids &= {id_ for id_, task in former.items() if task.state is CommandState.BLOCKED}
+            if not ids and options.blocked:
+                raise NothingToDo(f"nothing of {self._source} waits for an answer")
             if not ids:
-                what = "waits for an answer" if options.blocked else "is left"
-                raise NothingToDo(f"nothing of {self._source} {what}")
+                batch = max(task.batch for task in former.values())
+                raise NothingLeft(f"nothing of {self._source} is left", root=self._root, batch=batch)
         if not ids:
             raise NothingToDo(f"no task of {self._source} was asked for")
         whole = ids if options.only else self._with_needs(ids, done)

@@ -113,7 +113,7 @@ def _read(
     settings.notes.extend(notes_of_members(tasks, edges))
     origin = _origin(files, options, here)
     identity = ListIdentity(source, os.fsencode(settings.root), origin.files)
-    choice = Choice(tasks, edges, definer.groups, source, here)
+    choice = Choice(tasks, edges, definer.groups, identity, here)
     chosen = choice.choose(options, former(identity, definitions) if options.is_of_former else {})
     settings.notes.extend(chosen.notes)
     tasks = [task for task in tasks if task.id in chosen.ids]

@@ -367,7 +367,7 @@ def test_a_work_list_is_found_upwards_and_runs_once_at_a_time(codebatch: Command
     assert codebatch("status", "--json", cwd=below).json["source"] == "work.toml"
     assert (codebatch.directory / "ran").read_text() == "begun\n"
     assert not (below / ".codebatch").exists()
-    assert codebatch("work", "run", "--unfinished", "--json", status=5, cwd=below).error["code"] == "nothing_to_do"
+    assert codebatch("work", "run", "--unfinished", "-q", cwd=below).notes == "nothing of work.toml is left\n"
 
 
 def test_the_latest_snapshot_is_of_the_project_too(codebatch: CommandLine) -> None:
