@@ -82,7 +82,7 @@ def every_cycle(question: Question) -> list[Cycle]:
 
 
 def relevant_cycles(question: Question) -> list[Cycle]:
-    """Return the cycles of a batch but for those of tests, vendored and generated files alone.
+    """Return the cycles of a batch except those of tests, vendored and generated files alone.
 
     In a batch of nothing else no file stands apart. Raises InvalidInput or StoreCorrupt.
     """

@@ -18,7 +18,7 @@ from codebatch.system.git_history import Change, Version, blob_of
 from codebatch.system.patches import Hunk, Pair
 
 _COMPARED_LINES_MAX = 3_000
-"""Of more lines that differ all count as changed: to compare them takes long."""
+"""If more lines differ, all count as changed, since a comparison would take too long."""
 
 
 class FunctionChanges:

@@ -40,7 +40,7 @@ __all__ = ["HOTSPOTS_MAX", "HOTSPOTS_SHOWN", "OF_FUNCTIONS", "Hotspot", "Hotspot
 
 HOTSPOTS_SHOWN = 10
 FUNCTION_LEAST = 10
-"""By default functions of less complexity are no hotspots: McCabe's limit."""
+"""Functions of lower complexity are no hotspots by default. The limit is McCabe's."""
 HOTSPOTS_MAX = 1_000
 OF_FUNCTIONS: tuple[HotspotBy, ...] = ("hotspot", "cognitive", "complexity")
 """By what functions can be ranked; by the others files are."""

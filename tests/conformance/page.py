@@ -10,7 +10,7 @@ from tests.conformance.table import described_table
 PAGE = Path(__file__).parents[2] / "codebatch" / "help" / "languages.md"
 _SECTION = re.compile(r"(?<=\n## Constructs by version\n\n).*?(?=\n## )", re.DOTALL)
 _ABOUT = """\
-Each language is held against a table of constructs, from its specification (`tests/conformance` of the source). The
+Each language is tested against a table of constructs from its specification (`tests/conformance` of the source). The
 number of constructs and the newest version:
 
 """
