@@ -110,10 +110,10 @@ class Batch:
 
     def __init__(self, store: Path, batch_id: str) -> None:
         self.root = store / "batches" / batch_id
-        self.about = document((self.root / "batch.json").read_bytes(), 2)
-        self.plan = document((self.root / "plan.json").read_bytes(), 2)
+        self.about = document((self.root / "batch.json").read_bytes(), 1)
+        self.plan = document((self.root / "plan.json").read_bytes(), 1)
         snapshot = store / "snapshots" / self.plan["snapshot_id"]
-        self.snapshot = document((snapshot / "snapshot.json").read_bytes(), 3)
+        self.snapshot = document((snapshot / "snapshot.json").read_bytes(), 1)
         data = (snapshot / "files.index.jsonl.zst").read_bytes()
         index = unzstd(data)
         if not sha256(index) == self.snapshot["digest"] == self.plan["snapshot_digest"]:
@@ -141,7 +141,7 @@ class Batch:
             if match := REGISTER.match(name):
                 shard, start, task, round_ = match[1], int(match[2]), match[3], int(match[4])
                 try:
-                    commit = document((self.root / "outcomes" / name).read_bytes(), 4)
+                    commit = document((self.root / "outcomes" / name).read_bytes(), 1)
                     if commit["round"] != round_ or not all(map(self._is_possible, commit["outcomes"])):
                         continue
                 except ValueError:
@@ -265,7 +265,7 @@ class Batch:
     def outputs(self) -> Json | None:
         """The current manifest. SPEC.md "Outputs"."""
         named = [path for path in (self.root / "outputs").iterdir() if re.fullmatch(r"[0-9a-f]{64}", path.name)]
-        manifests = [document((path / "manifest.json").read_bytes(), 4) for path in named]
+        manifests = [document((path / "manifest.json").read_bytes(), 1) for path in named]
         return max(manifests, key=lambda manifest: manifest["generation"], default=None)
 
     def merged(self, manifest: Json, task: Json) -> list[bytes]:

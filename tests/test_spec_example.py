@@ -110,7 +110,7 @@ def test_the_worked_example_is_read_by_its_text(tmp_path: Path) -> None:
     for suffix in (layout.PACK_SUFFIX, layout.INDEX_SUFFIX):
         (tmp_path / layout.OBJECTS / f"{digest_bytes(pack)}{suffix}").write_bytes(_hex(suffix))
     assert spec_reader.read_object(tmp_path, digest_bytes(CONTENT)) == CONTENT
-    commit = spec_reader.document(_block().splitlines()[-2].strip().encode() + b"\n", 4)
+    commit = spec_reader.document(_block().splitlines()[-2].strip().encode() + b"\n", 1)
     (outcome,) = commit["outcomes"]
     segment = _hex(".seg")
     frames, rows = segment[: outcome["length"]], segment[outcome["length"] :]

@@ -21,7 +21,7 @@ from codebatch.store.documents import read_document
 from codebatch.store.store import Store
 from codebatch.system.file_reader import FileReader
 
-INDEX_FORMAT = 3
+INDEX_FORMAT = 1
 
 CHANGED_PERCENT_MAX = 10
 """Of the shard files of an index so many may be in its overlay, and of the slots of its base so many dead."""

@@ -19,7 +19,7 @@ import msgspec
 
 from codebatch.model.late_patterns import LatePattern
 
-TERMS_VERSION = 4
+TERMS_VERSION = 1
 """What is posted of a record, and how it is kept. Of a change of either: what is of another one is made anew."""
 
 KINDS_POSTED = frozenset(("symbol", "edge", "diagnostic", "metric"))

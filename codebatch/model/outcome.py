@@ -22,7 +22,7 @@ HolderId = NewType("HolderId", str)
 
 OutcomeType = Literal["result", "failed", "blocked", "cancelled"]
 
-COMMIT_FORMAT = 4
+COMMIT_FORMAT = 1
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True, gc=False):

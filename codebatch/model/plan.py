@@ -21,7 +21,7 @@ from codebatch.model.record import RECORD_SCHEMA
 from codebatch.model.shard import ProjectWork, Shard, ShardId, ShardRule, Work
 from codebatch.model.task import Json
 
-PLAN_FORMAT = 2
+PLAN_FORMAT = 1
 
 
 class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):

@@ -181,7 +181,7 @@ class Work(Document, frozen=True, kw_only=True):
     conducts stays while somebody could answer a question. Between two starts are `start_every_seconds` at least. One
     coordinator runs it for `timeout_seconds` at most. With `stop`, `halt` says what becomes of what runs.
 
-    `origin` is None in batches of earlier versions. `met` are needs of its commands on tasks of the list that are not
+    `met` are needs of its commands on tasks of the list that are not
     part of the batch, and count as done. `done_before` are tasks of the list that are not part of the batch and were
     done in an earlier one, each with the digest of the definition that it had then (work/definitions.py).
     """
@@ -203,7 +203,7 @@ class Work(Document, frozen=True, kw_only=True):
     on_blocked: OnBlocked = "end"
     answering: Answering | None = None
     start_every_seconds: float = 0.0
-    origin: ListOrigin | None = None
+    origin: ListOrigin = ListOrigin(directory=b"", files=())
     met: tuple[WorkEdge, ...] = ()
     done_before: dict[CommandId, str] = msgspec.field(default_factory=dict)
     timeout_seconds: float | None = None

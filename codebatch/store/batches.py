@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # Who opens a batch may ask for neither.
     from codebatch.model.plan import Plan
     from codebatch.store.snapshots import Snapshot
 
-BATCH_FORMAT = 2
+BATCH_FORMAT = 1
 NAME_PATTERN = LatePattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 """A name that is given to a batch; referred to as `@` and the name."""
 

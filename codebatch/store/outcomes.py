@@ -287,10 +287,7 @@ class Outcomes:
             yield commit
 
     def read_bytes(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, bytes]:
-        """The frames of an outcome and its item table, each as it was written; older batches say so of the table alone.
-
-        Raises StoreCorrupt.
-        """
+        """Return the frames of an outcome and its item table, both verified. Raises StoreCorrupt."""
         if outcome.file:
             return self._read_adopted(outcome)
         rows = (outcome.end - outcome.start) * ROW_BYTES
@@ -303,7 +300,7 @@ class Outcomes:
         if len(data) != outcome.length + rows:
             raise StoreCorrupt(f"{path} is cut or missing", hint=_HINT)
         frames, table = data[: outcome.length], data[outcome.length :]
-        if digest_bytes(table) != outcome.digest or outcome.crc not in (0, zlib.crc32(frames)):
+        if digest_bytes(table) != outcome.digest or outcome.crc != zlib.crc32(frames):
             raise StoreCorrupt(
                 f"{path} is damaged: what shard {outcome.shard} has there is not what was written", hint=_HINT
             )

@@ -32,7 +32,7 @@ from codebatch.store.settling import SETTLED_HINT, read_settled
 from codebatch.store.shard_files import DAMAGE_HINT, FrameRange, Trailer, read_trailer, split_shard_file
 from codebatch.system.file_reader import FileReader
 
-OUTPUTS_FORMAT = 4
+OUTPUTS_FORMAT = 1
 
 
 class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -39,7 +39,7 @@ from codebatch.store.object_frames import FrameError, decompress_all
 from codebatch.store.objects import ObjectStore
 from codebatch.system.files import Files
 
-SNAPSHOT_FORMAT = 3
+SNAPSHOT_FORMAT = 1
 # Of the frames whose items, or lines, were asked for last.
 _FRAMES_KEPT = 16
 

@@ -36,7 +36,7 @@ from codebatch.system.files import Files, Lock
 if TYPE_CHECKING:
     from codebatch.store.objects import ObjectStore
 
-STORE_FORMAT = 3
+STORE_FORMAT = 1
 CACHEDIR_TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# This directory is a codebatch store.\n"
 
 _STORE_FILE_BYTES_MAX = 64 * 1024

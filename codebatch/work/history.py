@@ -75,10 +75,8 @@ def add_former_tasks(
 
 
 def _is_same_list(one: ListIdentity, other: ListIdentity) -> bool:
-    """Compare two lists by their files, or by their names if one is of an earlier version, which has no paths."""
-    if one.files and other.files:
-        return [*map(os.path.realpath, one.files)] == [*map(os.path.realpath, other.files)]
-    return one.source == other.source
+    """Compare two lists by the files that they were read from."""
+    return [*map(os.path.realpath, one.files)] == [*map(os.path.realpath, other.files)]
 
 
 def _add_tasks(
@@ -91,14 +89,12 @@ def _add_tasks(
     work, batch = found.standing.work, found.batch
     stored = Definitions(found.store, batch)
     needs = written_needs((*work.edges, *work.met), work.inferred)
-    # In a batch of an earlier version nothing is known of needs on tasks that it does not have.
-    known = frozenset(work.order) if work.origin is None else None
     answered = frozenset(_answered(found))
     for each in found.standing.commands:
         if each.id not in definitions or each.id in former:
             continue
         is_done = each.state is CommandState.DONE
-        definition = _then(stored, each, needs, definitions[each.id], known) if is_done else ""
+        definition = _then(stored, each, needs, definitions[each.id]) if is_done else ""
         is_current = is_done and definition == definitions[each.id].digest
         former[each.id] = FormerTask(each.state, definition, is_current, each.id in answered, batch.id, is_of)
     for id_, digest in work.done_before.items():
@@ -112,15 +108,11 @@ def _then(
     task: CommandStanding,
     needs: Mapping[CommandId, frozenset[CommandId]],
     now: Definition,
-    known: frozenset[CommandId] | None,
 ) -> str:
-    """Return the digest of the definition with which a task was done. Only needs that are `known` are compared."""
+    """Return the digest of the definition with which a task was done."""
     round_ = max(task.ended, 1)
     command = now.command if stored.is_same(now.command, round_) else stored.read(task.id, round_)
-    needed = needs.get(task.id, frozenset())
-    if known is not None and needed == now.needs & known:
-        needed = now.needs
-    return Definition(command, needed).digest
+    return Definition(command, needs.get(task.id, frozenset())).digest
 
 
 def _answered(found: WorkBatch) -> Iterator[CommandId]:

@@ -74,8 +74,6 @@ NO_CHANGES = ListChanges()
 def list_changes(found: WorkBatch) -> ListChanges:
     """Compare a batch with its list as it is now. Run and write nothing, and do not read standard input."""
     work = found.standing.work
-    if work.origin is None:
-        return ListChanges(problem="the batch is of an earlier version of codebatch, which did not record its files")
     if STDIN_NAME.encode() in work.origin.files:
         return NO_CHANGES
     try:
@@ -108,9 +106,8 @@ def reload_list(found: WorkBatch, listener: WorkListener, *, is_forced: bool = F
     were. Raises CodebatchError, also if a task needs one now that the batch does not have; nothing is changed then.
     """
     work, id_ = found.standing.work, found.batch.id
-    if work.origin is None or STDIN_NAME.encode() in work.origin.files:
-        told = "came from standard input" if work.origin is not None else "was read by an earlier version of codebatch"
-        raise InvalidInput(f"the list of batch {id_} {told} and cannot be read again", hint=_as_new())
+    if STDIN_NAME.encode() in work.origin.files:
+        raise InvalidInput(f"the list of batch {id_} came from standard input and cannot be read again", hint=_as_new())
     listed = _read_again(work, infers=True)
     for note in listed.notes:
         listener.note(note)
@@ -147,7 +144,6 @@ def _as_new() -> str:
 
 def _read_again(work: Work, *, infers: bool) -> WorkList:
     """Read the whole list of a batch as it was read. Raises CodebatchError."""
-    assert work.origin is not None
     given = {name: value for name, value in work.origin.options.items() if name not in _CHOOSES}
     options = _options(given if infers else {**given, "infer": False})
     paths = [Path(os.fsdecode(path)) for path in work.origin.files]
@@ -211,7 +207,6 @@ def _waits(
 
 def _added(work: Work, listed: WorkList) -> tuple[CommandId, ...]:
     """Return the tasks that the batch would have, too, if it were made now."""
-    assert work.origin is not None
     chooses = {name: value for name, value in work.origin.options.items() if name in ("tasks", "only", "tags")}
     if "blocked" in work.origin.options:  # What did not wait for an answer is not remembered.
         return ()

@@ -49,7 +49,7 @@ class WorkList:
 
 def identity_of(work: Work) -> ListIdentity:
     """Return the key by which other batches of the list of a batch are found."""
-    return ListIdentity(work.source, work.root, () if work.origin is None else work.origin.files)
+    return ListIdentity(work.source, work.root, work.origin.files)
 
 
 def read_work_files(

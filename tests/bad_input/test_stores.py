@@ -63,19 +63,18 @@ def test_a_place_where_no_directory_can_be_made_is_told(codebatch: CommandLine) 
     ("document", "code", "said"),
     [
         ('{"format": 999, "id": "x"}', "store_foreign", "upgrade codebatch"),
-        ('{"format": 1, "id": "x"}', "store_foreign", "make a new store"),
         (
             '{"schema_name": "codebatch.store", "schema_version": 1, "created_at": "x"}',
             "store_foreign",
             "make a new store",
         ),
         ('{"name": "left-pad"}', "store_foreign", ""),
-        ('{"format": 2, "id": "x"}', "store_foreign", "make a new store"),
-        ('{"format": 3}', "store_corrupt", ""),
+        ('{"format": 0, "id": "x"}', "store_foreign", "make a new store"),
+        ('{"format": 1}', "store_corrupt", ""),
         ('{"format": "two", "id": "x"}', "store_corrupt", ""),
         ("[]", "store_corrupt", ""),
         ("", "store_corrupt", ""),
-        ('{"format": 3, "id"', "store_corrupt", ""),
+        ('{"format": 1, "id"', "store_corrupt", ""),
         ("\x00\xff", "store_corrupt", ""),
     ],
 )
@@ -169,7 +168,7 @@ def test_init_of_a_project_makes_the_store_in_it(codebatch: CommandLine) -> None
 
 
 @pytest.mark.parametrize("command", ["init --store project", "status --store project", "run . --store project"])
-@pytest.mark.parametrize("content", ["", "no JSON", '{"format": 3}', '{"format": 2}', "{}"])
+@pytest.mark.parametrize("content", ["", "no JSON", '{"format": 1}', '{"format": 0}', "{}"])
 def test_nobody_is_told_to_remove_what_is_no_store(codebatch: CommandLine, command: str, content: str) -> None:
     make_project(codebatch.directory / "project")
     if content:

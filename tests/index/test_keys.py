@@ -26,7 +26,7 @@ TERMS = Terms(
     3, (Column(array("I", [0, 1, 1]), b"dE\0hint\xffdE\0hint"), Column(array("I", [2, 0, 1]), b"nf\xffnlong\xffnf"))
 )
 FILE = (
-    b"cbterms\x04" + b"\xab" * 32 + b"\x03\0\0\0\x02"
+    b"cbterms\x01" + b"\xab" * 32 + b"\x03\0\0\0\x02"
     b"\0\0\0\0\x01\0\0\0\x01\0\0\0" + b"\x0f" + b"\0" * 7 + b"dE\0hint\xffdE\0hint"
     b"\x02\0\0\0\0\0\0\0\x01\0\0\0" + b"\x0b" + b"\0" * 7 + b"nf\xffnlong\xffnf"
 )

@@ -7,20 +7,16 @@ import time
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-from codebatch.application.stores import StorePlace
-from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.errors import StoreCorrupt
 from codebatch.model.command import Command, CommandId
 from codebatch.model.request import Reload
 from codebatch.model.work import Policy, WorkEdge
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import create_store
 from codebatch.store.work import Definitions, make_work_batch, read_command, read_work
 from codebatch.system.files import RealFiles
-from codebatch.work.history import former_tasks
-from codebatch.work.list_changes import list_changes, reload_list
-from codebatch.work.listening import WorkListener
-from codebatch.work.standing import WorkBatch, look_at
+from codebatch.work.list_changes import list_changes
+from codebatch.work.standing import look_at
 from tests.commands.batches import Place, coordinating, make_place
 from tests.work.reading import read
 
@@ -93,35 +89,3 @@ def test_a_reload_of_what_cannot_be_is_damage(place: Place) -> None:
     reload(place, Reload(over={A: 0}, commands=(command("true"),), policies={A: Policy(pools={"p": 1})}))
     with pytest.raises(StoreCorrupt, match="reloads what cannot be: a command takes more of a pool than there is"):
         read_work(place.batch)
-
-
-def old_batch(directory: Path, text: str, *ids: str) -> tuple[Store, WorkBatch]:
-    """A batch of some tasks of a list as version 2.0 made it, whose tasks are done."""
-    listed = read(directory, text, PATH=os.defpath)
-    store = create_store(RealFiles(), directory / "store")[0]
-    edges = tuple(edge for edge in listed.work.edges if {edge.task, edge.on} <= {*ids})
-    work = replace(listed.work, origin=None, order=tuple(map(CommandId, ids)), edges=edges)
-    commands = [each for each in listed.commands if each.id in ids]
-    batch = make_work_batch(store, commands, work, at_ns=time.time_ns())
-    place = Place(store, batch, batch.plan(), directory)
-    with coordinating(place) as coordinator:
-        for item in range(len(ids)):
-            coordinator.do(item)
-    return store, look_at(store, batch)
-
-
-def test_of_a_batch_of_version_2_0_it_is_said_that_it_cannot_be_compared(tmp_path: Path) -> None:
-    _, found = old_batch(tmp_path, LIST, "a", "b")
-    assert "of an earlier version" in list_changes(found).problem
-    with pytest.raises(InvalidInput, match="was read by an earlier version"):
-        reload_list(found, WorkListener())
-
-
-def test_what_a_batch_of_version_2_0_has_done_is_done(tmp_path: Path) -> None:
-    old_batch(tmp_path, LIST, "b")
-    listed = read(tmp_path, LIST, PATH=os.defpath)
-    former = former_tasks(StorePlace(tmp_path / "store"), None, listed.identity, listed.definitions)
-    assert {id_: task.is_current for id_, task in former.items()} == {"b": True}
-    changed = read(tmp_path, LIST.replace("true", "false"), PATH=os.defpath)
-    former = former_tasks(StorePlace(tmp_path / "store"), None, changed.identity, changed.definitions)
-    assert {id_: task.is_current for id_, task in former.items()} == {"b": False}

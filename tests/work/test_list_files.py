@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from codebatch.errors import CodebatchError, InvalidConfiguration, InvalidWork, NothingToDo
 from codebatch.model.command import encode_command
 from codebatch.model.markdown import sections_of, slug, split_front_matter
-from codebatch.model.work import Policy, encode_work
+from codebatch.model.work import ListOrigin, Policy, encode_work
 from codebatch.model.yaml import YamlError, parse_yaml
 from codebatch.work.checking import ID_HINT
 from codebatch.work.reading import WorkList, read_work_files
@@ -108,7 +108,7 @@ def test_a_list_is_the_same_in_each_language(tmp_path: Path, document: dict[str,
         except InvalidWork as error:
             told.add("\n".join(error.lines).replace(f"list.{suffix}", "FILE").split("FILE")[-1].partition(": ")[2])
             continue
-        work = encode_work(msgspec.structs.replace(found.work, source="", origin=None))
+        work = encode_work(msgspec.structs.replace(found.work, source="", origin=ListOrigin(directory=b"", files=())))
         told.add((work, b"".join(map(encode_command, found.commands))))
     assert len(told) == 1
 

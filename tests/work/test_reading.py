@@ -129,12 +129,6 @@ def test_golden_bytes_of_a_whole_file(tmp_path: Path) -> None:
     assert found.notes == ("'no-such-program', which 'e2e' runs, is not on the PATH",)
 
 
-def test_a_work_batch_of_version_2_0_can_be_read() -> None:
-    now = decode_work((GOLDEN / "work.json").read_bytes())
-    then = decode_work((GOLDEN / "work-of-2.0.json").read_bytes())
-    assert msgspec.structs.replace(now, origin=None, timeout_seconds=None, halt="soon") == then
-
-
 def test_every_key_of_a_task_is_in_the_golden_file() -> None:
     tables = parse_toml(WHOLE)["tasks"]
     assert isinstance(tables, dict)
