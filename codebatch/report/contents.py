@@ -33,7 +33,8 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
     """The tree of the code, in columns: a row is a directory (`files` 0), a file (1) or what stands for several files
     of one directory (their number). The first is the root; every other follows its `parents`. Numbers of directories
     are 0: they are the sums of what is below. `hardest` is the greatest cognitive complexity of a function, `changes`
-    how often history changed a file; it is None where there is none. `tests` is 1 where a file is one.
+    the commits of the last year that changed a file, None without a history. `categories` are 0 for production code, 1
+    for tests, 2 for vendored and generated code.
     """
 
     names: list[str]
@@ -46,12 +47,15 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
     duplicated: list[int]
     dependents: list[int]
     findings: list[int]
-    tests: list[int]
+    categories: list[int]
     changes: list[int] | None
 
 
 class Function(msgspec.Struct, frozen=True, kw_only=True):
-    """A function, and why it is hard to change (application/hotspots.py); None is what is not known."""
+    """A function that is hard to change (application/hotspots.py). Numbers that are not known are None.
+
+    `category` is that of its file, as in Tree.
+    """
 
     name: str
     path: str
@@ -60,6 +64,7 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
     cognitive: int
     changes: int | None
     dependents: int | None
+    category: int
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,18 +15,22 @@ from codebatch.query.numbers import numbers_of_files
 
 _METRICS = ("code", "cognitive", "max_cognitive", "duplicated_lines", "dependents", "functions")
 _OWN: frozenset[FileClass] = frozenset(("text", "test", "example"))
-"""What people wrote for the project itself, as code."""
+"""Classes of files that are the project's own code."""
+_PROSE = frozenset(("csv", "diff", "log", "markdown", "rst", "text"))
+"""Languages whose lines are not lines of code."""
+PRODUCTION, TEST, VENDORED = range(3)
+"""Categories of a file: vendored ones include generated and minified code."""
 _IN_PART = ("partial", "errors")
 
 
 @dataclass(slots=True, kw_only=True)
 class FileSums:
-    """A file of the project's own code, with its numbers. `path` is as people are shown it."""
+    """A file and its numbers. `path` is the path as it is displayed, `category` one of PRODUCTION, TEST, VENDORED."""
 
     key: bytes
     path: str
     language: str
-    is_test: bool = False
+    category: int = PRODUCTION
     findings: int = 0
     metrics: dict[str, int] = field(default_factory=dict)
 
@@ -36,9 +40,13 @@ class FileSums:
 
 @dataclass(slots=True, kw_only=True)
 class Files:
-    """The files of a batch. `left_out` counts those that are not the project's own code, and their lines, by class."""
+    """The files of a batch: the project's `own` code, and `vendored` code.
+
+    `left_out` maps each class of files that are not the project's own code to the number of files and of their lines.
+    """
 
     own: Mapping[bytes, FileSums]
+    vendored: Mapping[bytes, FileSums]
     left_out: Mapping[str, tuple[int, int]]
     partly_parsed: int
 
@@ -54,32 +62,35 @@ def gather_files(batch: OpenedBatch, rules: Iterable[RuleFindings]) -> Files:
     """The files of a batch, by path, with what was found in them. Raises StoreCorrupt."""
     records = batch.question.records
     own: dict[bytes, FileSums] = {}
+    vendored: dict[bytes, FileSums] = {}
     left_out: dict[str, tuple[int, int]] = {}
     partly_parsed = 0
     apart = batch.question.apart
     for record in batch.files().found if "parse" in batch.tasks else ():
         partly_parsed += record.get("parse") in _IN_PART
         key, class_ = path_bytes(record), str(record.get("class"))
-        if class_ in _OWN:
-            own[key] = FileSums(
-                key=key,
-                path=record_path(record),
-                language=str(record.get("lang")),
-                is_test=apart.of(key) == "test",
-            )
-        else:
-            files, lines = left_out.get(class_, (0, 0))
-            left_out[class_] = files + 1, lines + _lines(record)
+        language = str(record.get("lang"))
+        category = {None: PRODUCTION, "test": TEST, "foreign": VENDORED}[apart.of(key)]
+        made = FileSums(key=key, path=record_path(record), language=language, category=category)
+        if class_ in _OWN and language not in _PROSE:
+            own[key] = made
+            continue
+        if category == VENDORED and language not in _PROSE:
+            vendored[key] = made
+        reason = "text" if class_ in _OWN else class_
+        files, lines = left_out.get(reason, (0, 0))
+        left_out[reason] = files + 1, lines + _lines(record)
     for metric, values in numbers_of_files(records, _METRICS).items():
         for key, value in values.items():
-            if key in own:
-                own[key].metrics[metric] = value
+            sums = own.get(key) or vendored.get(key)
+            if sums is not None:
+                sums.metrics[metric] = value
     for rule in rules:
         for finding in rule.findings:
-            sums = own.get(path_bytes(finding))
+            sums = own.get(path_bytes(finding)) or vendored.get(path_bytes(finding))
             if sums is not None:
                 sums.findings += 1
-    return Files(own=own, left_out=left_out, partly_parsed=partly_parsed)
+    return Files(own=own, vendored=vendored, left_out=left_out, partly_parsed=partly_parsed)
 
 
 def _lines(record: JsonRecord) -> int:

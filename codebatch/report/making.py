@@ -20,7 +20,7 @@ from codebatch.query.completeness import Completeness, completeness
 from codebatch.query.dependencies import Cycle, Import
 from codebatch.report.contents import Contents, Cut, FileCycle, Function, Numbers
 from codebatch.report.excerpts import Excerpts
-from codebatch.report.gathering import Files, FileSums, gather_files, kinds_asked
+from codebatch.report.gathering import PRODUCTION, Files, FileSums, gather_files, kinds_asked
 from codebatch.report.limits import PAGE_BYTES_MAX, Limits, cut, cut_path
 from codebatch.report.matrix import make_matrix
 from codebatch.report.page import encode_page
@@ -58,6 +58,7 @@ class _Found(NamedTuple):
     files: Files
     findings: Findings | None
     hotspots: Hotspots | None
+    all_hotspots: Hotspots | None
     copies: Copies | None
     imports: Sequence[Import]
     cycles: Sequence[Cycle]
@@ -66,12 +67,15 @@ class _Found(NamedTuple):
 
 
 def _find(batch: OpenedBatch, limits: Limits, older: OpenedBatch | None) -> _Found:
-    has_imports = "dependencies" in batch.tasks
+    has_imports, has_metrics = "dependencies" in batch.tasks, "analyze" in batch.tasks
     findings = batch.findings().found if "diagnostic" in kinds_asked(batch) else None
     return _Found(
         files=gather_files(batch, findings.rules if findings else ()),
         findings=findings,
-        hotspots=batch.hotspots(limit=limits.functions).found if "analyze" in batch.tasks else None,
+        hotspots=batch.hotspots(limit=limits.functions).found if has_metrics else None,
+        all_hotspots=batch.hotspots(limit=limits.functions, everything=True).found
+        if "analyze" in batch.tasks
+        else None,
         copies=batch.copies(limit=limits.copies).found if "duplicates" in batch.tasks else None,
         imports=batch.imports().found if has_imports else [],
         cycles=batch.import_cycles().found if has_imports else [],
@@ -91,7 +95,6 @@ def _contents(batch: OpenedBatch, found: _Found, excerpts: Excerpts, limits: Lim
     text = limits.text
     files = list(found.files.own.values())
     rules = found.findings.rules if found.findings else ()
-    hotspots = found.hotspots.rows if found.hotspots else ()
     blocks = found.copies.blocks if found.copies else ()
     copies = [show_copied(each, excerpts, limits) for each in blocks[: limits.copies]]
     shown_rules = [show_rule(each, excerpts, limits) for each in rules[: limits.rules]]
@@ -107,8 +110,8 @@ def _contents(batch: OpenedBatch, found: _Found, excerpts: Excerpts, limits: Lim
         changes_told=cut(found.history.told, text),
         asked=sorted(kinds_asked(batch)),
         numbers=_numbers(batch, found.files, files, limits),
-        tree=cut_tree(files, limits, found.history.changes),
-        functions=[_function(each, text) for each in hotspots[: limits.functions]],
+        tree=cut_tree([*files, *found.files.vendored.values()], limits, found.history.changes),
+        functions=_functions(found, limits),
         copies=copies,
         matrix=make_matrix(found.imports, limits.directories, text),
         cycles=[
@@ -131,7 +134,20 @@ def _contents(batch: OpenedBatch, found: _Found, excerpts: Excerpts, limits: Lim
     )
 
 
-def _function(found: Hotspot, text: int) -> Function:
+def _functions(found: _Found, limits: Limits) -> list[Function]:
+    """Return the hotspots of production code, then those of other code."""
+    production = found.hotspots.rows if found.hotspots else ()
+    others = found.all_hotspots.rows if found.all_hotspots else ()
+    functions = [_function(each, PRODUCTION, limits.text) for each in production[: limits.functions]]
+    for each in others[: limits.functions]:
+        path = path_from_fields(each.path, each.path_b64)
+        sums = found.files.own.get(path) or found.files.vendored.get(path)
+        if sums is not None and sums.category != PRODUCTION:
+            functions.append(_function(each, sums.category, limits.text))
+    return functions
+
+
+def _function(found: Hotspot, category: int, text: int) -> Function:
     return Function(
         name=cut(str(found.symbol), text),
         path=cut_path(display_path(path_from_fields(found.path, found.path_b64)), text),
@@ -140,6 +156,7 @@ def _function(found: Hotspot, text: int) -> Function:
         cognitive=found.cognitive if isinstance(found.cognitive, int) else 0,
         changes=found.changes,
         dependents=found.dependents,
+        category=category,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from codebatch.report.contents import Tree
-from codebatch.report.gathering import FileSums
+from codebatch.report.gathering import PRODUCTION, FileSums
 from codebatch.report.limits import Limits, cut
 
 DEPTH_MAX = 40
@@ -69,7 +69,7 @@ class _Rows:
             duplicated=[],
             dependents=[],
             findings=[],
-            tests=[],
+            categories=[],
             changes=None if changes is None else [],
         )
         self._add("", 0, ())
@@ -103,7 +103,7 @@ class _Rows:
             values: list[int] = getattr(tree, column)
             values.append(sum(each[metric] for each in files))
         tree.findings.append(sum(each.findings for each in files))
-        tree.tests.append(int(any(each.is_test for each in files)))
+        tree.categories.append(min((each.category for each in files), default=PRODUCTION))
         tree.hardest.append(max((each["max_cognitive"] for each in files), default=0))
         tree.dependents.append(max((each["dependents"] for each in files), default=0))
         if tree.changes is not None and self._changes is not None:

@@ -1,12 +1,12 @@
 "use strict";
-/* Shows a report (contents.py). What comes from the tree is set as text, never as markup, and no address is made of it. */
+/* Shows a report (contents.py). Text from the project is set as text, never as markup or as an address. */
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const { numbers, tree, in_all: inAll } = data;
   const main = document.getElementById("main");
   const SVG = "http://www.w3.org/2000/svg";
 
-  // Text. What steers, or cannot be seen, is shown as an escape, as commands do.
+  // Text. Control characters and invisible ones are shown as escapes, as on the command line.
 
   const shown = (text) =>
     String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (each) => {
@@ -55,30 +55,35 @@
     return parts.join("/") || shown(data.title);
   };
   const nameOf = (at) => (tree.files[at] > 1 || (isFile(at) && !tree.names[at]) ? countOf(tree.files[at], "more file") : shown(tree.names[at]));
+  // The categories of files that are included; production code always is.
+  const CATEGORIES = [[1, "tests"], [2, "vendored and generated code"]].filter(([category]) => tree.categories.includes(category));
+  const included = new Set([0]);
+  const isIncluded = (at) => included.has(tree.categories[at]);
   const summed = (column) => {
-    const sums = column.slice();
+    const sums = column.map((value, at) => (isIncluded(at) ? value : 0));
     for (let at = rows - 1; at > 0; at--) sums[tree.parents[at]] += sums[at];
     return sums;
   };
   const greatest = (column) => {
-    const found = column.slice();
+    const found = column.map((value, at) => (isIncluded(at) ? value : 0));
     for (let at = rows - 1; at > 0; at--) found[tree.parents[at]] = Math.max(found[tree.parents[at]], found[at]);
     return found;
   };
-  const total = {
+  const addUp = () => ({
     files: summed(tree.files), code: summed(tree.code), cognitive: summed(tree.cognitive), duplicated: summed(tree.duplicated),
     findings: summed(tree.findings), hardest: greatest(tree.hardest), dependents: greatest(tree.dependents),
     changes: tree.changes && summed(tree.changes), changesMax: tree.changes && greatest(tree.changes),
-  };
+  });
+  let total = addUp();
 
   const facts = (at) => {
     const told = [];
     if (total.files[at] !== 1) told.push(countOf(total.files[at], "file"));
     if (tree.languages[at]) told.push(shown(tree.languages[at]));
     told.push(countOf(total.code[at], "line") + " of code", `cognitive complexity ${comma(total.cognitive[at])}, hardest function ${comma(total.hardest[at])}`);
-    if (tree.changes) told.push(countOf(total.changes[at], "change"));
-    if (total.duplicated[at]) told.push(countOf(total.duplicated[at], "copied line"));
-    if (isFile(at)) told.push(`imported by ${countOf(tree.dependents[at], "file")}`);
+    if (tree.changes) told.push(countOf(total.changes[at], "commit"));
+    if (total.duplicated[at]) told.push(countOf(total.duplicated[at], "duplicated line"));
+    if (isFile(at)) told.push(countOf(tree.dependents[at], "dependent"));
     if (total.findings[at]) told.push(countOf(total.findings[at], "finding"));
     return told.join(" · ");
   };
@@ -126,7 +131,7 @@
     return el("div", {}, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
       el("table", { class: kind }, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...heads)), body)), more);
   };
-  const ofPart = (part, whole, noun, what) => (part < whole ? `${comma(part)} of ${countOf(whole, noun)}: ${what}` : `${countOf(whole, noun)}, ${what}`);
+  const topOf = (part, whole, noun, order) => (part < whole ? `Top ${comma(part)} of ${countOf(whole, noun)} by ${order}` : `${countOf(whole, noun)} by ${order}`);
 
   // A chart in which one spot at a time has the focus, and arrow keys go to the next one in their direction.
 
@@ -202,9 +207,9 @@
   const COLOURS = [
     { name: "Hardest function (cognitive complexity)", of: (at) => total.hardest[at], steps: [5, 10, 15, 25, 50] },
     { name: "Cognitive complexity per 100 lines", of: (at) => per(total.cognitive[at], total.code[at], 100), steps: [5, 10, 20, 30, 45] },
-    ...(tree.changes ? [{ name: "Changes of the file most often changed", of: (at) => total.changesMax[at], steps: [1, 3, 6, 12, 24] }] : []),
-    ...(data.asked.includes("duplicate") ? [{ name: "Copied lines, percent", of: (at) => per(total.duplicated[at], total.code[at], 100), steps: [1, 10, 25, 50, 75] }] : []),
-    ...(data.asked.includes("edge") ? [{ name: "Files that import it, at most", of: (at) => total.dependents[at], steps: [1, 5, 10, 25, 100] }] : []),
+    ...(tree.changes ? [{ name: "Commits of the most often changed file", of: (at) => total.changesMax[at], steps: [1, 3, 6, 12, 24] }] : []),
+    ...(data.asked.includes("duplicate") ? [{ name: "Duplicated lines, percent", of: (at) => per(total.duplicated[at], total.code[at], 100), steps: [1, 10, 25, 50, 75] }] : []),
+    ...(data.asked.includes("edge") ? [{ name: "Dependents of the most used file", of: (at) => total.dependents[at], steps: [1, 5, 10, 25, 100] }] : []),
     ...(data.asked.includes("diagnostic") ? [{ name: "Findings per 1,000 lines", of: (at) => per(total.findings[at], total.code[at], 1000), steps: [0.5, 2, 5, 10, 20] }] : []),
   ];
   const stepOf = (colour, at) => colour.steps.filter((step) => colour.of(at) >= step).length;
@@ -215,13 +220,13 @@
   };
 
   const drawTree = () => {
-    const part = section("tree", "Where the code is", "Each rectangle is a file; its area is its lines of code. Choose what the colour says. Click a directory, or press Enter, to go in; Escape goes out; arrow keys move.");
-    if (!total.code[0]) return part.append(none("No file of code of the project’s own is in this batch"));
+    const part = section("tree", "Code by directory", "Each rectangle is a file, sized by lines of code. Choose a metric for the colour. Click a directory or press Enter to zoom in; press Escape to zoom out; use the arrow keys to move.");
+    if (!total.code[0]) return part.append(none("This batch contains no code files"));
     const pick = el("select", {}, ...COLOURS.map((colour, place) => el("option", { value: place }, colour.name)));
-    const crumbs = el("nav", { class: "crumbs", "aria-label": "Place in the tree" });
+    const crumbs = el("nav", { class: "crumbs", "aria-label": "Directory" });
     const chart = svg("svg", { class: "chart", role: "group", "aria-label": "Treemap of the code" });
     const legend = el("ul", { class: "legend" });
-    const box = factBox("Point at a rectangle, or move the focus to it, to read its numbers.");
+    const box = factBox("Point at a rectangle or focus it to see its numbers.");
     part.append(el("div", { class: "tools" }, crumbs, el("label", {}, "Colour", pick)), chart, legend, box);
     let top = 0;
     let focus = () => {};
@@ -298,19 +303,22 @@
     show(0, false);
     drawnWidth = chart.clientWidth;
     const rest = tree.files.reduce((all, count) => all + (count > 1 ? count : 0), 0);
-    if (rest) part.append(el("p", { class: "lead" }, `The ${comma(rest)} files of least code are not drawn one by one: those of a directory are one rectangle.`));
+    if (rest) part.append(el("p", { class: "lead" }, `The ${comma(rest)} smallest files are combined into one rectangle per directory.`));
   };
 
-  // Scatter: what is changed often and is hard to change stands on the upper right.
+  // Scatter plot of change frequency and complexity.
 
   const DOTS_MAX = 1200, LABELS_MAX = 14;
   const hasHistory = tree.changes !== null;
-  const TESTED = tree.tests.some(Boolean);
-  const across = hasHistory ? { of: (at) => tree.changes[at], name: "changes in the last year" } : { of: (at) => tree.code[at], name: "lines of code" };
-  const ranked = [];
-  for (let at = 1; at < rows; at++) if (isFile(at) && !tree.tests[at] && tree.cognitive[at] > 0 && across.of(at) > 0) ranked.push(at);
+  const HAS_TESTS = tree.categories.includes(1);
+  const across = hasHistory ? { of: (at) => tree.changes[at], name: "commits in the last year" } : { of: (at) => tree.code[at], name: "lines of code" };
   const weight = (at) => Math.log1p(across.of(at)) * Math.log1p(tree.cognitive[at]);
-  ranked.sort((one, other) => weight(other) - weight(one) || one - other);
+  const rankFiles = () => {
+    const found = [];
+    for (let at = 1; at < rows; at++) if (isFile(at) && isIncluded(at) && tree.cognitive[at] > 0 && across.of(at) > 0) found.push(at);
+    return found.sort((one, other) => weight(other) - weight(one) || one - other);
+  };
+  let ranked = rankFiles();
 
   const ticksTo = (greatestValue) => {
     const ticks = [];
@@ -319,16 +327,16 @@
   };
   const drawScatter = () => {
     const lead = hasHistory
-      ? "Each dot is a file: how often it was changed in the last year, and how complex it is. What stands on the upper right costs most: it is hard to read, and read often."
-      : "Each dot is a file: how long it is, and how complex. The length stands in the place of how often each was changed.";
+      ? "Each dot is a file. Files at the top right are the most expensive: complex and changed often."
+      : "Each dot is a file. Without a change history, files are placed by length and complexity.";
     const told = shown(data.changes_told);
-    const notes = [told && `${told[0].toUpperCase()}${told.slice(1)}.`, TESTED && "Tests are left out here, and of the functions below."];
-    const part = section("hotspots", "Where to look first", [lead, ...notes.filter(Boolean)].join(" "));
-    if (!ranked.length) return part.append(none("No file of this batch has a measured complexity"));
+    const notes = [told && `${told[0].toUpperCase()}${told.slice(1)}.`];
+    const part = section("hotspots", "Hotspots: files", [lead, ...notes.filter(Boolean)].join(" "));
+    if (!ranked.length) return part.append(none("No complexity was measured in this batch"));
     const chart = svg("svg", { class: "chart", role: "group", "aria-label": `Cognitive complexity by ${across.name}` });
-    const box = factBox("Point at a dot, or move the focus to it, to read its numbers.");
+    const box = factBox("Point at a dot or focus it to see its numbers.");
     part.append(chart, box);
-    if (ranked.length > DOTS_MAX) part.append(el("p", { class: "lead" }, `${comma(DOTS_MAX)} of ${countOf(ranked.length, "file")} are drawn: those that weigh most.`));
+    if (ranked.length > DOTS_MAX) part.append(el("p", { class: "lead" }, `Top ${comma(DOTS_MAX)} of ${countOf(ranked.length, "file")} by hotspot score.`));
     const list = ranked.slice(0, DOTS_MAX);
     const draw = () => {
       const width = Math.max(280, Math.round(chart.clientWidth || part.clientWidth || 900)), height = Math.round(Math.min(520, Math.max(340, width * 0.5)));
@@ -400,14 +408,14 @@
     const numbersOf = (title, column, isRare) => ({ title, value: (at) => column[at], isNumber: true, isRare });
     const columns = [
       { title: "File", value: pathOf, cell: (at) => broken(pathOf(at)) },
-      ...(hasHistory ? [numbersOf("Changes", tree.changes, false)] : []),
-      numbersOf("Cognitive", tree.cognitive, false), numbersOf("Hardest", tree.hardest, true), numbersOf("Code", tree.code, hasHistory),
-      ...(data.asked.includes("duplicate") ? [numbersOf("Copied", tree.duplicated, true)] : []),
-      ...(data.asked.includes("edge") ? [numbersOf("Imported by", tree.dependents, true)] : []),
+      ...(hasHistory ? [numbersOf("Commits/yr", tree.changes, false)] : []),
+      numbersOf("Complexity", tree.cognitive, false), numbersOf("Hardest function", tree.hardest, true), numbersOf("Lines of code", tree.code, hasHistory),
+      ...(data.asked.includes("duplicate") ? [numbersOf("Duplicated lines", tree.duplicated, true)] : []),
+      ...(data.asked.includes("edge") ? [numbersOf("Dependents", tree.dependents, true)] : []),
       ...(data.asked.includes("diagnostic") ? [numbersOf("Findings", tree.findings, true)] : []),
     ];
     const top = ranked.slice(0, 200);
-    part.append(table(ofPart(top.length, ranked.length, "file", "those that weigh most first"), columns, top, { first: 12 }));
+    part.append(table(topOf(top.length, ranked.length, "file", "hotspot score"), columns, top, { first: 12 }));
   };
   const labelOf = (at, room, isTwice) => {
     const name = nameOf(at), parent = tree.parents[at];
@@ -416,22 +424,23 @@
     return told.length > room ? `…${told.slice(1 - room)}` : told;
   };
 
-  // Functions, copies, directories, findings.
+  // Functions, duplicate blocks, directories, findings.
 
   const placed = (name, path, line) => el("div", {}, broken(shown(name), "name"), broken(`${shown(path)}:${line}`));
 
   const drawFunctions = () => {
-    const part = section("functions", "Functions that are hard to change", "Ranked by cognitive complexity (branches, and more the deeper they are nested), by how often the file was changed, and by how many files depend on it. From a complexity of about 15 on a function is worth taking apart.");
-    if (!data.functions.length) return part.append(none(data.asked.includes("metric") ? "No function was found" : "The pipeline of this batch does not measure functions"));
+    const part = section("functions", "Hotspots: functions", "Ranked by cognitive complexity (which counts branches, and nested ones more), commits in the last year and dependents of the file. Consider splitting functions with a complexity above 15.");
+    const functions = data.functions.filter((each) => included.has(each.category)).sort((one, other) => other.score - one.score);
+    if (!functions.length) return part.append(none(data.asked.includes("metric") ? "No functions were found" : "The pipeline of this batch does not measure functions"));
     const number = (title, field, isRare) => ({ title, value: (row) => row[field], isNumber: true, isRare });
-    const isKnown = (field) => data.functions.some((row) => row[field] !== null);
+    const isKnown = (field) => functions.some((row) => row[field] !== null);
     const columns = [
       { title: "Function", value: (row) => row.name, cell: (row) => placed(row.name, row.path, row.line) },
-      { title: "Weight", value: (row) => row.score, cell: (row) => comma(Math.round(row.score)), isNumber: true, isRare: true },
-      number("Cognitive", "cognitive", false), ...(isKnown("changes") ? [number("Changes of file", "changes", true)] : []),
-      ...(isKnown("dependents") ? [number("Used by files", "dependents", true)] : []),
+      { title: "Score", value: (row) => row.score, cell: (row) => comma(Math.round(row.score)), isNumber: true, isRare: true },
+      number("Complexity", "cognitive", false), ...(isKnown("changes") ? [number("Commits/yr", "changes", true)] : []),
+      ...(isKnown("dependents") ? [number("Dependents", "dependents", true)] : []),
     ];
-    part.append(table(ofPart(data.functions.length, inAll.functions, "function", "the hardest to change first"), columns, data.functions, { first: 20, sorted: 1 }));
+    part.append(table(topOf(functions.length, inAll.functions, "function", "hotspot score"), columns, functions, { first: 20, sorted: 1 }));
   };
 
   /* Two excerpts line by line, those that are equal but for blanks at their ends beside each other (longest common subsequence). */
@@ -458,12 +467,12 @@
             const attributes = { class: pair[0] < 0 || pair[1] < 0 ? "differs" : undefined, "data-line": at < 0 ? "" : String(excerpt.line + at) };
             return el("li", attributes, at < 0 ? "" : shownCode(excerpt.text[at]));
           })))
-          : none("Its lines cannot be shown"))));
+          : none("The source is not available"))));
   };
   const drawCopies = () => {
-    const part = section("copies", "Copied blocks", "Equal lines of code at several places; comments and blank lines aside. A change of one is due in the others too.");
-    if (!data.copies.length) return part.append(none(data.asked.includes("duplicate") ? "No copied block was found" : "The pipeline of this batch does not look for copies"));
-    part.append(el("p", {}, `${ofPart(data.copies.length, inAll.copies, "block", "the largest first")}.${inAll.copies_left_out ? ` Left out: ${countOf(inAll.copies_left_out, "block")} in tests or in what others wrote alone.` : ""}`));
+    const part = section("copies", "Duplicate blocks", "Identical code in several locations, ignoring comments and blank lines. Change one copy and you must change the others.");
+    if (!data.copies.length) return part.append(none(data.asked.includes("duplicate") ? "No duplicate blocks were found" : "The pipeline of this batch does not look for duplicate blocks"));
+    part.append(el("p", {}, `${topOf(data.copies.length, inAll.copies, "block", "size")}.${inAll.copies_left_out ? ` Not listed: ${countOf(inAll.copies_left_out, "block")} that occur only in tests or in vendored code.` : ""}`));
     const drawn = data.copies.map((copied, place) => {
       const places = [...copied.shown.map((each) => [each.path, each.line]), ...copied.others];
       const [one, other] = places.map(([path, line]) => `${shown(path)}:${line}`);
@@ -474,7 +483,7 @@
         made.append(drawSides(copied));
         const also = copied.others.map(([path, line]) => `${shown(path)}:${line}`);
         const more = copied.copies - places.length;
-        if (also.length) made.append(el("p", { class: "also" }, "Also at ", broken(also.join(", ")), `${more > 0 ? ` and ${countOf(more, "more place")}` : ""}`));
+        if (also.length) made.append(el("p", { class: "also" }, "Also at ", broken(also.join(", ")), `${more > 0 ? ` and ${countOf(more, "more location")}` : ""}`));
       };
       made.addEventListener("toggle", open);
       made.hidden = place >= 12;
@@ -488,10 +497,10 @@
   };
 
   const drawMatrix = () => {
-    const part = section("directories", "Which directory imports which", "A row imports the columns. Rows stand above what they import, so a mark below the diagonal leads back: it closes a cycle.");
+    const part = section("directories", "Imports between directories", "Each row imports the columns. Directories are ordered so that importers come first: marks below the diagonal are part of a cycle.");
     const { matrix } = data;
     if (!data.asked.includes("edge")) return part.append(none("The pipeline of this batch does not resolve imports"));
-    if (!matrix) return part.append(none("No file of this batch imports another one"));
+    if (!matrix) return part.append(none("No file in this batch imports another file"));
     const cells = new Map(matrix.cells.map(([row, column, count]) => [row * matrix.directories.length + column, count]));
     const most = Math.max(1, ...matrix.cells.map((cell) => cell[2]));
     const kindOf = (row, column, count) => {
@@ -507,21 +516,21 @@
         const count = cells.get(row * names.length + column);
         if (!count) return el("td", {});
         const kind = kindOf(row, column, count);
-        const told = `${name} imports ${other}: ${countOf(count, "time")}${kind === "back" ? ", back in a cycle" : kind === "within" ? ", and is imported by it" : ""}`;
+        const told = `${name} imports ${other}: ${countOf(count, "import")}${kind === "back" ? ", part of a cycle" : kind === "within" ? ", in both directions" : ""}`;
         return el("td", { class: kind, title: told }, brief(count));
       })));
     const inCycles = matrix.cycles.filter(Boolean).length;
-    const caption = inCycles ? `${countOf(names.length, "directory", "directories")}, of which ${comma(inCycles)} are in a cycle` : `${countOf(names.length, "directory", "directories")}, and no cycle among them`;
+    const caption = inCycles ? `${countOf(names.length, "directory", "directories")}, ${comma(inCycles)} in a cycle` : `${countOf(names.length, "directory", "directories")}, no cycles`;
     part.append(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Matrix of directories" }, el("table", { class: "matrix" }, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, ...lines))),
-      el("ul", { class: "legend" }, ...[["b2", "imports"], ["within", "imports, and is imported by it"], ["back", "leads back, and closes a cycle (underlined)"], ["self", "within the directory"]]
+      el("ul", { class: "legend" }, ...[["b2", "imports"], ["within", "imports in both directions"], ["back", "part of a cycle (underlined)"], ["self", "within the directory"]]
         .map(([kind, text]) => el("li", {}, el("span", { class: `swatch ${kind}` }), text))));
     if (data.cycles.length) {
-      part.append(el("h3", {}, `Files that import one another: ${ofPart(data.cycles.length, inAll.cycles, "cycle", "those of most files first")}`),
+      part.append(el("h3", {}, `Import cycles: ${topOf(data.cycles.length, inAll.cycles, "cycle", "size")}`),
         el("ul", { class: "ways" }, ...data.cycles.map((cycle) => el("li", {}, el("strong", {}, countOf(cycle.files, "file")), ": ", broken(cycle.shortest.map(shown).join(" → "))))));
     }
   };
 
-  const GRAVITY = ["error", "warning", "info", "hint"];
+  const SEVERITIES = ["error", "warning", "info", "hint"];
   const exampleOf = (rule) => {
     const { example } = rule;
     const place = broken(`${shown(example.path)}:${example.line}`);
@@ -534,48 +543,79 @@
       el("pre", {}, told(indent, from), rule.width ? el("mark", {}, told(from, to)) : "", told(rule.width ? to : from, characters.length)));
   };
   const drawFindings = () => {
-    const part = section("findings", "Findings by rule", `What checks of the source found, the gravest first: how often, and one example of each.${inAll.hints ? ` ${countOf(inAll.hints, "hint")} are left out.` : ""}`);
-    if (!data.rules.length) return part.append(none(data.asked.includes("diagnostic") ? "Nothing was found" : "The pipeline of this batch does not check the source"));
+    const part = section("findings", "Findings by rule", `The most severe rules first, each with one example.${inAll.hints ? ` Not listed: ${countOf(inAll.hints, "hint")}.` : ""}`);
+    if (!data.rules.length) return part.append(none(data.asked.includes("diagnostic") ? "No findings" : "The pipeline of this batch does not lint"));
     const columns = [
       { title: "Rule", value: (rule) => rule.code, cell: (rule) => broken(shown(rule.code), "code") },
-      { title: "Severity", value: (rule) => rule.severity, order: (rule) => GRAVITY.indexOf(rule.severity), cell: (rule) => el("span", { class: `severity ${GRAVITY.includes(rule.severity) ? rule.severity : "hint"}` }, shown(rule.severity)) },
+      { title: "Severity", value: (rule) => rule.severity, order: (rule) => SEVERITIES.indexOf(rule.severity), cell: (rule) => el("span", { class: `severity ${SEVERITIES.includes(rule.severity) ? rule.severity : "hint"}` }, shown(rule.severity)) },
       { title: "Count", value: (rule) => rule.count, isNumber: true }, { title: "Files", value: (rule) => rule.files, isNumber: true, isRare: true },
-      ...(TESTED ? [{ title: "In tests", value: (rule) => rule.apart, isNumber: true, isRare: true }] : []),
+      ...(HAS_TESTS ? [{ title: "In tests", value: (rule) => rule.apart, isNumber: true, isRare: true }] : []),
       { title: "Example", value: (rule) => rule.message, cell: exampleOf },
     ];
-    part.append(table(ofPart(data.rules.length, inAll.rules, "rule", "the gravest first"), columns, data.rules, { first: 15, kind: "rules" }));
+    part.append(table(topOf(data.rules.length, inAll.rules, "rule", "severity"), columns, data.rules, { first: 15, kind: "rules" }));
   };
 
-  const BECAME = { severity_raised: "severity raised", new: "new", fixed: "fixed", severity_lowered: "severity lowered" };
+  const STATES = { severity_raised: "severity raised", new: "new", fixed: "fixed", severity_lowered: "severity lowered" };
   const drawSince = () => {
     const { since } = data;
     if (!since) return;
-    const told = Object.entries(BECAME).map(([state, word]) => `${comma(since.states[state] || 0)} ${word}`);
-    const beside = [["moved", "moved"], ["changed", "said otherwise"], ["suppressed", "silenced"], ["removed", "gone with their files"], ["not_comparable", "not comparable"], ["unchanged", "unchanged"]]
+    const told = Object.entries(STATES).map(([state, word]) => `${comma(since.states[state] || 0)} ${word}`);
+    const beside = [["moved", "moved"], ["changed", "changed"], ["suppressed", "suppressed"], ["removed", "in removed files"], ["not_comparable", "not comparable"], ["unchanged", "unchanged"]]
       .filter(([state]) => since.states[state]).map(([state, word]) => `${comma(since.states[state])} ${word}`);
-    const part = section("since", "What became of it", `Against ${shown(since.batch_id)}, as it was on ${since.made_at}. Findings: ${told.join(", ")}${beside.length ? `; besides ${beside.join(", ")}` : ""}.`);
-    const severityOf = (each) => el("span", { class: `severity ${GRAVITY.includes(each.severity) ? each.severity : "hint"}` }, shown(each.severity));
+    const part = section("since", "Changes", `Compared with ${shown(since.batch_id)} of ${since.made_at}. Findings: ${told.join(", ")}${beside.length ? `; also ${beside.join(", ")}` : ""}.`);
+    const severityOf = (each) => el("span", { class: `severity ${SEVERITIES.includes(each.severity) ? each.severity : "hint"}` }, shown(each.severity));
     const placeOf = (each) => broken(`${shown(each.path)}:${each.line}`);
     if (since.findings.length) {
-      part.append(table(ofPart(since.findings.length, since.findings_count, "finding", "raised severities and new findings first"), [
-        { title: "Became", value: (each) => BECAME[each.state] || each.state, order: (each) => Object.keys(BECAME).indexOf(each.state) },
-        { title: "Severity", value: (each) => each.severity, order: (each) => GRAVITY.indexOf(each.severity), cell: severityOf },
+      part.append(table(topOf(since.findings.length, since.findings_count, "finding", "state"), [
+        { title: "State", value: (each) => STATES[each.state] || each.state, order: (each) => Object.keys(STATES).indexOf(each.state) },
+        { title: "Severity", value: (each) => each.severity, order: (each) => SEVERITIES.indexOf(each.severity), cell: severityOf },
         { title: "Rule", value: (each) => each.code, cell: (each) => broken(shown(each.code), "code") },
-        { title: "Where", value: (each) => each.path, cell: placeOf },
+        { title: "Location", value: (each) => each.path, cell: placeOf },
         { title: "Message", value: (each) => each.message },
       ], since.findings, { first: 15, kind: "since" }));
-    } else part.append(none("No finding is new or fixed, and no severity was raised or lowered"));
+    } else part.append(none("No finding is new or fixed, and no severity changed"));
     if (since.functions.length) {
-      part.append(table(ofPart(since.functions.length, since.functions_count, "function", "the greatest step up first"), [
+      part.append(table(topOf(since.functions.length, since.functions_count, "function", "increase of complexity"), [
         { title: "Function", value: (each) => each.name, cell: (each) => broken(shown(each.name), "name") },
-        { title: "Before", value: (each) => each.before, isNumber: true }, { title: "Now", value: (each) => each.after, isNumber: true },
-        { title: "Step", value: (each) => each.after - each.before, isNumber: true, cell: (each) => `${each.after > each.before ? "+" : "−"}${comma(Math.abs(each.after - each.before))}` },
-        { title: "Where", value: (each) => each.path, cell: placeOf },
+        { title: "Complexity before", value: (each) => each.before, isNumber: true }, { title: "Complexity now", value: (each) => each.after, isNumber: true },
+        { title: "Change", value: (each) => each.after - each.before, isNumber: true, cell: (each) => `${each.after > each.before ? "+" : "−"}${comma(Math.abs(each.after - each.before))}` },
+        { title: "Location", value: (each) => each.path, cell: placeOf },
       ], since.functions, { first: 15, kind: "steps" }));
     }
   };
 
   // Head and foot.
+
+  const DUPLICATED_MAX = 3; // Percent: the limit of SonarQube's default quality gate.
+  /* The most important result of each section: [section, title, text]. */
+  const headlines = () => {
+    const cards = [];
+    const [file] = ranked;
+    if (file !== undefined) {
+      const path = pathOf(file);
+      const hardest = data.functions.filter((each) => shown(each.path) === path).sort((one, other) => other.cognitive - one.cognitive)[0];
+      cards.push(["hotspots", "Hotspot", [`${path}: ${hasHistory ? countOf(tree.changes[file], "commit") : countOf(tree.code[file], "line")}`,
+        tree.dependents[file] ? countOf(tree.dependents[file], "dependent") : "", hardest ? `hardest function ${shown(hardest.name)}` : ""].filter(Boolean).join(", ")]);
+    }
+    const [rule] = data.rules;
+    if (rule) cards.push(["findings", "Finding", `${shown(rule.example.path)}:${rule.example.line}: ${shown(rule.severity)} ${shown(rule.code)} ${shown(rule.message)}`]);
+    const [block] = data.copies;
+    if (block && block.shown.length) {
+      const places = [...block.shown.map((each) => [each.path, each.line]), ...block.others].slice(0, 2);
+      cards.push(["copies", "Duplicate block", `${countOf(block.lines, "line")}: ${places.map(([path, line]) => `${shown(path)}:${line}`).join(" and ")}`]);
+    }
+    const [cycle] = data.cycles;
+    if (cycle) cards.push(["directories", "Import cycle", `${countOf(cycle.files, "file")}: ${cycle.shortest.map(shown).join(" → ")}`]);
+    return cards;
+  };
+  const drawSwitches = (nav) => {
+    if (!CATEGORIES.length) return;
+    nav.append(el("div", { class: "switches" }, "Include", ...CATEGORIES.map(([category, name]) => {
+      const box = el("input", { type: "checkbox" });
+      box.addEventListener("change", () => { box.checked ? included.add(category) : included.delete(category); drawParts(); });
+      return el("label", {}, box, name);
+    })));
+  };
 
   const drawHead = () => {
     const top = document.querySelector(".top");
@@ -588,22 +628,29 @@
     const dark = matchMedia("(prefers-color-scheme: dark)");
     setTheme(dark.matches ? "dark" : "light");
     dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
-    const of = data.paths.length ? ` · of ${data.paths.map(shown).join(", ")} alone` : "";
+    const of = data.paths.length ? ` · restricted to ${data.paths.map(shown).join(", ")}` : "";
     top.append(el("div", { class: "title" }, el("h1", {}, shown(data.title) || "codebatch report"),
-      el("p", {}, `As it was on ${data.made_at} · ${shown(data.batch_id)}${of}`), theme));
-    if (data.incomplete) top.append(el("p", { class: "banner", role: "alert" }, `Incomplete: ${shown(data.incomplete)}. The numbers below are of what there is.`));
-    const parts = [...(data.since ? [["since", "What became of it"]] : []), ["hotspots", "Where to look first"], ["tree", "Tree"], ["functions", "Functions"], ["copies", "Copies"], ["directories", "Directories"], ["findings", "Findings"]];
-    main.before(el("nav", { class: "parts", "aria-label": "Parts of the report" }, el("ul", {}, ...parts.map(([id, title]) => el("li", {}, el("a", { href: `#${id}` }, title))))));
+      el("p", {}, `Analysed on ${data.made_at} · ${shown(data.batch_id)}${of}`), theme));
+    if (data.incomplete) top.append(el("p", { class: "banner", role: "alert" }, `Incomplete: ${shown(data.incomplete)}. The numbers below cover the results so far.`));
+    const parts = [...(data.since ? [["since", "Changes"]] : []), ["hotspots", "Files"], ["functions", "Functions"], ["tree", "Code by directory"], ["copies", "Duplicate blocks"], ["directories", "Imports"], ["findings", "Findings"]];
+    const nav = el("nav", { class: "parts", "aria-label": "Sections" }, el("ul", {}, ...parts.map(([id, title]) => el("li", {}, el("a", { href: `#${id}` }, title)))));
+    drawSwitches(nav);
+    main.before(nav);
 
-    const found = GRAVITY.filter((each) => each !== "hint" && numbers.findings[each]).map((each) => [each, numbers.findings[each]]);
+    const found = SEVERITIES.filter((each) => each !== "hint" && numbers.findings[each]).map((each) => [each, numbers.findings[each]]);
+    const share = numbers.code ? (100 * numbers.duplicated) / numbers.code : 0;
+    // [label, value, section, is known, verdict]
     const tiles = [
-      ["lines of code", comma(numbers.code)], [`files of code, of ${comma(numbers.files)} files`, comma(numbers.code_files)], ["functions", comma(numbers.functions)],
-      ["lines copied", numbers.code ? `${((100 * numbers.duplicated) / numbers.code).toFixed(1)} %` : "–", data.asked.includes("duplicate")],
-      [inAll.cycles === 1 ? "import cycle" : "import cycles", comma(inAll.cycles), data.asked.includes("edge")],
-      ...found.slice(0, 2).map(([severity, count]) => [`findings of severity ${severity}`, comma(count)]),
-      ...(found.length ? [] : [["findings", "0", data.asked.includes("diagnostic")]]),
+      ["lines of code", comma(numbers.code), "tree", true], [`code files of ${comma(numbers.files)} files`, comma(numbers.code_files), "hotspots", true], ["functions", comma(numbers.functions), "functions", true],
+      ["duplicated lines", numbers.code ? `${share.toFixed(1)} %` : "–", "copies", data.asked.includes("duplicate"), share > DUPLICATED_MAX ? `above ${DUPLICATED_MAX} %, a common limit` : ""],
+      [inAll.cycles === 1 ? "import cycle" : "import cycles", comma(inAll.cycles), "directories", data.asked.includes("edge")],
+      ...found.slice(0, 2).map(([severity, count]) => [`findings with severity ${severity}`, comma(count), "findings", true]),
+      ...(found.length ? [] : [["findings", "0", "findings", data.asked.includes("diagnostic")]]),
     ];
-    const box = el("div", { class: "numbers" }, el("dl", { class: "tiles" }, ...tiles.filter((tile) => tile[2] !== false).map(([what, value]) => el("div", { class: "tile" }, el("dt", {}, `${what}${soFar}`), el("dd", {}, value)))));
+    const box = el("div", { class: "numbers" }, el("dl", { class: "tiles" }, ...tiles.filter((tile) => tile[3]).map(([what, value, id, , verdict]) => el("a", { class: "tile", href: `#${id}` },
+      el("dt", {}, `${what}${soFar}`, verdict ? el("span", { class: "verdict" }, verdict) : null), el("dd", {}, value)))));
+    const cards = headlines();
+    if (cards.length) top.append(el("ul", { class: "cards", "aria-label": "Headlines" }, ...cards.map(([id, title, text]) => el("li", {}, el("a", { href: `#${id}` }, el("strong", {}, title), el("span", {}, text))))));
     top.append(box);
     const languages = Object.entries(numbers.languages).sort((one, other) => (one[0] === "others") - (other[0] === "others") || other[1] - one[1]);
     if (!languages.length) return;
@@ -621,21 +668,21 @@
   const drawFoot = () => {
     const left = Object.entries(numbers.left_out).map(([name, [files, lines]]) => `${countOf(files, `${shown(name)} file`)}${lines ? ` (${countOf(lines, "line")})` : ""}`);
     const told = [
-      left.length ? `Not counted as the project’s own code: ${left.join(", ")}.` : "",
-      numbers.partly_parsed ? `${countOf(numbers.partly_parsed, "file")} could be parsed in part only.` : "",
-      numbers.failures ? `${countOf(numbers.failures, "result")} failed: codebatch errors tells why.` : "",
-      `Made by codebatch from ${shown(data.snapshot_id)}, pipeline ${shown(data.pipeline)}. The page holds all that it shows, and asks nothing of a network.`,
+      left.length ? `Not part of the totals: ${left.join(", ")}.` : "",
+      numbers.partly_parsed ? `${countOf(numbers.partly_parsed, "file")} could only be parsed partially.` : "",
+      numbers.failures ? `${countOf(numbers.failures, "result")} failed; to see why, run: codebatch errors` : "",
+      `Made by codebatch from ${shown(data.snapshot_id)}, pipeline ${shown(data.pipeline)}. The page is self-contained and makes no network requests.`,
     ];
     document.querySelector(".foot").append(el("ul", {}, ...told.filter(Boolean).map((text) => el("li", {}, text))));
   };
 
+  const drawParts = () => {
+    total = addUp();
+    ranked = rankFiles();
+    main.replaceChildren();
+    for (const draw of [drawSince, drawScatter, drawFunctions, drawTree, drawCopies, drawMatrix, drawFindings]) draw();
+  };
   drawHead();
-  drawSince();
-  drawScatter();
-  drawTree();
-  drawFunctions();
-  drawCopies();
-  drawMatrix();
-  drawFindings();
+  drawParts();
   drawFoot();
 })();

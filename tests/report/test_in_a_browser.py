@@ -38,6 +38,7 @@ def make_hostile(root: Path) -> Path:
     ):
         write(root / name / f"<img src=x onerror=alert({place})>.py", BODY.format(name=f"f{place}") + STEEP)
     write(root / "broken.py", f"def {ALERT}\nassert f(), 1\n")
+    write(root / "tests" / "test_it.py", BODY.format(name="test_it"))
     write(root / "one" / "a.py", "from two import b\n" + STEEP)
     write(root / "one" / "__init__.py", "")
     write(root / "two" / "b.py", "from one import a\nraise = 1\n")
@@ -130,6 +131,22 @@ def test_tables_sort_and_colours_change_by_a_press(report: Path, page: Page) -> 
     page.ask("document.querySelector('.theme').focus()")
     page.press("Enter")
     assert page.ask("document.documentElement.dataset.theme") == "dark"
+
+
+def test_tests_are_included_by_a_switch(report: Path, page: Page) -> None:
+    page.open(report)
+    rows = "[...document.querySelectorAll('#functions tbody .path')].map((each) => each.textContent)"
+    assert page.ask(rows)
+    assert not any("test_it.py" in each for each in page.ask(rows))
+    page.ask("document.querySelector('.switches input').click()")
+    assert any("test_it.py" in each for each in page.ask(rows))
+    assert page.ask(
+        "[...document.querySelectorAll('#hotspots .path')].some((e) => e.textContent.includes('test_it.py'))"
+    )
+    page.ask("document.querySelector('.switches input').click()")
+    assert not any("test_it.py" in each for each in page.ask(rows))
+    links = "[...document.querySelectorAll('a.tile, .cards a')].map((each) => each.getAttribute('href'))"
+    assert all(page.ask(f"!!document.querySelector('{link}')") for link in page.ask(links))
 
 
 def test_of_what_is_incomplete_nothing_is_said_as_if_it_were_all(page: Page, tmp_path: Path) -> None:

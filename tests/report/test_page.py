@@ -76,7 +76,7 @@ def test_no_part_of_the_page_makes_markup_or_an_address_of_text() -> None:
     script = _Elements(encode_page(contents())).held[-1][1]
     made = r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|fetch\(|XMLHttpRequest|import\("
     assert re.findall(made, script) == []
-    assert re.findall(r"\b(?:href|src|action)\b: *([^ ]+)", script) == ["`#${id}`"]
+    assert set(re.findall(r"\b(?:href|src|action)\b: *([^ ]+)", script)) == {"`#${id}`"}
 
 
 def _luminance(color: str) -> float:
