@@ -210,7 +210,7 @@ def test_every_encoding_that_a_cookie_may_name_can_be_decoded() -> None:
         ("dist/bundle.js", b"x", "vendored"),
         ("deps/a.c", b"x", "vendored"),
         ("tools/docbook-xsl-1.76.1/common/main.js", b"x", "vendored"),
-        ("docs/version-2.0.0/a.js", b"x", "text"),
+        ("docs/version-2.0.0/a.js", b"x", "documentation"),
         ("docker/python-3.12/a.sh", b"x", "text"),
         ("assets/codemirror/addon/mode/simple.js", b"x", "vendored"),
         ("codemirror/app.js", b"x", "text"),
@@ -246,6 +246,11 @@ def test_every_encoding_that_a_cookie_may_name_can_be_decoded() -> None:
         ("nettest/sub/a.go", b"x", "test"),
         ("pkg/tests-of-a/a.js", b"x", "test"),
         ("testsomething/a.js", b"x", "text"),
+        ("t/certs/a.key", b"x", "test"),
+        ("t/data/a.json", b"x", "fixture"),
+        ("src/t/a.c", b"x", "text"),
+        ("a/Test Data/a.json", b"x", "fixture"),
+        ("bench/a.py", b"x", "test"),
         ("codec.py", b'""" Codec generated from \'A/B.TXT\' with gencodec.py.\n\n"""\n', "generated"),
         ("audio/samples/a.py", b"x", "text"),
         ("{{cookiecutter.name}}/a.py", b"x", "template"),
@@ -301,11 +306,29 @@ def test_attributes_come_before_what_we_guess() -> None:
         ("tests/a.py", "fixture"),
         ("tests/data/a.py", "fixture"),
         ("examples/a.py", "example"),
-        ("docs/a.py", "documentation"),
+        ("lib/a.py", "documentation"),
     ],
 )
 def test_what_is_documentation_too_stays_what_else_it_is(path: str, file_class: str) -> None:
     assert source(path, b"x", {"attributes": b"documentation=true"}).file_class == file_class
+
+
+@pytest.mark.parametrize(
+    ("path", "file_class"),
+    [
+        ("docs/conf.py", "documentation"),
+        ("doc/a/b.js", "documentation"),
+        ("a/Documentation/b.c", "documentation"),
+        ("src/docs/a.py", "text"),
+        ("docs.py", "text"),
+        ("docs/tests/test_a.py", "test"),
+        ("docs/examples/a.py", "example"),
+    ],
+)
+def test_documentation_is_known_by_its_directory_unless_it_is_unset(path: str, file_class: str) -> None:
+    assert source(path, b"x").file_class == file_class
+    if file_class == "documentation":
+        assert source(path, b"x", {"attributes": b"documentation="}).file_class == "text"
 
 
 def test_language_without_its_grammar_has_the_neutral_part(monkeypatch: pytest.MonkeyPatch) -> None:
