@@ -249,6 +249,8 @@ def test_every_encoding_that_a_cookie_may_name_can_be_decoded() -> None:
         ("t/certs/a.key", b"x", "test"),
         ("t/data/a.json", b"x", "fixture"),
         ("src/t/a.c", b"x", "text"),
+        ("testing/framework/a.py", b"x", "test"),
+        ("pkg/testing/a.py", b"x", "text"),
         ("a/Test Data/a.json", b"x", "fixture"),
         ("bench/a.py", b"x", "test"),
         ("codec.py", b'""" Codec generated from \'A/B.TXT\' with gencodec.py.\n\n"""\n', "generated"),

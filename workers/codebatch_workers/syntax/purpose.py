@@ -25,8 +25,9 @@ _TESTS = re.compile(
     rb"(?:^|/)(?:[^/]+[-_.]tests?|tests[-_][^/]+|(?-i:tests[A-Z]\w*)|test[-_]?(?:env|helpers?|lib|scripts|servers?|support|utils?))/",
     re.IGNORECASE,
 )
-# Where prove(1) looks for the tests of Perl, which other projects follow.
-_TESTS_AT_TOP = re.compile(rb"\At/")
+# Where prove(1) looks for the tests of Perl, which other projects follow; and what runs tests. Below, it may be a part
+# of a package for those who write tests.
+_TESTS_AT_TOP = re.compile(rb"\At(?:esting)?/")
 _TEST = re.compile(rb"(?:^|/)test/", re.IGNORECASE)
 # What Go calls packages that help tests, as `httptest`, where the keys lie, too.
 _OF_GO = re.compile(rb"(?:^|/)(?!latest/)[a-z0-9]+test/")
