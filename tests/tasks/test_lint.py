@@ -268,9 +268,9 @@ def test_a_finding_weighs_less_where_the_project_is_not_made(tmp_path: Path) -> 
     config = {"severity": {"F821": "error"}}
     (((first), *_), *_) = lint_all([source("tests/a.py", code)], tmp_path, config)
     assert first.severity == "error"
-    paths = ("a.pem", "vendor/a.pem", "tests/a.pem", "testdata/a.pem", "samples/a.pem")
+    paths = ("a.pem", "vendor/a.pem", "tests/a.pem", "testdata/a.pem", "samples/a.pem", "docs/a.pem")
     keys = lint_all([source(path, KEY) for path in paths], tmp_path)
-    assert [each.severity for (each,) in keys] == ["warning", "hint", "hint", "hint", "hint"]
+    assert [each.severity for (each,) in keys] == ["warning", "hint", "hint", "hint", "hint", "hint"]
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,9 @@ def test_a_script_that_a_build_joins_with_others_is_parsed_in_part(path: str, co
         ("{{ slug }}/a.yml", "a:\n  b:\n    - {{ slug }}_c\n", ("template", "partial", [])),
         ("{{ slug }}/a.py", "import os\nimport {{ slug }}.a\n", ("template", "partial", [])),
         ("{{ slug }}/a.json", "{,}\n", ("template", "errors", ["warning"])),
-        ("tests/a.json", "{,}\n", ("test", "errors", ["info"])),
+        ("tests/a.json", "{,}\n", ("test", "errors", ["hint"])),
         ("examples/a.json", "{,}\n", ("example", "errors", ["warning"])),
-        ("tests/test_a.py", "def f(:\n", ("test", "errors", ["info"])),
+        ("tests/test_a.py", "def f(:\n", ("test", "errors", ["hint"])),
     ],
 )
 def test_what_is_broken_on_purpose_is_no_error(path: str, content: str, said: tuple[str, str, list[str]]) -> None:

@@ -12,15 +12,17 @@ _UNUSED = ("F401", "F841")
 """Rules about what nothing uses: true, and of no harm, in files that few people edit."""
 _WRITTEN_BY_OTHERS: frozenset[FileClass] = frozenset(("generated", "minified", "vendored"))
 _UNEDITED: frozenset[FileClass] = CLASSES_APART | {"migration"}
-_TESTS: frozenset[FileClass] = frozenset(("test",))
-_ON_PURPOSE: Mapping[str, tuple[frozenset[FileClass], Severity]] = {
-    "private-key": (frozenset(("test", "example")), "hint"),
-    "syntax-error": (_TESTS, "info"),
+_ON_PURPOSE: Mapping[str, frozenset[FileClass]] = {
+    "private-key": frozenset(("test", "example", "documentation")),
     **dict.fromkeys(
-        ("bidi-control", "invalid-encoding", "PLE2510", "PLE2512", "PLE2513", "PLE2514", "PLE2515"), (_TESTS, "hint")
+        (
+            *("syntax-error", "bidi-control", "invalid-encoding"),
+            *("PLE2510", "PLE2512", "PLE2513", "PLE2514", "PLE2515"),
+        ),
+        frozenset(("test",)),
     ),
 }
-"""Findings that tests and examples contain on purpose, with their highest severity there."""
+"""Classes of files that contain what a rule finds on purpose: a test that cannot be parsed would fail if it ran."""
 
 _FIRST_CELL = LatePattern(r"from cell (\d+)")
 _AS = LatePattern(r"\bas[ \t]+\Z")
@@ -36,9 +38,8 @@ def severity_in(file_class: FileClass, code: str, severity: Severity) -> Severit
         return "hint"
     if file_class not in CLASSES_APART:
         return severity
-    classes, gravest = _ON_PURPOSE.get(code, (frozenset(), severity))
-    if file_class in classes:
-        return SEVERITIES[max(SEVERITIES.index(severity), SEVERITIES.index(gravest))]
+    if file_class in _ON_PURPOSE.get(code, ()):
+        return "hint"
     return lower_severity(severity, 2 if file_class in _WRITTEN_BY_OTHERS else 1)
 
 
