@@ -22,6 +22,7 @@ CODE = [b"total+=price*count;"] * 10
         [b"com={", b'north=";",', b'_1={"1",south="\'",east="?",},', b"gt=0,", b"required=true,", b"},"] * 2,
         [b"fromdjango.httpimport(", b"HttpRequest,", b"HttpResponse,", b")"] * 3,
         [b"import{", b"useState,", b"useEffectasu,", b"}from'react';"] * 3,
+        [b"exporttype{", b"JSONRPC2,", b"A,", b"}from'./a';"] * 3,
         [b"usestd::{", b"collections::HashMap,", b"io::{Read,Write},", b"};"] * 3,
         [b"import(", b'"fmt"', b'log"github.com/a/log"', b")"] * 3,
     ],

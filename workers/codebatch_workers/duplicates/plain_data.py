@@ -23,7 +23,7 @@ _IMPORT = re.compile(
 
 # Names that an import lists on lines of their own, and the brackets around them.
 _IMPORT_LIST = re.compile(
-    rb"(?:from[\w.]+import\(|import(?:\w+,)?\{|importtype\{|import\(|use[\w\\:]+\{|export\{)[\w,*:]*\Z"
+    rb"(?:from[\w.]+import\(|import(?:\w+,)?\{|importtype\{|import\(|use[\w\\:]+\{|export(?:type)?\{)[\w,*:]*\Z"
 )
 _IMPORTED = re.compile(rb"[A-Za-z_$*][\w$:{}.\\,*]*\Z|[\w.]*\"[^\"]*\"\Z")
 _END_OF_IMPORT_LIST = re.compile(rb"[})]+(?:;|from[\"'].*)?\Z")
