@@ -311,6 +311,13 @@ def test_what_nothing_uses_weighs_least_where_few_edit_the_code(tmp_path: Path) 
     assert [(each.code, each.severity) for each in steps] == [("F841", "hint"), ("F901", "warning")]
 
 
+def test_an_undefined_name_alone_in_a_statement_of_a_test_is_there_to_raise(tmp_path: Path) -> None:
+    code = "def f():\n    try:\n        undefined\n    except Exception:\n        return other\n"
+    found = lint_all([source(path, code) for path in ("tests/a.py", "a.py", "examples/a.py")], tmp_path)
+    severities = [{each.line: each.severity for each in one if each.code == "F821"} for one in found]
+    assert severities == [{3: "hint", 5: "warning"}, {3: "error", 5: "error"}, {3: "warning", 5: "warning"}]
+
+
 def test_a_name_that_as_binds_is_a_hint_if_nothing_uses_it_unless_configured(tmp_path: Path) -> None:
     code = """def f(x):
     try:

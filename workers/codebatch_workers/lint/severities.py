@@ -54,6 +54,13 @@ def is_hint_here(file: SourceFile, found: Diagnostic) -> bool:
     return is_hint is not None and is_hint(file, found)
 
 
+def _text(file: SourceFile, found: Diagnostic) -> str:
+    """Return the line where a finding begins."""
+    start = file.line_starts[found.line - 1]
+    end = file.utf8.find(b"\n", start) % (len(file.utf8) + 1)
+    return file.utf8[start:end].decode("utf-8", "replace")
+
+
 def _is_defined_in_another_cell(file: SourceFile, found: Diagnostic) -> bool:
     """People run cells in any order and again: a second definition in another cell replaces the first on purpose."""
     place = file.notebook.place(found.line) if file.notebook is not None else None
@@ -63,12 +70,16 @@ def _is_defined_in_another_cell(file: SourceFile, found: Diagnostic) -> bool:
 
 def _is_bound_by_as(file: SourceFile, found: Diagnostic) -> bool:
     """`except ValueError as error:` and `with lock as held:` do their work whether or not something uses the name."""
-    start = file.line_starts[found.line - 1]
-    end = file.utf8.find(b"\n", start) % (len(file.utf8) + 1)
-    return _AS.search(file.utf8[start:end].decode("utf-8", "replace")[: found.column - 1]) is not None
+    return _AS.search(_text(file, found)[: found.column - 1]) is not None
+
+
+def _is_alone_in_test(file: SourceFile, found: Diagnostic) -> bool:
+    """A statement in a test that is an undefined name alone is there to raise a NameError."""
+    return file.file_class == "test" and found.end_line == found.line and _text(file, found).strip().isidentifier()
 
 
 _HINTS: Mapping[str, Callable[[SourceFile, Diagnostic], bool]] = {
     "F811": _is_defined_in_another_cell,
+    "F821": _is_alone_in_test,
     "F841": _is_bound_by_as,
 }
