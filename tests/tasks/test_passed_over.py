@@ -58,3 +58,26 @@ def test_other_modules_of_rust_are_code(attribute: str) -> None:
     found = fingerprints(file)
     assert found is not None
     assert not array("I", found.comments)
+
+
+C_CODE = "".join(f"    name_{at} = compute({at});\n" for at in range(12))
+
+
+@pytest.mark.parametrize(
+    ("name", "otherwise", "is_code"),
+    [
+        ("REDIS_TEST", "", False),
+        ("UNITTEST", "", False),
+        ("SELF_TESTS", "", False),
+        ("REDIS_TEST", "#else\nint a;\n", True),
+        ("LATEST", "", True),
+        ("TEST_FLAG", "", True),
+    ],
+)
+def test_groups_of_tests_in_a_file_of_c_count_as_comments(name: str, otherwise: str, is_code: bool) -> None:
+    file = source("a.c", f"int f() {{\n{C_CODE}}}\n#ifdef {name}\nint g() {{\n{C_CODE}}}\n{otherwise}#endif\nint h;\n")
+    found = fingerprints(file)
+    assert found is not None
+    lines, _ = code_lines(file.utf8, found.comments)
+    assert sum(line.startswith(b"name") for line in lines) == (24 if is_code else 12)
+    assert lines[-1] == b"inth;"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from codebatch.model.late_patterns import LatePattern
@@ -27,7 +28,8 @@ _DIRECTORIES = frozenset(
 _NAME = LatePattern(
     rb"(?:[^/]*?[-_.])??([a-z]{2,3})(?:[-_@](?:[A-Z]{2}|[a-z]{2}|[A-Z][a-z]{3}|[a-z]{3,8}|\d{3})){0,2}(?:\.[a-z]+)?"
 )
-_IN_TESTS = LatePattern(rb"#\s*\[\s*cfg\s*\(\s*(?:test\s*\)|all\s*\(\s*test\b)")
+_RUST_TESTS = LatePattern(rb"#\s*\[\s*cfg\s*\(\s*(?:test\s*\)|all\s*\(\s*test\b)")
+_C_TESTS = LatePattern(rb"^[ \t]*#[ \t]*ifdef[ \t]+(?:\w*_)?(?:UNIT_?|SELF_?)?TESTS?\b", re.MULTILINE)
 
 
 def is_translation(path: bytes) -> bool:
@@ -42,16 +44,29 @@ def is_translation(path: bytes) -> bool:
 
 
 def inline_tests(file: SourceFile) -> list[Node]:
-    """Return the modules of a Rust file that are compiled for tests alone, by place."""
-    if file.language != "rust" or file.tree is None or b"cfg" not in file.utf8:
+    """Return what of a file of Rust, C or C++ is compiled for tests alone, by place: modules, groups of `#ifdef`."""
+    if file.tree is None:
         return []
-    found: list[Node] = []
-    for match in _IN_TESTS.finditer(file.utf8):
-        node = file.tree.root_node.descendant_for_byte_range(match.start(), match.end())
-        while node is not None and node.type != "attribute_item":
-            node = node.parent
-        while node is not None and node.type in ("attribute_item", "line_comment", "block_comment"):
-            node = node.next_named_sibling
-        if node is not None and node.type == "mod_item":
-            found.append(node)
-    return found
+    if file.language == "rust":
+        found = (_attributed(_around(file, match, "attribute_item")) for match in _RUST_TESTS.finditer(file.utf8))
+        return [node for node in found if node is not None and node.type == "mod_item"]
+    if file.language in ("c", "cpp"):
+        found = (_around(file, match, "preproc_ifdef") for match in _C_TESTS.finditer(file.utf8))
+        return [node for node in found if node is not None and node.child_by_field_name("alternative") is None]
+    return []
+
+
+def _around(file: SourceFile, match: re.Match[bytes], node_type: str) -> Node | None:
+    """Return the innermost node of a type around a match."""
+    assert file.tree is not None
+    node = file.tree.root_node.descendant_for_byte_range(match.start(), match.end())
+    while node is not None and node.type != node_type:
+        node = node.parent
+    return node
+
+
+def _attributed(node: Node | None) -> Node | None:
+    """Return what an attribute of Rust stands before."""
+    while node is not None and node.type in ("attribute_item", "line_comment", "block_comment"):
+        node = node.next_named_sibling
+    return node
