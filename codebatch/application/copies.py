@@ -72,7 +72,8 @@ class Copies(msgspec.Struct, frozen=True, kw_only=True):
     """Copied blocks, those of most code lines first.
 
     `count` is how many there are in all; of those behind the last that is listed, some may be parts of longer ones.
-    `left_out` is how many stand only in tests, or in vendored, generated or minified files.
+    `left_out` is how many do not have two places in the project's own code: the others are in tests, or in vendored,
+    generated or minified files.
     """
 
     blocks: tuple[CopiedBlock, ...]
@@ -118,7 +119,8 @@ def find_copies(
     """Return the copied blocks of `least` code lines or more of which a place is asked for, from the `first` on.
 
     A block of which a place lies within a longer block is joined with that, and not counted in `limit`. Without
-    `everything` those are left out that stand in tests and foreign code alone. Raises InvalidInput or StoreCorrupt.
+    `everything` those are left out that do not have two places outside of tests and foreign code. Raises InvalidInput
+    or StoreCorrupt.
     """
     from codebatch.application.copied_places import complete_places, join_blocks
 
@@ -180,7 +182,7 @@ def read_copies(question: Question, block: CopiedBlock) -> list[tuple[CopiedPlac
 
 _ASKED, _PLAIN = 1, 2
 _FOUND = _ASKED | _PLAIN
-"""Of a path, or any of a group's: it is asked for, it does not stand apart."""
+"""A path is asked for, and is the project's own code; any path of a group is asked for, and two places are own code."""
 
 
 class MostLines:
@@ -189,38 +191,49 @@ class MostLines:
     def __init__(
         self, number: int | None, is_asked: Callable[[bytes], bool], stands_apart: Callable[[bytes], bool]
     ) -> None:
-        """So many, or all. Groups of which no place `is_asked` for are passed over, and left out where all stand apart.
+        """Keep so many groups, or all.
 
-        Those that are found are neither.
+        Groups of which no place `is_asked` for are passed over. Those are left out of which all places but one
+        `stands_apart`: nobody merges a copy with a test or with code of others.
         """
         self._number = number
         self._is_asked = is_asked
         self._stands_apart = stands_apart
         self._of_paths: dict[object, int] = {}
         self._of_groups: dict[str, int] = {}
+        self._plain_places: dict[str, tuple[object, ...]] = {}
         self._most_lines: list[int] = []
         self._told: dict[str, list[Duplicate]] = {}
 
     @property
     def found(self) -> set[str]:
-        """The groups that are asked for and do not all stand apart."""
+        """The groups that are asked for and have two places in the project's own code."""
         return {group for group, seen in self._of_groups.items() if seen == _FOUND}
 
     @property
     def left_out(self) -> int:
-        """How many groups are asked for and stand apart."""
+        """How many groups are asked for and do not have two places in the project's own code."""
         return sum(seen == _ASKED for seen in self._of_groups.values())
 
     def add(self, found: Iterable[Duplicate]) -> None:
         """Look at some more. A hundred thousand times over, so that a call for each would take half of the time."""
         of_groups, of_paths, told = self._of_groups, self._of_paths, self._told
         most_lines, number, look_at = self._most_lines, self._number, self._look_at
+        plain_places = self._plain_places
         for each in found:
             group, lines = each.group, each.lines
             seen = of_groups.get(group, 0)
             if seen != _FOUND:
-                seen |= of_paths.get(each.path) or look_at(each.path, each.path_b64)
-                seen |= of_paths.get(each.other_path) or look_at(each.other_path, each.other_path_b64)
+                here = of_paths.get(each.path) or look_at(each.path, each.path_b64)
+                there = of_paths.get(each.other_path) or look_at(each.other_path, each.other_path_b64)
+                seen |= (here | there) & _ASKED | here & there & _PLAIN
+                if (here ^ there) & _PLAIN:
+                    place = (
+                        (each.path, each.path_b64, each.line)
+                        if here & _PLAIN
+                        else (each.other_path, each.other_path_b64, each.other_line)
+                    )
+                    seen |= _PLAIN if plain_places.setdefault(group, place) != place else 0
                 of_groups[group] = seen
                 if seen == _FOUND and number is not None:
                     if len(most_lines) < number:

@@ -79,7 +79,8 @@ def duplicates(
     if show is not None and not found.blocks and answer.whole.is_complete:
         raise InvalidInput(f"there is no copied block {show:,}", hint=f"there are {found.count:,}")
     if found.left_out:
-        answering.note(f"left out: {found.left_out:,} in tests, vendored or generated files alone; with them: --all")
+        others = "tests, vendored or generated files"
+        answering.note(f"left out: {found.left_out:,} with one place at most outside of {others}; with them: --all")
     if form == "json":
         document = {"batch_id": batch.id, **msgspec.to_builtins(found)}
         return answer_document(msgspec.structs.replace(answering, as_json=True), answer, document, ())

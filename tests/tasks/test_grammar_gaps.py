@@ -34,6 +34,7 @@ GAPS = [
     ("a.ts", "const a = `/*`;\nf<<E extends Error = D>(e?: E | null) => void>(g);\n", ["a", "f"]),
     ("a.ts", "declare const x: import('a').B<C, import('b').D<E>>;\n", ["x", "a", "b"]),
     ("a.ts", "declare function f(): import('a').B[];\n", ["f", "a"]),
+    ("a.ts", "declare function f(a: import('a').\u0275B[], b: import('b').É<C>): void;\n", ["f", "a", "b"]),
     ("a.ts", "type A = import('a').B<(c: C) => D>['e'];\n", ["A", "a"]),
     ("a.ts", "declare const x: {\n  (a: A): B\n  <C>(c: C): D\n  // Else:\n  (e: E): F\n}\nlet y;\n", ["x", "y"]),
     # Names that are words of the language elsewhere.

@@ -256,11 +256,11 @@ def test_findings_of_a_rule_of_ruff_are_capped_like_those_of_others(tmp_path: Pa
     assert Counter(each.code for each in found) == {"F631": FINDINGS_MAX, "F821": 1}
 
 
-def test_a_finding_weighs_a_step_less_where_the_project_is_not_made(tmp_path: Path) -> None:
+def test_a_finding_weighs_less_where_the_project_is_not_made(tmp_path: Path) -> None:
     """Unless the user has said how much; a key that a test has is no secret."""
     said = {
-        "a.py": "error", "examples/a.py": "warning", "vendor/a.py": "warning", "tests/a.py": "warning",
-        "tests/data/a.py": "info",
+        "a.py": "error", "examples/a.py": "warning", "vendor/a.py": "info", "tests/a.py": "warning",
+        "tests/data/a.py": "hint",
     }  # fmt: skip
     code = "def f():\n    return undefined\n"
     found = lint_all([source(path, code) for path in said], tmp_path)
@@ -268,9 +268,19 @@ def test_a_finding_weighs_a_step_less_where_the_project_is_not_made(tmp_path: Pa
     config = {"severity": {"F821": "error"}}
     (((first), *_), *_) = lint_all([source("tests/a.py", code)], tmp_path, config)
     assert first.severity == "error"
-    paths = ("a.pem", "vendor/a.pem", "tests/a.pem", "testdata/a.pem", "samples/a.pem")
+    paths = ("a.pem", "vendor/a.pem", "tests/a.pem", "testdata/a.pem", "samples/a.pem", "docs/a.pem")
     keys = lint_all([source(path, KEY) for path in paths], tmp_path)
-    assert [each.severity for (each,) in keys] == ["warning", "info", "hint", "hint", "hint"]
+    assert [each.severity for (each,) in keys] == ["warning", "hint", "hint", "hint", "hint", "hint"]
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(b"x = '\xff'\n", "invalid-encoding"), ("x = '\u202e'\n", "bidi-control"), ("x = '\u200b'\n", "PLE2515")],
+)
+def test_characters_that_tests_are_about_are_hints(content: bytes | str, code: str, tmp_path: Path) -> None:
+    found = lint_all([source(path, content) for path in ("tests/a.py", "a.py")], tmp_path)
+    severities = [{each.severity for each in one if each.code == code} for one in found]
+    assert severities == [{"hint"}, {"warning"}]
 
 
 def test_documentation_weighs_less_and_tests_that_are_documentation_no_more(tmp_path: Path) -> None:
@@ -280,11 +290,46 @@ def test_documentation_weighs_less_and_tests_that_are_documentation_no_more(tmp_
         ((one, other),) = lint_all([source(path, code, {"attributes": b"documentation=true"})], tmp_path)
         severities[path] = one.severity, other.severity
     assert severities == {
-        "docs/a.py": ("info", "warning"),
-        "tests/a.py": ("info", "info"),
-        "tests/data/a.py": ("info", "info"),
-        "examples/a.py": ("info", "warning"),
+        "docs/a.py": ("hint", "warning"),
+        "tests/a.py": ("hint", "hint"),
+        "tests/data/a.py": ("hint", "hint"),
+        "examples/a.py": ("hint", "warning"),
     }
+
+
+def test_what_nothing_uses_weighs_least_where_few_edit_the_code(tmp_path: Path) -> None:
+    code = "import os\ndef f():\n    x = 1\n    raise NotImplemented\n"
+    migration = "revision = down_revision = ''\ndown_revision = ''\ndef f():\n    x = 1\n    raise NotImplemented\n"
+    paths = ("a.py", "tests/a.py", "vendor/a.py")
+    found = lint_all([source(path, code) for path in paths], tmp_path)
+    assert [[(each.code, each.severity) for each in one] for one in found] == [
+        [("F401", "warning"), ("F841", "info"), ("F901", "warning")],
+        [("F401", "hint"), ("F841", "hint"), ("F901", "info")],
+        [("F401", "hint"), ("F841", "hint"), ("F901", "hint")],
+    ]
+    (steps,) = lint_all([source("a.py", migration)], tmp_path)
+    assert [(each.code, each.severity) for each in steps] == [("F841", "hint"), ("F901", "warning")]
+
+
+def test_an_undefined_name_alone_in_a_statement_of_a_test_is_there_to_raise(tmp_path: Path) -> None:
+    code = "def f():\n    try:\n        undefined\n    except Exception:\n        return other\n"
+    found = lint_all([source(path, code) for path in ("tests/a.py", "a.py", "examples/a.py")], tmp_path)
+    severities = [{each.line: each.severity for each in one if each.code == "F821"} for one in found]
+    assert severities == [{3: "hint", 5: "warning"}, {3: "error", 5: "error"}, {3: "warning", 5: "warning"}]
+
+
+def test_a_name_that_as_binds_is_a_hint_if_nothing_uses_it_unless_configured(tmp_path: Path) -> None:
+    code = """def f(x):
+    try:
+        x()
+    except (ValueError, KeyError) as é:
+        pass
+    has = 1
+"""
+    (found,) = lint_all([source("a.py", code)], tmp_path)
+    assert [(each.line, each.severity) for each in found] == [(4, "hint"), (6, "info")]
+    (found,) = lint_all([source("a.py", code)], tmp_path, {"severity": {"F841": "error"}})
+    assert [(each.line, each.severity) for each in found] == [(4, "error"), (6, "error")]
 
 
 def test_how_bad_a_rule_of_the_users_is_holds_everywhere(tmp_path: Path) -> None:

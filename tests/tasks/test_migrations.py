@@ -64,6 +64,9 @@ EF = """namespace Shop.Migrations
         ("db/migration/V1_2__a.sql", "create table a (b int);"),
         ("migrations/000001_a.up.sql", "create table a (b int);"),
         ("prisma/migrations/20240101_a/migration.sql", "create table a (b int);"),
+        ("SQL/mysql/2010100600.sql", "create table a (b int);"),
+        ("db/20240102030405_add_b.sql", "create table a (b int);"),
+        ("sql/updates/4.1.0.sql", "create table a (b int);"),
     ],
 )
 def test_step_of_a_databases_history_is_a_migration(path: str, content: str) -> None:
@@ -86,6 +89,8 @@ def test_step_of_a_databases_history_is_a_migration(path: str, content: str) -> 
         ("src/migrations/list.js", "exports.all = function (knex) {}\n", "text"),
         ("migrations/README.sql", "select 1;", "text"),
         ("queries/1.sql", "select 1;", "text"),
+        ("queries/20100.sql", "select 1;", "text"),
+        ("queries/30240102.sql", "select 1;", "text"),
         ("migrations/0001_a.txt", DJANGO, "text"),
         ("tests/migrations/0001_a.py", DJANGO, "test"),
         ("vendor/migrations/0001_a.py", DJANGO, "vendored"),

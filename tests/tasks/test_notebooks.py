@@ -54,6 +54,17 @@ def test_names_are_known_across_cells_and_an_expression_may_end_a_cell(tmp_path:
     assert lint_all([file], tmp_path) == [[]]
 
 
+def test_a_second_definition_in_another_cell_is_a_hint(tmp_path: Path) -> None:
+    """People run cells in any order and again; within a cell the first definition is lost."""
+    file = notebook("import os\n", ("markdown", "text"), "import os\nimport os\n")
+    (found,) = lint_all([file], tmp_path)
+    redefined = [each for each in found if each.code == "F811"]
+    assert [(place[1:], each.severity) for place, each in zip(_placed(file, [*redefined]), redefined, strict=True)] == [
+        ((3, 1), "hint"),
+        ((3, 2), "warning"),
+    ]
+
+
 def test_symbols_and_metrics_are_of_the_code(tmp_path: Path) -> None:
     file = notebook("# a\n\nx = 1\n", ("markdown", "text"), "def f(a):\n    if a:\n        return 1\n")
     records = created("symbols", tmp_path).run_file(file)

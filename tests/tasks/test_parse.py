@@ -106,6 +106,28 @@ def test_entries_that_another_file_includes_are_no_syntax_error() -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "content", "state"),
+    [
+        ("src/intro.js", "(function (a) {\n'use strict';\n", "partial"),
+        ("src/outro.js", "return a;\n})(this);\n", "partial"),
+        ("src/wrapper.start.js", "(function (f) { f(); }(function (a) {\n  var b =\n", "partial"),
+        ("src/wrapper-end.js", "  return a[0];\n}));\n", "partial"),
+        ("src/main.js", "return a;\n})(this);\n", "errors"),
+        ("src/outro.js", "(function (a) {\n'use strict';\n", "errors"),
+        ("src/intro.js", "return a;\n})(this);\n", "errors"),
+        ("src/intro.js", "(function (a) {\nvar b = [1, 2;\n", "errors"),
+        ("src/outro.js", "return a b;\n})(this);\n", "errors"),
+        ("src/outro.js", "return a;\n}) var b;\n", "errors"),
+        ("src/intro.js", "var a = b c;\n", "errors"),
+        ("src/top.ts", "(function (a) {\n", "errors"),
+    ],
+)
+def test_a_script_that_a_build_joins_with_others_is_parsed_in_part(path: str, content: str, state: str) -> None:
+    record, errors = parse(source(path, content))
+    assert (record.parse, bool(errors)) == (state, state == "errors")
+
+
+@pytest.mark.parametrize(
     ("path", "content", "said"),
     [
         ("a.js", "{% if a %}\nvar x = 1;\n", ("template", "partial", [])),
@@ -122,10 +144,13 @@ def test_entries_that_another_file_includes_are_no_syntax_error() -> None:
         ("a.py", "{% if a %}\n", ("template", "partial", [])),
         ("a.json", "{ id: 'a',\n  'items': [{b: 1}] }\n", ("text", "partial", [])),
         ("a.json", "{ id: 'a',\n  \"items\": [] }\n", ("text", "errors", ["error"])),
-        ("testdata/a.json", "{,}\n", ("fixture", "errors", ["info"])),
-        ("tests/a.json", "{,}\n", ("test", "errors", ["info"])),
+        ("testdata/a.json", "{,}\n", ("fixture", "errors", ["hint"])),
+        ("{{ slug }}/a.yml", "a:\n  b:\n    - {{ slug }}_c\n", ("template", "partial", [])),
+        ("{{ slug }}/a.py", "import os\nimport {{ slug }}.a\n", ("template", "partial", [])),
+        ("{{ slug }}/a.json", "{,}\n", ("template", "errors", ["warning"])),
+        ("tests/a.json", "{,}\n", ("test", "errors", ["hint"])),
         ("examples/a.json", "{,}\n", ("example", "errors", ["warning"])),
-        ("tests/test_a.py", "def f(:\n", ("test", "errors", ["info"])),
+        ("tests/test_a.py", "def f(:\n", ("test", "errors", ["hint"])),
     ],
 )
 def test_what_is_broken_on_purpose_is_no_error(path: str, content: str, said: tuple[str, str, list[str]]) -> None:

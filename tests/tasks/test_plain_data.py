@@ -19,6 +19,12 @@ CODE = [b"total+=price*count;"] * 10
         [b"importorg.mockito.Mock;", b"importstaticorg.junit.Assert.*;", b"packageorg.mockito;"] * 4,
         [b"fromdjango.dbimportmodels", b"importos", b"#include<stdio.h>", b"usingSystem.Text;", b"useApp\\Model;"] * 2,
         [b'"a",'] * 9 + [b"call(x);"],
+        [b"com={", b'north=";",', b'_1={"1",south="\'",east="?",},', b"gt=0,", b"required=true,", b"},"] * 2,
+        [b"fromdjango.httpimport(", b"HttpRequest,", b"HttpResponse,", b")"] * 3,
+        [b"import{", b"useState,", b"useEffectasu,", b"}from'react';"] * 3,
+        [b"exporttype{", b"JSONRPC2,", b"A,", b"}from'./a';"] * 3,
+        [b"usestd::{", b"collections::HashMap,", b"io::{Read,Write},", b"};"] * 3,
+        [b"import(", b'"fmt"', b'log"github.com/a/log"', b")"] * 3,
     ],
 )
 def test_values_and_imports_are_plain(lines: list[bytes]) -> None:
@@ -35,6 +41,9 @@ def test_values_and_imports_are_plain(lines: list[bytes]) -> None:
         [b"return1;", b"x=1;"] * 5,
         [b"std::move(1);"] * 10,
         [b"importer(1)", b"user=1", b"package_a=2"] * 4,
+        [b"f(", b"a,", b"b,", b")"] * 3,
+        [b"a=1", b"b='c'"] * 5,
+        [b"self.a=1,", b"f(a=b,", b"c=d("] * 4,
     ],
 )
 def test_code_with_names_is_not(lines: list[bytes]) -> None:

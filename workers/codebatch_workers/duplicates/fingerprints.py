@@ -11,7 +11,8 @@ and by local minima, for which no line needs Python code.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from heapq import merge
 from itertools import compress, islice
 from operator import lt
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from zlib import adler32, crc32
 
 from codebatch.model.record import Fingerprints
 from codebatch_workers.duplicates.code_lines import WHITESPACE_IN_LINE, without_comments
+from codebatch_workers.duplicates.passed_over import inline_tests, is_translation
 from codebatch_workers.syntax.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
 
@@ -39,25 +41,32 @@ _WITHOUT = frozenset({"generated", "vendored", "migration"})
 def fingerprints(file: SourceFile) -> Fingerprints | None:
     """The record of a file; None where it has none.
 
-    Files have none that are not parsed, generated, vendored, migrations, above 2 MiB, data, or shorter than LINES_MIN
-    code lines.
+    Files have none that are not parsed, generated, vendored, migrations, above 2 MiB, data, translations, or shorter
+    than LINES_MIN code lines. Tests inside of a file with other code count as comments.
     """
     if file.tree is None or file.language in LANGUAGES_OF_DATA or file.file_class in _WITHOUT:
         return None
+    if is_translation(file.path):
+        return None
     if len(file.utf8) > FINGERPRINTED_BYTES_MAX:
         return None
-    lines = file.derived(written)
+    tests = inline_tests(file)
+    cut = _gaps(merge(file.captures.get("comment", ()), tests, key=_start)) if tests else file.derived(comments)
+    lines = _without_white_space(without_comments(file.utf8, cut)) if tests else file.derived(written)
     if len(lines) < LINES_MIN:
         return None
     hashes, gaps = _winnow(lines)
     path, path_b64 = file.path_fields
-    cut = array("I", file.derived(comments)).tobytes()
-    return Fingerprints(path=path, path_b64=path_b64, hashes=hashes, gaps=gaps, comments=cut)
+    return Fingerprints(path=path, path_b64=path_b64, hashes=hashes, gaps=gaps, comments=array("I", cut).tobytes())
 
 
 def written(file: SourceFile) -> list[bytes]:
     """The code lines of a file, without white space."""
-    return code(file).translate(None, WHITESPACE_IN_LINE).split()
+    return _without_white_space(code(file))
+
+
+def _without_white_space(text: bytes) -> list[bytes]:
+    return text.translate(None, WHITESPACE_IN_LINE).split()
 
 
 def code(file: SourceFile) -> bytes:
@@ -70,7 +79,11 @@ def comments(file: SourceFile) -> list[int]:
     return _gaps(file.captures.get("comment", ()))
 
 
-def _gaps(comments: Sequence[Node]) -> list[int]:
+def _start(node: Node) -> int:
+    return node.start_byte
+
+
+def _gaps(comments: Iterable[Node]) -> list[int]:
     gaps: list[int] = []
     position = 0
     for node in comments:

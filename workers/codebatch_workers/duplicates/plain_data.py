@@ -12,13 +12,44 @@ _DATA = re.compile(
     rb"(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[-+]?(?:0[xX][0-9a-fA-F_]+|\d[\d_.]*(?:[eE][-+]?\d+)?)[a-zA-Z]{0,3}"
     rb"|(?:true|false|null|NULL|nil|None|True|False|undefined)(?!\w)|[A-Za-z_$][\w$]*:(?!:)|=>|[\[\]{}(),;:])"
 )
+# A key of a table of Lua's, or of a keyword argument, before a value; the line ends as those of a list do.
+_KEY = re.compile(rb"(?<![\w.\])])[A-Za-z_]\w*=(?=[\"'{\[\d.-]|(?:true|false|nil|None|True|False)\W)")
+_LISTED = (b",", b"{", b"[", b"(")
 _IMPORT = re.compile(
     rb"import(?:static)?[\w.*\"'{(@]|from[\w.]+import|using[\w.=]+;|use[\w\\:]+[;:{]|#include[<\"]|package[\w.]+;?\Z"
     rb"|require(?:_once|_relative)?[('\"]"
 )
 
 
+# Names that an import lists on lines of their own, and the brackets around them.
+_IMPORT_LIST = re.compile(
+    rb"(?:from[\w.]+import\(|import(?:\w+,)?\{|importtype\{|import\(|use[\w\\:]+\{|export(?:type)?\{)[\w,*:]*\Z"
+)
+_IMPORTED = re.compile(rb"[A-Za-z_$*][\w$:{}.\\,*]*\Z|[\w.]*\"[^\"]*\"\Z")
+_END_OF_IMPORT_LIST = re.compile(rb"[})]+(?:;|from[\"'].*)?\Z")
+
+
 def is_data(lines: Sequence[bytes]) -> bool:
     """Return whether nearly all code lines are values without names, or imports."""
-    plain = sum(not _DATA.sub(b"", line) or _IMPORT.match(line) is not None for line in lines)
+    plain = sum(map(_is_value, lines)) + _count_imports(lines)
     return plain >= _SHARE * len(lines)
+
+
+def _is_value(line: bytes) -> bool:
+    if b"=" in line and line.endswith(_LISTED):
+        line = _KEY.sub(b"", line)
+    return not _DATA.sub(b"", line)
+
+
+def _count_imports(lines: Sequence[bytes]) -> int:
+    """Count the lines of imports that are no values, those between the brackets of an import too."""
+    count = 0
+    is_in_list = False
+    for line in lines:
+        if is_in_list and (_IMPORTED.match(line) or _END_OF_IMPORT_LIST.match(line)):
+            is_in_list = _END_OF_IMPORT_LIST.match(line) is None
+            count += not _is_value(line)
+            continue
+        is_in_list = _IMPORT_LIST.match(line) is not None
+        count += (is_in_list or _IMPORT.match(line) is not None) and not _is_value(line)
+    return count

@@ -7,6 +7,7 @@ import re
 from codebatch_workers.syntax.stand_ins import Gap, gap, plain_name
 
 _CASTS = rb"array|binary|bool|boolean|double|float|int|integer|object|real|string|unset"
+_TYPES = rb"array|bool|callable|false|float|int|iterable|mixed|never|null|object|string|true|void"
 _RESERVED = (
     rb"abstract|and|array|as|break|callable|case|catch|class|clone|const|continue|declare|default|do|echo|else|elseif"
     rb"|empty|enddeclare|endfor|endforeach|endif|endswitch|endwhile|exit|extends|final|finally|fn|for|foreach|function"
@@ -35,6 +36,8 @@ PHP_GAPS: tuple[Gap, ...] = (
     ),
     # A promoted parameter that is final (PHP 8.5).
     gap(rb"[(,]\s*(final)(?=\s+(?:private|protected|public|readonly)\b)", needs=(b"final",)),
+    # A constant that is named as a type is: `const TRUE = 1`.
+    gap(rb"\bconst\s+(%s)(?=\s*=)" % _TYPES, plain_name, re.IGNORECASE, needs=(b"const",)),
     # What stands behind the end of the program.
     gap(
         rb"__halt_compiler\s*\(\s*\)\s*(?:;|\?>)(.*)\Z",

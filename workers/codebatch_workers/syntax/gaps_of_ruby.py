@@ -104,6 +104,12 @@ def _commands(utf8: bytes) -> Iterator[StandIn]:
 
 RUBY_GAPS: tuple[Gap, ...] = (
     _commands,
+    # Anonymous arguments before a bracket on another line: `f(a, &\n)`. The bracket moves to their line.
+    gap(
+        rb"(?<=[(,\s])(?:&|\*{1,2})([ \t]*\r?\n\s{0,200}\))",
+        lambda end: b")" + end[:-1],
+        needs=(b"&", b"*"),
+    ),
     # Symbols of special variables: `:$'`.
     gap(rb":\$([:'\"])", lambda _: b"_", needs=(b":$",)),
     # Constants that begin with a letter beyond ASCII, of Latin, Greek or Cyrillic.

@@ -135,7 +135,8 @@ _SHIFT = re.compile(rb"[\w$]<(?=<[A-Za-z_$])")
 # `import("a").B<C>`, `import("a").B[]`: a type of an import ends after its name, for the grammar. The name makes room
 # for a union with a tuple of what follows: `import("a") |[C]`.
 _IMPORT_TYPE = re.compile(
-    rb"(?<!typeof )\bimport\(\s*%s\s*\)(?!\s*\.\s*(?:then|catch|finally)\b)((?:\s*\.\s*[\w$]+)+\s*)(?=[<\[])" % _QUOTED
+    rb"(?<!typeof )\bimport\(\s*%s\s*\)(?!\s*\.\s*(?:then|catch|finally)\b)((?:\s*\.\s*[\w$\x80-\xff]+)+\s*)(?=[<\[])"
+    % _QUOTED
 )
 _IMPORT_IN_BRACKETS = re.compile(rb"\((?=import\(\s*%s\s*\)\.)" % _QUOTED)
 # A line that begins with a bracket, and a blank before it: a signature in a type, where nothing ended the one before.

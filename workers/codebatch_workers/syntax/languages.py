@@ -290,6 +290,9 @@ def language_of_path(path: bytes) -> str | None:
     # `Dockerfile.builder`: templates of Ruby end so.
     if known in (None, "ruby") and name.startswith((b"Dockerfile.", b"Containerfile.")):
         return "dockerfile"
+    # `Makefile.dep`, `Makefile.lua`: of a part, or of Lua itself; `Makefile.js` and `Makefile.PL` are scripts.
+    if known in (None, "lua") and name.startswith((b"Makefile.", b"GNUmakefile.")):
+        return "make"
     return known
 
 

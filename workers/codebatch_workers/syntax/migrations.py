@@ -23,7 +23,12 @@ class _Framework(NamedTuple):
 
 _DIRECTORY = LatePattern(rb"(?:^|/)migrations?/", re.IGNORECASE)
 # Flyway, golang-migrate, goose, dbmate, sqlx: a number begins the name. Prisma, Diesel: it begins the directory's.
-_SQL_PATH = LatePattern(rb"(?:^|/)migrations?/(?:[^/]+/)*(?:[VU]?\d[^/]*|\d[^/]*/[^/]+)\.sql$", re.IGNORECASE)
+# Elsewhere a date, or a date and a time, is the name.
+_SQL_PATH = LatePattern(
+    rb"(?:^|/)(?:migrations?|updates?|upgrades?)/(?:[^/]+/)*(?:[VU]?\d[^/]*|\d[^/]*/[^/]+)\.sql$|"
+    rb"(?:^|/)(?:19|20)\d{6}(?:\d{2}|\d{4}|\d{6})?(?:[-_.][^/]*)?\.sql$",
+    re.IGNORECASE,
+)
 
 
 def _statement(pattern: bytes) -> LatePattern[bytes]:

@@ -1,7 +1,7 @@
-"""Whether a file is for tests, their data, or to show how something is used, as its path tells.
+"""Whether a file is for tests, their data, to show how something is used, or to be read, as its path tells.
 
 Directories are those that the test runners and the packagers of the languages look for, and those that GitHub's
-linguist has for examples (its documentation.yml).
+linguist has for examples and documentation (its documentation.yml).
 """
 
 from __future__ import annotations
@@ -13,21 +13,26 @@ from typing import Literal
 Purpose = Literal["fixture", "test", "example", "template"]
 
 _FIXTURES = re.compile(
-    rb"(?:^|/)(?:fixtures?|__fixtures__|__snapshots__|testdata|test[-_]?(?:data|files|cases|fixtures|resources|examples|inputs?|outputs?)|testsuite)/",
+    rb"(?:^|/)(?:fixtures?|__fixtures__|__snapshots__|testdata|testsuite|"
+    rb"test[-_ ]?(?:data|files|cases|fixtures|resources|examples|inputs?|outputs?))/",
     re.IGNORECASE,
 )
 # Below tests these hold their data.
-_ABOVE_DATA = re.compile(rb"(?:^|/)(?:tests?|specs?)(?=/)", re.IGNORECASE)
+_ABOVE_DATA = re.compile(rb"(?:^|/)(?:tests?|specs?)(?=/)|\At(?=/)", re.IGNORECASE)
 _DATA = re.compile(rb"/(?:data|cases|baselines|resources|assets|inputs?|expected|golden|snapshots?)/", re.IGNORECASE)
 _TESTS = re.compile(
-    rb"(?:^|/)(?:tests|specs?|__tests__|__mocks__|unittests?|e2e|cypress|selftests?|(?:unit|integration|functional)[-_]?tests?|testdir|regress|benchmarks?|benches|microbenchmarks?)/|"
+    rb"(?:^|/)(?:tests|specs?|__tests__|__mocks__|unittests?|e2e|cypress|selftests?|(?:unit|integration|functional)[-_]?tests?|testdir|regress|benchmarks?|bench|benches|microbenchmarks?)/|"
     rb"(?:^|/)(?:[^/]+[-_.]tests?|tests[-_][^/]+|(?-i:tests[A-Z]\w*)|test[-_]?(?:env|helpers?|lib|scripts|servers?|support|utils?))/",
     re.IGNORECASE,
 )
+# Where prove(1) looks for the tests of Perl, which other projects follow; and what runs tests. Below, it may be a part
+# of a package for those who write tests.
+_TESTS_AT_TOP = re.compile(rb"\At(?:esting)?/")
 _TEST = re.compile(rb"(?:^|/)test/", re.IGNORECASE)
 # What Go calls packages that help tests, as `httptest`, where the keys lie, too.
 _OF_GO = re.compile(rb"(?:^|/)(?!latest/)[a-z0-9]+test/")
 _EXAMPLES = re.compile(rb"(?:^|/)examples?/|^(?:demos?|samples?)/", re.IGNORECASE)
+_DOCUMENTATION = re.compile(rb"\A(?:[Dd]ocs?|[Mm]an)/|(?:^|/)(?:[Dd]ocumentation|[Gg]roovydoc|[Jj]avadoc|inst/doc)/")
 _TEMPLATED = re.compile(rb"\{\{|\{%")
 
 # What runners of tests look for by default: pytest and unittest, go test, RSpec and minitest, jest, vitest and mocha,
@@ -57,6 +62,11 @@ def purpose_of(path: bytes) -> Purpose | None:
     return found
 
 
+def is_documentation(path: bytes) -> bool:
+    """Return whether a file lies where projects keep their documentation."""
+    return _DOCUMENTATION.search(path) is not None
+
+
 # Files come in path order, so that a directory is rarely looked at twice.
 @lru_cache(maxsize=16)
 def _of_directory(directory: bytes) -> tuple[Purpose | None, int | None]:
@@ -73,7 +83,7 @@ def _purpose_of_directory(directory: bytes) -> Purpose | None:
     tests = _ABOVE_DATA.search(directory)
     if _FIXTURES.search(directory) or (tests is not None and _DATA.search(directory, tests.end())):
         return "fixture"
-    if _TESTS.search(directory):
+    if _TESTS.search(directory) or _TESTS_AT_TOP.match(directory):
         return "test"
     if _EXAMPLES.search(directory):
         return "example"
@@ -83,4 +93,6 @@ def _purpose_of_directory(directory: bytes) -> Purpose | None:
 @lru_cache(maxsize=4096)
 def _may_tell(name: bytes) -> bool:
     alone = name + b"/"
-    return any(each.search(alone) for each in (_FIXTURES, _ABOVE_DATA, _TESTS, _TEST, _EXAMPLES, _TEMPLATED))
+    return any(
+        each.search(alone) for each in (_FIXTURES, _ABOVE_DATA, _TESTS, _TESTS_AT_TOP, _TEST, _EXAMPLES, _TEMPLATED)
+    )

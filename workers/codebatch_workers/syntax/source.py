@@ -39,7 +39,7 @@ from codebatch_workers.syntax.languages import (
 from codebatch_workers.syntax.linguist_names import language_named
 from codebatch_workers.syntax.migrations import is_migration
 from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
-from codebatch_workers.syntax.purpose import purpose_of
+from codebatch_workers.syntax.purpose import is_documentation, purpose_of
 from codebatch_workers.syntax.reparsing import reparse
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class SourceFile:
 
         A test that `.gitattributes` call documentation is data of tests: a fixture.
 
-        Where `.gitattributes` speaks of `linguist-generated` or `linguist-vendored`, that counts and no guess of ours.
+        Where `.gitattributes` sets or unsets `linguist-generated`, `-vendored` or `-documentation`, no guess counts.
         """
         if self.is_binary:
             return "binary"
@@ -179,12 +179,13 @@ class SourceFile:
             return "generated"
         if said.get("vendored") or ("vendored" not in said and is_vendored(self.path, self.utf8, self.language)):
             return "vendored"
-        purpose, is_documentation = purpose_of(self.path), bool(said.get("documentation"))
+        purpose = purpose_of(self.path)
         if purpose is not None:
-            return "fixture" if purpose == "test" and is_documentation else purpose
+            return "fixture" if purpose == "test" and said.get("documentation") else purpose
         if is_migration(self.path, self.utf8, self.language):
             return "migration"
-        return "documentation" if is_documentation else "text"
+        is_for_readers = said.get("documentation") or ("documentation" not in said and is_documentation(self.path))
+        return "documentation" if is_for_readers else "text"
 
     def _is_minified(self) -> bool:
         if self.path.endswith(MINIFIED_ENDS):

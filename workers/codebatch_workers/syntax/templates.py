@@ -41,8 +41,10 @@ _LINE_BYTES_MAX = 1000
 
 
 def is_template(file: SourceFile) -> bool:
-    """Return whether a file is a template, by its language, its marks, or its name where it cannot be parsed."""
+    """Return whether a file is a template, by its language, its directory, its marks, or its name if it is broken."""
     if file.language in TEMPLATE_LANGUAGES:
+        return True
+    if file.file_class == "template" and (b"{{" in file.utf8 or b"{%" in file.utf8):
         return True
     if file.language == "html":
         return _has_marks_of_html(file.utf8)

@@ -25,7 +25,7 @@ from codebatch_workers.lint.ruff_project import ProjectRuff, project_severity
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.settings import AllSettings, Settings
-from codebatch_workers.lint.severities import severity_in
+from codebatch_workers.lint.severities import is_hint_here, severity_in
 from codebatch_workers.lint.text_rules import RULES_BY_CODE, TEXT_RULES, todo_finder
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
@@ -117,6 +117,8 @@ class Lint:
                 continue
             if not self._is_project and self._is_left_out(file, found, names):
                 continue
+            if not self._is_project and is_hint_here(file, found):
+                severity = severity_of(found.code, profile.settings, "hint")
             seen[found.code] += 1
             yield found if found.severity == severity else msgspec.structs.replace(found, severity=severity)
 

@@ -4,8 +4,8 @@ Of Python the errors are ruff's, by its own parser for a pinned version of the l
 interpreter that runs us, after one of ours where Python does not read the file's bytes. Of other languages they are
 tree-sitter's. One error is reported of each broken place, for what comes of it is a consequence; after DIAGNOSTICS_MAX
 a last one says how many more there are. In languages that are APPROXIMATE the tree proves nothing wrong: such a file
-has none, and is parsed in part. So is Python that only our tree does not know, JavaScript with Flow's types, and a
-template (syntax/templates.py).
+has none, and is parsed in part. So is Python that only our tree does not know, JavaScript with Flow's types, a
+fragment that a build joins with others (syntax/fragments.py), and a template (syntax/templates.py).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from codebatch_workers.lint.ruff_rules import SYNTAX_RULES
 from codebatch_workers.lint.severities import severity_in
 from codebatch_workers.syntax.broken_trees import iter_broken
 from codebatch_workers.syntax.findings import diagnostic
+from codebatch_workers.syntax.fragments import is_fragment
 from codebatch_workers.syntax.json_dialects import has_strict_reader, has_tolerant_reader, is_trailing_comma
 from codebatch_workers.syntax.languages import APPROXIMATE_LANGUAGES, LANGUAGES_OF_PATTERNS
 from codebatch_workers.syntax.python_2 import is_python_2
@@ -142,7 +143,7 @@ def _state(file: SourceFile) -> ParseState:
 
 def _broken(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
     """How a file is parsed whose tree has errors, and the outermost of them, one of each line."""
-    if is_of_script(file):
+    if is_of_script(file) or is_fragment(file):
         return "partial", []
     if is_template(file):
         # Browsers take marks for text: of HTML nothing is lost.

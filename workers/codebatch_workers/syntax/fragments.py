@@ -1,0 +1,71 @@
+"""Fragments: scripts that a build joins with others, so that one opens brackets which another one closes.
+
+The name of such a file says which end of the whole it is: `intro.js` and `outro.js`, `wrapper.start.js`. A file with
+such a name is a fragment if it has no errors once its brackets are closed, or are opened before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codebatch.model.late_patterns import LatePattern
+from codebatch_workers.syntax.broken_trees import iter_broken
+from codebatch_workers.syntax.source import SourceFile
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_BEGINNING = LatePattern(
+    rb"(?:[^/]*[-_.])?(?:banner|before|begin|head|header|intro|open|pre|prefix|prelude|start|top)\.js"
+)
+_END = LatePattern(
+    rb"(?:[^/]*[-_.])?(?:after|bottom|close|end|finish|foot|footer|outro|post|postfix|postlude|suffix|tail)\.js"
+)
+_CLOSING = {b"(": b")", b"[": b"]", b"{": b"}", b"${": b"}"}
+# Before what closes a body stands the head of a function, since `return` may stand in the body.
+_OPENING = {b")": b"(", b"]": b"[", b"}": b"function () {"}
+_BYTES_MAX = 100_000
+
+
+def is_fragment(file: SourceFile) -> bool:
+    """Return whether a file that has errors is the beginning or the end of a script, as its name says."""
+    if file.language != "javascript" or len(file.utf8) > _BYTES_MAX or file.tree is None:
+        return False
+    name = file.path.rpartition(b"/")[2].lower()
+    is_beginning, is_end = _BEGINNING.fullmatch(name) is not None, _END.fullmatch(name) is not None
+    if not is_beginning and not is_end:
+        return False
+    opened, closed = _unmatched(file.tree.root_node)
+    if bool(opened) == bool(closed) or (opened and not is_beginning) or (closed and not is_end):
+        return False
+    before = b"".join(_OPENING[each] for each in reversed(closed))
+    behind = b"".join(_CLOSING[each] for each in reversed(opened))
+    # The other end of the whole may begin with the value of an assignment.
+    return not _has_errors(file, before + file.utf8 + (b"\n0" if opened else b"") + behind)
+
+
+def _unmatched(root: Node) -> tuple[list[bytes], list[bytes]]:
+    """Return the brackets that nothing closes, and those that nothing opened."""
+    opened: list[bytes] = []
+    closed: list[bytes] = []
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        token = node.type.encode()
+        if node.child_count:
+            pending += reversed(node.children)
+        elif node.is_missing:
+            continue
+        elif token in _CLOSING:
+            opened.append(token)
+        elif token in _OPENING:
+            if opened and _CLOSING[opened[-1]] == token:
+                opened.pop()
+            else:
+                closed.append(token)
+    return opened, closed
+
+
+def _has_errors(file: SourceFile, utf8: bytes) -> bool:
+    whole = SourceFile(file.path, utf8, executable=False, contexts={})
+    return next(iter_broken(whole.parse().root_node, file.language), None) is not None
