@@ -35,6 +35,7 @@
 (else_clause body: (if_statement) @elseif)
 [(switch_statement) (match_expression)] @switch
 [(case_statement) (match_conditional_expression)] @decision
+["??" "??="] @decision
 ["&&" "||" "and" "or"] @logical
 [(goto_statement) (break_statement (integer)) (continue_statement (integer))] @jump
 
