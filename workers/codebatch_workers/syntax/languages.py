@@ -394,6 +394,7 @@ LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
 # Those of grammar_gaps.py, of which other trees need nothing.
 LANGUAGES_WITH_GAPS = frozenset(
     {
+        "bash",
         "c",
         "cpp",
         "csharp",
@@ -411,6 +412,7 @@ LANGUAGES_WITH_GAPS = frozenset(
         "tsx",
         "typescript",
         "yaml",
+        "zsh",
     }
 )
 
