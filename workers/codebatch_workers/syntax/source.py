@@ -365,6 +365,7 @@ class SourceFile:
         # Their patterns take 2 ms to compile, of trees that hold no C.
         from codebatch_workers.syntax.conditionals import with_first_arms
         from codebatch_workers.syntax.macro_lines import (
+            without_inner_comments,
             without_macro_lines,
             without_macros_of_classes,
             without_module_lines,
@@ -372,7 +373,7 @@ class SourceFile:
         from codebatch_workers.syntax.unexpanded import without_macros
 
         utf8 = _LONE_CR.sub(b"\n", self.utf8) if b"\r" in self.utf8 else self.utf8
-        utf8 = with_first_arms(utf8, self.language)
+        utf8 = without_inner_comments(with_first_arms(utf8, self.language))
         if self.language == "cpp":
             utf8 = without_module_lines(utf8)
         return without_macros(without_macro_lines(without_macros_of_classes(utf8)))
