@@ -70,6 +70,8 @@ def _trait_aliases(utf8: bytes) -> Iterator[StandIn]:
 _NUMBER_TYPES = rb"[iu](?:8|16|32|64|128|size)|f(?:16|32|64|128)"
 
 RUST_GAPS: tuple[Gap, ...] = (
+    # `unsafe mod a`, which a macro may be given.
+    gap(rb"\b(unsafe)(?=\s+mod\b)", needs=(b"unsafe",)),
     # `try` was a name in the edition of 2015, and names of types are names.
     *gaps(
         plain_name,

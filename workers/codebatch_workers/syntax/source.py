@@ -40,6 +40,7 @@ from codebatch_workers.syntax.linguist_names import language_named
 from codebatch_workers.syntax.migrations import is_migration
 from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
 from codebatch_workers.syntax.purpose import purpose_of
+from codebatch_workers.syntax.repairs import repaired
 from codebatch_workers.syntax.reparsing import reparse
 
 if TYPE_CHECKING:
@@ -331,14 +332,8 @@ class SourceFile:
         utf8 = _LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8
         if self.language in LANGUAGES_WITH_MACROS:
             utf8 = self.parsed_text
-        elif self.language == "csharp":
-            from codebatch_workers.syntax.gaps_of_csharp import without_extension_blocks
-
-            utf8 = without_extension_blocks(utf8)
-        elif self.language == "ruby" and b"<<" in utf8:
-            from codebatch_workers.syntax.gaps_of_ruby import without_inner_heredocs
-
-            utf8 = without_inner_heredocs(utf8)
+        else:
+            utf8 = repaired(utf8, self.language)
         parser = grammar(self.language).parser
         tree = parser.parse(utf8)
         if self.language == "python":
