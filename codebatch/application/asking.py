@@ -155,12 +155,18 @@ def _read_apart(records: BatchRecords) -> dict[bytes, Apart]:
 
 
 class Answer(Generic[Found]):
-    """What was found, in which batch, and what that rests on."""
+    """What was found, in which batch, and what that rests on.
 
-    def __init__(self, *, question: Question, found: Found, whole: Completeness) -> None:
+    `notes` are what it may lack because files are parsed in part; None of an answer that does not look for such files.
+    """
+
+    def __init__(
+        self, *, question: Question, found: Found, whole: Completeness, notes: tuple[str, ...] | None = None
+    ) -> None:
         self.question = question
         self.found = found
         self.whole = whole
+        self.notes = notes
 
     @property
     def is_complete(self) -> bool:

@@ -36,8 +36,8 @@ def definitions(question: Question, name: str) -> Answer[list[JsonRecord]]:
     asked = RecordFilter(kinds=("symbol",), names=(_last(name), name), where="symbol_type != 'import'")
     answer = questions.search(question, asked)
     found = [record for record in answer.found if record["name"] == name or _ends_with(record["qualified"], name)]
-    note_partial_files(question, _last(name), "definitions")
-    return Answer(question=question, found=found, whole=answer.whole)
+    notes = note_partial_files(question, _last(name), "definitions")
+    return Answer(question=question, found=found, whole=answer.whole, notes=notes)
 
 
 def callers(question: Question, name: str) -> Answer[list[Caller]]:
@@ -53,16 +53,17 @@ def callers(question: Question, name: str) -> Answer[list[Caller]]:
             scope = (*path_key(call), call["source"])
             first = by_scope.get(scope)
             by_scope[scope] = Caller(first.call if first else call, first.calls + 1 if first else 1)
-    note_partial_files(question, _last(name), "calls")
-    return Answer(question=question, found=list(by_scope.values()), whole=answer.whole)
+    notes = note_partial_files(question, _last(name), "calls")
+    return Answer(question=question, found=list(by_scope.values()), whole=answer.whole, notes=notes)
 
 
 def outline(question: Question, path: str) -> Answer[Inspected]:
     """What a file defines, in its order; imports are no definitions. Raises InvalidInput or StoreCorrupt."""
     answer = questions.inspect(question, path, kinds=("symbol",))
-    note_partial_file(question, answer.found.path, answer.found.item)
+    notes = note_partial_file(question, answer.found.path, answer.found.item)
     defined = [record for record in answer.found.records if record["symbol_type"] != "import"]
-    return Answer(question=question, found=msgspec.structs.replace(answer.found, records=defined), whole=answer.whole)
+    found = msgspec.structs.replace(answer.found, records=defined)
+    return Answer(question=question, found=found, whole=answer.whole, notes=notes)
 
 
 def _last(name: str) -> str:

@@ -16,34 +16,41 @@ _PATHS_SHOWN_MAX = 3
 _FILES_READ_MAX = 500
 
 
-def note_partial_file(question: Question, path: bytes, item: int) -> None:
-    """Note that a file was parsed in part, if it was. Raises StoreCorrupt."""
+def note_partial_file(question: Question, path: bytes, item: int) -> tuple[str, ...]:
+    """Note that a file was parsed in part, if it was. Return the note. Raises StoreCorrupt."""
     records = question.records
     if "parse" not in records.task_names:
-        return
+        return ()
     states = (record.get("parse") for record in records.item_records("parse", item) or ())
-    if any(state in IN_PART for state in states):
-        question.note(f"{display_path(path)} is parsed in part: definitions may be missing")
+    if not any(state in IN_PART for state in states):
+        return ()
+    return _noted(question, f"{display_path(path)} is parsed in part: definitions may be missing")
 
 
 def note_partial_files(
     question: Question, name: str, missing: str, is_wanted: Callable[[bytes], bool] = lambda _: True
-) -> None:
-    """Note the files that were parsed in part and whose text holds a name: `missing` may be there. Raises StoreCorrupt.
+) -> tuple[str, ...]:
+    """Note the files that were parsed in part and whose text holds a name: `missing` may be there.
 
-    `is_wanted` restricts the files by path.
+    `is_wanted` restricts the files by path. Return the note. Raises StoreCorrupt.
     """
     paths = [path for path in _partial_paths(question) if is_wanted(path)]
     if len(paths) > _FILES_READ_MAX:
-        question.note(f"{count_of(len(paths), 'file')} are parsed in part: {missing} of {name} may be missing there")
-        return
+        number = count_of(len(paths), "file")
+        return _noted(question, f"{number} are parsed in part: {missing} of {name} may be missing there")
     word = re.compile(rb"(?<![A-Za-z0-9_])%s(?![A-Za-z0-9_])" % re.escape(name.encode()))
     found = [path for path, content in _contents(question, paths) if word.search(content)]
-    if found:
-        shown = ", ".join(map(display_path, found[:_PATHS_SHOWN_MAX]))
-        more = f" and {len(found) - _PATHS_SHOWN_MAX:,} more" if len(found) > _PATHS_SHOWN_MAX else ""
-        are = "is" if len(found) == 1 else "are"
-        question.note(f"{shown}{more} {are} parsed in part: {missing} of {name} may be missing there")
+    if not found:
+        return ()
+    shown = ", ".join(map(display_path, found[:_PATHS_SHOWN_MAX]))
+    more = f" and {len(found) - _PATHS_SHOWN_MAX:,} more" if len(found) > _PATHS_SHOWN_MAX else ""
+    are = "is" if len(found) == 1 else "are"
+    return _noted(question, f"{shown}{more} {are} parsed in part: {missing} of {name} may be missing there")
+
+
+def _noted(question: Question, note: str) -> tuple[str, ...]:
+    question.note(note)
+    return (note,)
 
 
 def _partial_paths(question: Question) -> list[bytes]:

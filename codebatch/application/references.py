@@ -49,9 +49,10 @@ def references(
     refuse_unknown("role", roles, ROLES)
     lost: list[bytes] = []
     found = [row for row in _found(question, name, path, lost, progress) if not roles or row["role"] in roles]
-    note_partial_files(question, name, "places", PathFilter(path).matches)
+    notes = note_partial_files(question, name, "places", PathFilter(path).matches)
     files = len(question.records.items)
-    return Answer(question=question, found=found, whole=Completeness(planned=files, done=files, lost=len(lost)))
+    whole = Completeness(planned=files, done=files, lost=len(lost))
+    return Answer(question=question, found=found, whole=whole, notes=notes)
 
 
 def _found(question: Question, name: str, path: Paths, lost: list[bytes], progress: Progress) -> Iterator[JsonRecord]:

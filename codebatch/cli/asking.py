@@ -46,9 +46,11 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def truth_of(answer: Answer[object]) -> dict[str, object]:
-    """Return the members of Answered for an answer."""
+    """Return the members of Answered for an answer, and its `notes` if it has any kind of these."""
     batch = answer.question.batch
+    notes = {} if answer.notes is None else {"notes": answer.notes}
     return {
+        **notes,
         "batch_id": batch.id,
         "project": display_path(batch.about.project_root),
         "complete": answer.whole.is_complete,

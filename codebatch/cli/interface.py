@@ -106,10 +106,14 @@ class Api(msgspec.Struct, frozen=True, kw_only=True):
     schemas: dict[str, object]
 
 
-def _rows(name: str, type_: object) -> type[msgspec.Struct]:
-    """The answer of a command whose rows are the member `records`."""
+def _rows(name: str, type_: object, *, has_notes: bool = False) -> type[msgspec.Struct]:
+    """Return the answer of a command whose rows are the member `records`.
+
+    `has_notes`: its `notes` are what it may lack because files are parsed in part.
+    """
     words = "".join(map(str.capitalize, name.split("-")))
-    answer = msgspec.defstruct(f"{words}Answer", [("records", type_)], bases=(Answered,), frozen=True, kw_only=True)
+    members = [("records", type_), *([("notes", tuple[str, ...])] if has_notes else [])]
+    answer = msgspec.defstruct(f"{words}Answer", members, bases=(Answered,), frozen=True, kw_only=True)
     answer.__doc__ = f"`{name.replace('-', ' ', 1)}`: its rows, and how true they are."
     return answer
 
@@ -128,12 +132,12 @@ ANSWERS: dict[str, object] = {
     "batch-outputs": answers.BatchOutputs,
     "batch-show": answers.BatchShown,
     "cancel": WorkStatus | StatusAnswer,
-    "callers": _rows("callers", list[answers.CallerRow]),
+    "callers": _rows("callers", list[answers.CallerRow], has_notes=True),
     "cat-object": ObjectShown,
     "check": CheckAnswer,
     "completion": answers.Completion,
     "config-show": dict[str, answers.Setting],
-    "def": _rows("def", list[Record]),
+    "def": _rows("def", list[Record], has_notes=True),
     "diagnose": Diagnosis,
     "diff": DiffAnswer,
     "duplicates": CopiesAnswer,
@@ -171,7 +175,7 @@ ANSWERS: dict[str, object] = {
     "pin": answers.Pinned,
     "pipeline": answers.PipelineShown,
     "pipelines": list[answers.PipelineRow],
-    "outline": _rows("outline", list[Record]),
+    "outline": _rows("outline", list[Record], has_notes=True),
     "query-diagnostics": _rows("query-diagnostics", Records),
     "query-duplicates": _rows("query-duplicates", Records),
     "query-edges": _rows("query-edges", Records),
@@ -181,7 +185,7 @@ ANSWERS: dict[str, object] = {
     "query-outputs": _rows("query-outputs", Records),
     "query-stats": _rows("query-stats", dict[str, int]),
     "query-symbols": _rows("query-symbols", Records),
-    "references": _rows("references", list[answers.ReferenceRow]),
+    "references": _rows("references", list[answers.ReferenceRow], has_notes=True),
     "regressions": RegressionsAnswer,
     "report": ReportWritten,
     "resume": RunAnswer,

@@ -103,10 +103,14 @@ def test_what_may_be_missing_in_files_that_are_parsed_in_part_is_told(codebatch:
     write(codebatch.directory / "tree" / "b.kt", "fun ok() = 1\nfun ? lost( {\n")
     codebatch("run", "tree", "-q")
     assert "b.kt is parsed in part: definitions may be missing\n" in codebatch("outline", "b.kt").notes
+    outlined = codebatch("outline", "b.kt", "--json").json
+    assert outlined["notes"] == ["b.kt is parsed in part: definitions may be missing"]
     assert "in part" not in codebatch("outline", "a.py").notes
     for command, missing in (("def", "definitions"), ("callers", "calls"), ("references", "places")):
         told = f"b.kt is parsed in part: {missing} of lost may be missing there\n"
         assert told in codebatch(command, "lost").notes
+        assert codebatch(command, "lost", "--json").json["notes"] == [told.strip()]
         # A file that does not hold the name lacks no place of it.
         assert "in part" not in codebatch(command, "los").notes
+        assert codebatch(command, "los", "--json").json["notes"] == []
     assert "in part" not in codebatch("references", "lost", "--path", "a.py").notes

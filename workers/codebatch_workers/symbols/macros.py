@@ -1,7 +1,7 @@
 """Macros of C and C++, found in the text: a grammar that knows no preprocessor is confused by some of their bodies.
 
-A directive reaches to the first line end that no backslash precedes. What a grammar makes of its body is no code of
-its own: `outline` drops what it finds there, and takes the calls from the text.
+A directive reaches to the first line end that no backslash precedes and no comment holds. What a grammar makes of its
+body is no code of its own: `outline` drops what it finds there, and takes the calls from the text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # It begins with the word, which is found fast; what stands before that in its line is looked at where there is one.
 _DEFINE = re.compile(
-    rb"define[ \t]+([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(\([^()\n]*\))?[^\n\\]*(?:\\(?:\r\n|.)[^\n\\]*)*",
+    rb"define[ \t]+([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(\([^()\n]*\))?[^\n\\/\"]*"
+    rb"(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|//[^\n\\]*|\"(?:[^\"\\\n]|\\.)*\"|[/\"])[^\n\\/\"]*)*",
     re.DOTALL,
 )
 # Words in the body of a macro; texts and comments are none. `#x` makes a text of what is given for x.

@@ -9,7 +9,16 @@ from codebatch_workers.syntax.names import NAME_BYTES_MAX
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_OWNERS = frozenset({"event_declaration", "indexer_declaration", "property_declaration", "subscript_declaration"})
+_OWNERS = frozenset(
+    {
+        "event_declaration",
+        "indexer_declaration",
+        "property_declaration",
+        "property_promotion_parameter",
+        "subscript_declaration",
+    }
+)
+_VARIABLES = frozenset({"property_element", "variable_declaration"})
 _ACCESSOR_NAMES = {
     "anonymous_initializer": "init",
     "indexer_declaration": "this",
@@ -38,9 +47,9 @@ def accessor_name(node: Node, utf8: bytes) -> str:
         return _ACCESSOR_NAMES[owner.type]
     name = owner.child_by_field_name("name")
     if name is None:
-        variable = next((each for each in owner.named_children if each.type == "variable_declaration"), None)
+        variable = next((each for each in owner.named_children if each.type in _VARIABLES), None)
         name = None if variable is None else variable.named_child(0)
-    return kind if name is None else _text(name, utf8)
+    return kind if name is None else _text(name, utf8).removeprefix("$")
 
 
 def _text(node: Node, utf8: bytes) -> str:

@@ -37,6 +37,9 @@ def iter_broken(root: Node, language: str) -> Iterator[Node]:
                 yield node
         elif node.is_error and not (is_in_macro and _MACRO_TOKENS.match(node.text or b"")):
             yield node
+        elif not node.is_error and not node.child_count and node.has_error:
+            # A token that is missing may be hidden in the node that it is all of.
+            yield node
         if depth < QUERY_DEPTH_MAX and node.child_count:
             is_in_macro = is_in_macro or (is_rust and node.type in _MACRO_NODES)
             # Of itself, a token that is an error does not say that it has one.

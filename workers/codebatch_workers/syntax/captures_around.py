@@ -48,9 +48,13 @@ _HIDDEN = frozenset({"declaration", "function_definition"})
 
 
 def captured(found: dict[str, list[Node]], utf8: bytes, language: str) -> Mapping[str, list[Node]]:
-    """`found`, and the parameters of each `function`; in C and C++ what `typedef` and `storage` are, too."""
+    """Return `found`, the parameters of each `function`, and in C and C++ what `typedef` and `storage` are."""
     if language in LANGUAGES_WITH_MACROS:
         return _captured_of_c(found, utf8)
+    # A guard of Kotlin's `when` has a comma as stand-in (gaps_of_kotlin.py).
+    guards = [node for node in found.pop("guard", ()) if not utf8.startswith(b",", node.start_byte)]
+    if guards:
+        found.setdefault("decision", []).extend(guards)
     types = _PARAMETERS.get(language)
     functions = found.get("function")
     if types is None or functions is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from codebatch_workers.syntax.stand_ins import Gap, StandIn, blank, gap, gaps, iter_closed, plain_name
+from codebatch_workers.syntax.stand_ins import Gap, StandIn, blank, gap, gaps, iter_closed, padded, plain_name
 
 # -- Rust -------------------------------------------------------------------------------------------------------------
 
@@ -70,6 +70,8 @@ def _trait_aliases(utf8: bytes) -> Iterator[StandIn]:
 _NUMBER_TYPES = rb"[iu](?:8|16|32|64|128|size)|f(?:16|32|64|128)"
 
 RUST_GAPS: tuple[Gap, ...] = (
+    # `unsafe mod a`, which a macro may be given.
+    gap(rb"\b(unsafe)(?=\s+mod\b)", needs=(b"unsafe",)),
     # `try` was a name in the edition of 2015, and names of types are names.
     *gaps(
         plain_name,
@@ -157,8 +159,40 @@ GO_GAPS: tuple[Gap, ...] = (gap(rb"\b(new)(?=\()", plain_name),)
 # -- Swift ------------------------------------------------------------------------------------------------------------
 
 SWIFT_GAPS: tuple[Gap, ...] = (
+    *gaps(
+        blank,
+        # Lifetimes, and modifiers of parameters and methods that have an underline yet.
+        rb"(@_?lifetime\((?:[^()\n]|\([^()\n]*\))*\))",
+        rb"\b(__owned|__shared|__consuming)(?=\s)",
+        rb"(?:->|:)\s*(sending)(?=\s+\w)",
+        rb"(@_specialize\((?:[^()\n]|\([^()\n]*\))*\))",
+        rb"\b(consume|copy)(?=[ \t]+[A-Za-z_]\w*\s*[{).,\n])",
+        rb"\b(borrowing)(?=\s+get\b)",
+        rb"\b(nonisolated\(unsafe\))(?=\s+(?:let|var)\b)",
+        # A condition of a name for a type; a case without its values.
+        rb"\btypealias\b[^\n{]*?\s(where\b[^\n{]*)$",
+        rb"\bcase\s+\.\w+(\(\))(?=\s*[:,])",
+        needs=(
+            b"lifetime",
+            b"__",
+            b"sending",
+            b"@_spec",
+            b"consume",
+            b"copy",
+            b"typealias",
+            b"()",
+            b"borrowing",
+            b"nonisolated(",
+        ),
+    ),
+    gap(rb"\b(_(?:runtime|pointerBitWidth)\(\w+\))", padded(b"os(A)"), needs=(b"_runtime(", b"BitWidth(")),
+    gap(rb"\bassociatedtype\s+\w+\s*:\s*[\w.]+\s*(,)(?=\s*\w)", lambda _: b"&", needs=(b"associatedtype",)),
+    # Accessors of Swift 6: one that reads, one that writes.
+    gap(rb"(?:^|[{}])[ \t]*(unsafeAddress|borrow)(?=\s*[{}]|\s+mutate\b)", padded(b"get")),
+    gap(rb"(?:^|[{}]|\bborrow)[ \t]*(unsafeMutableAddress|mutate)(?=\s*[{}])", padded(b"set")),
     gap(rb"[)}\w]([ \t]+;)", lambda text: b";".ljust(len(text))),
     # The empty tuple as a value: `.success(())`.
     gap(rb"[(:,]\s*(\(\))(?=\s*[,)])", lambda _: b"00"),
+    gap(rb"(?:^|\b(?:return|in)\b|[=:{])[ \t]*(\(\))(?=[ \t]*(?:$|//|[};)]))", lambda _: b"00"),
     gap(rb"^[ \t]*(#(?:error|warning)\([^\n]*\))"),
 )

@@ -14,6 +14,22 @@ _BRACE = re.compile(
 )
 _ASSIGNS = rb"\s*(?:[-+*/|&^]|\?\?|<<|>>)?=[^=>]"
 
+# A conditional without others in it: its directives, and the arms behind the first.
+_LINES = rb"(?:(?![ \t]*#[ \t]*(?:if|elif|else|endif)\b)[^\n]*\n)*"
+_CONDITIONAL = (
+    rb"^([ \t]*#[ \t]*if\b[^\n]*\n%s(?:[ \t]*#[ \t]*(?:elif|else)\b[^\n]*\n%s)*[ \t]*#[ \t]*endif\b[^\n]*)$"
+    % (_LINES, _LINES)
+)
+_NEVER = re.compile(rb"[ \t]*#[ \t]*if[ \t]+(?:false|0)\b")
+_ARM = re.compile(rb"[^\n]*\n(%s)" % _LINES)
+
+
+def _first_arm(text: bytes) -> bytes:
+    arm = _ARM.match(text)
+    start, end = arm.span(1) if arm and not _NEVER.match(text) else (0, 0)
+    return blank(text[:start]) + text[start:end] + blank(text[end:])
+
+
 CSHARP_GAPS: tuple[Gap, ...] = (
     *gaps(
         plain_name,
@@ -27,11 +43,17 @@ CSHARP_GAPS: tuple[Gap, ...] = (
         rb"[\w)\]]\s*(\?)(?=\.[\w.\[\]]+%s)" % _ASSIGNS,
         rb"\boperator\s*(?:checked\s*)?(?:[-+*/%&|^]|<<|>>>?)(=)",
         rb"[(,]\s*(ref|out|in|scoped|params)(?=\s+\w+\s*[,)])",
+        rb"[(,{;]\s*(scoped)(?=\s+[\w<>.]+\s+\w)",
+        # `a = *(T*)b`: to the grammar a product.
+        rb"(?:[=(,?:;{})]|\breturn\b)\s*(\*)(?=\(+[\w.]+\*+\))",
+        rb"^([ \t]*#[ \t]*pragma\b[^\n]*)$",
         rb"^(#[:!][^\n]*)$",
         # A pattern behind `..`.
         rb"[\[,]\s*(\.\.)(?=\s*(?:var\b|not\b|[{A-Z(\[]))",
     ),
     gap(rb"\[\s*(\.\.)(?=\s*\])", padded(b"_")),
+    # A conditional that cuts through a declaration or a statement.
+    gap(_CONDITIONAL, _first_arm, needs=(b"#",)),
     gap(rb"\b(allows\s+ref\s+struct)\b", padded(b"class")),
 )
 

@@ -20,6 +20,23 @@ _DESTRUCTURED_PART = re.compile(rb"(va[lr])\s+\w+(\s*=\s*\w+)?")
 _ANNOTATION = rb"@[\w.]+(?:\([^()\n]*\))?"
 
 
+_QUOTES = len(b'"""')
+_TEXT = re.compile(
+    rb'//[^\n]*|/\*.*?(?:\*/|\Z)|\'(?:[^\'\\\n]|\\.)*\'|"""[^"]*(?:"{1,2}(?!")[^"]*)*("{3,})|"(?:[^"\\\n]|\\.)*"',
+    re.DOTALL,
+)
+
+
+def without_quotes_at_ends(utf8: bytes) -> bytes:
+    """Return the text with letters for quotes that a raw text ends in: the grammar reads on behind its end."""
+    text = bytearray(utf8)
+    for match in _TEXT.finditer(utf8):
+        start, end = match.span(1)
+        if end - start > _QUOTES:
+            text[start : end - _QUOTES] = b"_" * (end - start - _QUOTES)
+    return bytes(text)
+
+
 def _texts_with_dollars(utf8: bytes) -> Iterator[StandIn]:
     """The same text with one dollar before values, and with none elsewhere."""
     if b'$$"' not in utf8:
@@ -70,8 +87,19 @@ KOTLIN_GAPS: tuple[Gap, ...] = (
     # Words that are modifiers elsewhere, and names that begin as an operator.
     gap(
         rb"(?:^|[{;(,=]|->)[ \t]*(abstract|annotation|data|enum|external|final|infix|inline|inner|internal|open"
-        rb"|override)(?=[ \t]*(?:=|\(|\[|\.|[-+*/%]=|\+\+|--))",
+        rb"|override)(?=[ \t]*(?:=|,|\)|\(|\[|\.|[-+*/%]=|\+\+|--))",
         plain_name,
+    ),
+    *gaps(
+        plain_name,
+        # .. `where?.a`, `f(where = a)`; `a get b`; `suspend { }`.
+        rb"\b(where)(?=[ \t]*(?:\?|!!|=|\.|,|\)|\[))",
+        rb"[\w)}\]\"][ \t]+([gs]et)(?=[ \t]+[\w(\"])",
+        rb"\b(suspend)(?=\s*\{)",
+        # A call, where an accessor may stand: a getter takes nothing, a setter one value.
+        rb"^[ \t]*(get)(?=[ \t]*(?:\((?!\s*\))|\{))",
+        rb"^[ \t]*(set)(?=[ \t]*\((?:[^()\n]*,|\s*\"))",
+        needs=(b"where", b"get", b"set", b"suspend"),
     ),
     gap(rb"\b(i[ns])(?=\d)", lambda text: b"_" + text[1:]),
     # Annotations of a constructor or an accessor on a line of its own.
@@ -80,6 +108,16 @@ KOTLIN_GAPS: tuple[Gap, ...] = (
         rb"^[ \t]*(%s)(?=\s+(?:\w+\s+)?constructor\b)" % _ANNOTATION,
         rb"^[ \t]*(%s)(?=\s+(?:\w+\s+)?[gs]et\s*\()" % _ANNOTATION,
     ),
+    # Modifiers of a constructor and its properties, and of the type of a function in brackets.
+    *gaps(
+        blank,
+        rb"\b(actual|expect)(?=\s+constructor\b)",
+        rb"[(,]\s*(actual(?:\s+final)?|final)(?=\s+(?:override|va[lr])\b)",
+        rb":\s*(suspend)(?=\s+\(\()",
+        needs=(b"actual", b"expect", b"final", b"suspend"),
+    ),
+    # An empty list as a value.
+    gap(rb"[=(,]\s*(\[\])(?=\s*[,)])", lambda _: b"00"),
     # A line that ends a member and what it stands in.
     gap(rb"[^\s{;(]([ \t])(?=[ \t]*\})", lambda _: b";"),
     gap(rb"\}([ \t])(?=[ \t]*(?:%s)\b)" % rb"constructor|init|fun|class|val|var|companion|object", lambda _: b";"),

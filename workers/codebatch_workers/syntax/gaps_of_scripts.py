@@ -322,6 +322,12 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     gap(rb"<(?<=\w<)\s*(typeof)\s+import\(", lambda text: b"|".ljust(len(text)), needs=(b"typeof",)),
     # `using a: B = c`
     gap(rb"(using)(?=\s+[\w$]+\s*:)", lambda _: b"const", behind=rb"^[ \t]*(?:await[ \t]+)?"),
+    # `[a.x as T] = b`: a field of that name can be assigned to, an assertion cannot.
+    gap(
+        rb"[\w$\])]\s+(as)(?=\s+[\w$.]+\s*[,\]}][^;\n]{0,500}?(?:=(?![=>])|\bof\b))",
+        padded(b"."),
+        needs=(b"as",),
+    ),
     _modifiers,
     _default_functions,
     _decorators,

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken
+from codebatch_workers.syntax.gaps_of_bash import BASH_GAPS
 from codebatch_workers.syntax.gaps_of_c import C_GAPS, CPP_GAPS
 from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS, SWIFT_GAPS
 from codebatch_workers.syntax.gaps_of_csharp import CSHARP_GAPS
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tree_sitter import Parser, Tree
 
 GAPS: Mapping[str, Sequence[Gap]] = {
+    "bash": BASH_GAPS,
     "c": C_GAPS,
     "cpp": CPP_GAPS,
     "csharp": CSHARP_GAPS,
@@ -50,6 +52,7 @@ GAPS: Mapping[str, Sequence[Gap]] = {
     "tsx": TSX_GAPS,
     "typescript": TYPESCRIPT_GAPS,
     "yaml": YAML_GAPS,
+    "zsh": BASH_GAPS,
 }
 
 # What a file may cost beyond its first tree: a try is a tree of all of it. A larger file has one try.

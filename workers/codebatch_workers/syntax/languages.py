@@ -397,6 +397,7 @@ LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
 # Those of grammar_gaps.py, of which other trees need nothing.
 LANGUAGES_WITH_GAPS = frozenset(
     {
+        "bash",
         "c",
         "cpp",
         "csharp",
@@ -414,6 +415,7 @@ LANGUAGES_WITH_GAPS = frozenset(
         "tsx",
         "typescript",
         "yaml",
+        "zsh",
     }
 )
 

@@ -39,6 +39,40 @@ _MODULE = re.compile(
 _EXPORT = re.compile(rb"^[ \t]*(export)(?=[ \t\n]*(?!template\b)[\w\[{:])", re.MULTILINE)
 
 
+# A directive with the lines that continue it: those that a backslash ends, and those within a comment.
+_DEFINE = re.compile(
+    rb"define[ \t]+\w[^\n\\/\"]*"
+    rb"(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|//[^\n\\]*|\"(?:[^\"\\\n]|\\.)*\"|[/\"])[^\n\\/\"]*)*",
+    re.DOTALL,
+)
+_TEXT_OR_COMMENT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n\\]*|(/\*.*?\*/)", re.DOTALL)
+# All but a backslash that ends a line.
+_BLANKED = re.compile(rb"[^\\\s]|\\(?!\r?\n)")
+_UNCONTINUED = re.compile(rb"[^\\\r](?=\r?\n)")
+
+
+def without_inner_comments(utf8: bytes) -> bytes:
+    """Return C with blanks for each comment that more of the body of a macro follows, and for `/*` in texts there.
+
+    The grammar ends the directive at the comment. A line that ends within it gets a backslash.
+    """
+    if b"/*" not in utf8:
+        return utf8
+    text = None
+    for match in _DEFINE.finditer(utf8):
+        for found in _TEXT_OR_COMMENT.finditer(match[0]) if b"/*" in match[0] else ():
+            if not found[1]:
+                stand_in = found[0].replace(b"/*", b"  ") if found[0].startswith(b'"') else found[0]
+            elif match[0][found.end() :].strip(b" \t\r\n\\"):
+                stand_in = _BLANKED.sub(b" ", _UNCONTINUED.sub(b"\\\\", found[1]))
+            else:
+                continue
+            text = text or bytearray(utf8)
+            start = match.start() + found.start()
+            text[start : start + len(stand_in)] = stand_in
+    return utf8 if text is None else bytes(text)
+
+
 def without_module_lines(utf8: bytes) -> bytes:
     """Return C++ with blanks for declarations and imports of modules, and for `export` where there are any."""
     if b"module" not in utf8 and b"import" not in utf8:

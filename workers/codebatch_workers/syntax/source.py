@@ -40,6 +40,7 @@ from codebatch_workers.syntax.linguist_names import language_named
 from codebatch_workers.syntax.migrations import is_migration
 from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
 from codebatch_workers.syntax.purpose import is_documentation, purpose_of
+from codebatch_workers.syntax.repairs import repaired
 from codebatch_workers.syntax.reparsing import reparse
 
 if TYPE_CHECKING:
@@ -332,14 +333,8 @@ class SourceFile:
         utf8 = _LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8
         if self.language in LANGUAGES_WITH_MACROS:
             utf8 = self.parsed_text
-        elif self.language == "csharp":
-            from codebatch_workers.syntax.gaps_of_csharp import without_extension_blocks
-
-            utf8 = without_extension_blocks(utf8)
-        elif self.language == "ruby" and b"<<" in utf8:
-            from codebatch_workers.syntax.gaps_of_ruby import without_inner_heredocs
-
-            utf8 = without_inner_heredocs(utf8)
+        else:
+            utf8 = repaired(utf8, self.language)
         parser = grammar(self.language).parser
         tree = parser.parse(utf8)
         if self.language == "python":
@@ -366,6 +361,7 @@ class SourceFile:
         # Their patterns take 2 ms to compile, of trees that hold no C.
         from codebatch_workers.syntax.conditionals import with_first_arms
         from codebatch_workers.syntax.macro_lines import (
+            without_inner_comments,
             without_macro_lines,
             without_macros_of_classes,
             without_module_lines,
@@ -373,7 +369,7 @@ class SourceFile:
         from codebatch_workers.syntax.unexpanded import without_macros
 
         utf8 = _LONE_CR.sub(b"\n", self.utf8) if b"\r" in self.utf8 else self.utf8
-        utf8 = with_first_arms(utf8, self.language)
+        utf8 = without_inner_comments(with_first_arms(utf8, self.language))
         if self.language == "cpp":
             utf8 = without_module_lines(utf8)
         return without_macros(without_macro_lines(without_macros_of_classes(utf8)))

@@ -21,6 +21,8 @@ _MARKS = LatePattern(rb"\{%.*%\}|(?<!\$)\{\{.*\}\}|\{#.*#\}|<%.*%>|(?<![\w\"'])%
 # In code two braces may begin a list of lists: one name stands in them, which may be filtered.
 _CODE_LANGUAGES = frozenset(("go", "java", "php", "python", "ruby", "rust"))
 _MARKS_OF_CODE = LatePattern(rb"\{\{-?\s*[.$]?[A-Za-z_][\w.]*(?:\s*\|[^{}\n]*)?\s*-?\}\}")
+# Velocity, as archetypes of Maven have it.
+_MARKS_OF_JAVA = LatePattern(rb"(?<![\w\"'])\$\{[A-Za-z_][\w.]*\}")
 # Marks that are no code of any language: of statements, of blocks, at the beginning of a line.
 _STATEMENT = (
     rb"\{%[-+~]?\s*\w[^%]{0,1000}%\}|<%[=#@!-]?\s*[\w@][^%]{0,1000}%>|"
@@ -71,6 +73,8 @@ def _is_broken_by_marks(file: SourceFile) -> bool:
             return True
         first = broken.partition(b"\n")[0][:_LINE_BYTES_MAX]
         if is_code and _MARKS_OF_CODE.search(first):
+            return True
+        if file.language == "java" and _MARKS_OF_JAVA.search(broken[:_LINE_BYTES_MAX]):
             return True
         if number == 0 and not is_code and _has_marks(first, file.language):
             return True

@@ -34,6 +34,7 @@ from codebatch_workers.syntax.python_2 import is_python_2
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
 from codebatch_workers.syntax.templates import is_of_script, is_template
+from codebatch_workers.syntax.unseen_errors import unseen_errors
 from codebatch_workers.tasks.parse_config import ParseConfig
 
 if TYPE_CHECKING:
@@ -65,10 +66,13 @@ class Parse:
         """The records of one file, as far as its tree tells."""
         errors = _unreadable(file)
         state = _state(file)
-        if not errors and file.has_syntax_error:
-            state, errors = _broken(file)
-        elif errors:
+        if errors:
             state = "errors"
+        elif file.has_syntax_error:
+            state, errors = _broken(file)
+        elif unseen := unseen_errors(file):
+            firsts = _first_of_each_place(file, [file.line(error.start) for error in unseen])
+            state, errors = "errors", _capped([_diagnostic(file, *unseen[each]) for each in firsts])
         path, path_b64 = file.path_fields
         record = File(
             path=path,
@@ -195,9 +199,8 @@ def _trailing_commas(file: SourceFile, commas: Sequence[Node]) -> Diagnostic:
 
 def _error(file: SourceFile, node: Node) -> Diagnostic:
     start, end = node.start_byte, node.end_byte
-    return _diagnostic(
-        file, start, end, f"missing {_token(node)}" if node.is_missing else _unexpected(file, start, end)
-    )
+    is_missing = node.is_missing or (start == end and not node.is_error)
+    return _diagnostic(file, start, end, f"missing {_token(node)}" if is_missing else _unexpected(file, start, end))
 
 
 def _is_flow(file: SourceFile) -> bool:

@@ -39,6 +39,8 @@
 [(switch_statement) (switch_expression)] @switch
 (switch_section "case") @decision
 (switch_expression_arm) @decision
+[(when_clause) (catch_filter_clause)] @decision
+["??" "??="] @decision
 ["&&" "||"] @logical
 (goto_statement) @jump
 

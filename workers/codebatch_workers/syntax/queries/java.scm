@@ -34,7 +34,7 @@
 "else" @else
 (if_statement alternative: (if_statement) @elseif)
 (switch_expression) @switch
-(switch_label "case") @decision
+[(switch_label "case") (guard)] @decision
 ["&&" "||"] @logical
 [(break_statement (identifier)) (continue_statement (identifier))] @jump
 

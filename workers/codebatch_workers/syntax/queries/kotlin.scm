@@ -29,6 +29,8 @@
 (if_expression "else" . (if_expression) @elseif)
 (when_expression) @switch
 (when_entry) @decision
+(when_entry "," @guard)
+"?:" @decision
 ["&&" "||"] @logical
 ((labeled_expression (label) @_label) @jump (#any-of? @_label "break@" "continue@"))
 

@@ -8,6 +8,7 @@
 (enum_case) @leaf.enum_member
 (function_definition) @def.function @function
 (method_declaration) @def.method @function
+(property_hook body: (_)) @function @accessor
 [(anonymous_function) (arrow_function)] @block
 (program (expression_statement (assignment_expression
   left: (variable_name (name)) right: [(anonymous_function) (arrow_function)] @def.assigned @function)))
@@ -35,6 +36,7 @@
 (else_clause body: (if_statement) @elseif)
 [(switch_statement) (match_expression)] @switch
 [(case_statement) (match_conditional_expression)] @decision
+["??" "??="] @decision
 ["&&" "||" "and" "or"] @logical
 [(goto_statement) (break_statement (integer)) (continue_statement (integer))] @jump
 

@@ -26,7 +26,8 @@
 (unless alternative: (else) @else)
 (elsif alternative: (else) @else)
 [(case) (case_match)] @switch
-[(when) (in_clause)] @decision
+[(when) (in_clause) (if_guard) (unless_guard)] @decision
+["&&=" "||="] @decision
 ["&&" "||" "and" "or"] @logical
 
 (comment) @comment

@@ -30,6 +30,7 @@
 (else_clause (if_expression) @elseif)
 (match_expression) @switch
 [(match_arm) (try_expression)] @decision
+(match_pattern "if" @decision)
 (binary_expression operator: ["&&" "||"] @logical)
 (let_chain "&&" @logical)
 [(break_expression (label)) (continue_expression (label))] @jump

@@ -32,6 +32,7 @@
 [(match_expression) (catch_clause)] @switch
 (case_clause) @decision
 (catch_clause "case" @decision)
+(guard) @decision
 (call_expression arguments: (case_block) @block)
 ((operator_identifier) @logical (#any-of? @logical "&&" "||"))
 

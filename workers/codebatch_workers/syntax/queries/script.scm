@@ -48,8 +48,8 @@
 (switch_statement) @switch
 (switch_case) @decision
 ; Bare tokens: a pattern with the expression around them stays open through all of a long chain.
-["&&" "||" "??"] @logical
-["&&=" "||=" "??="] @decision
+["&&" "||"] @logical
+["??" "&&=" "||=" "??="] @decision
 [(break_statement label: (_)) (continue_statement label: (_))] @jump
 
 [(comment) (html_comment)] @comment

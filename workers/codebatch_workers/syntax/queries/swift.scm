@@ -36,6 +36,8 @@
 (if_statement (else) . (if_statement) @elseif)
 (switch_statement) @switch
 (switch_entry "case") @decision
+(switch_entry (where_keyword) @decision)
+[(where_clause) "??"] @decision
 ["&&" "||"] @logical
 (control_transfer_statement ["break" "continue"] result: (_)) @jump
 

@@ -1,0 +1,79 @@
+"""Errors that a grammar does not see, since it accepts more than its language does.
+
+Looked for where the tree holds no other error: control characters in strings of JSON, statements of Go outside of
+functions, an `end` of Ruby that ends nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from codebatch_workers.syntax.source import SourceFile
+
+# Behind a character of its line, for files are indented by tabs.
+_CONTROL = re.compile(rb"(?<=\S) {0,100}([\x00-\t\x0b\x0c\x0e-\x1f])")
+_OUTSIDE_FUNCTIONS = frozenset(
+    {
+        "comment",
+        "const_declaration",
+        "empty_statement",
+        "function_declaration",
+        "import_declaration",
+        "method_declaration",
+        "package_clause",
+        "type_declaration",
+        "var_declaration",
+    }
+)
+
+
+class UnseenError(NamedTuple):
+    """An error, by offsets in `utf8`."""
+
+    start: int
+    end: int
+    message: str
+
+
+def unseen_errors(file: SourceFile) -> list[UnseenError]:
+    """Return the errors of a file whose tree holds none, by place; none of a language that is not looked at."""
+    find = _FINDERS.get(file.language)
+    return [] if find is None or file.tree is None else list(find(file))
+
+
+def _control_characters(file: SourceFile) -> Iterator[UnseenError]:
+    assert file.tree is not None
+    root = file.tree.root_node
+    for match in _CONTROL.finditer(file.utf8):
+        start, end = match.span(1)
+        node = root.descendant_for_byte_range(start, end)
+        if node is not None and node.type == "string_content":
+            yield UnseenError(start, end, f"control character in a string, write it as \\u{match[1][0]:04x}")
+
+
+def _outside_functions(file: SourceFile) -> Iterator[UnseenError]:
+    assert file.tree is not None
+    nodes = [node for node in file.tree.root_node.named_children if node.type != "comment"]
+    if nodes and nodes[0].type != "package_clause":
+        yield UnseenError(nodes[0].start_byte, nodes[0].end_byte, "missing package clause")
+        return
+    for node in nodes:
+        if node.type not in _OUTSIDE_FUNCTIONS:
+            yield UnseenError(node.start_byte, node.end_byte, "statement outside of a function")
+
+
+def _ends_of_nothing(file: SourceFile) -> Iterator[UnseenError]:
+    assert file.tree is not None
+    for node in file.tree.root_node.named_children:
+        if node.type == "identifier" and node.text == b"end":
+            yield UnseenError(node.start_byte, node.end_byte, "unexpected `end`, which ends nothing")
+
+
+_FINDERS: Mapping[str, Callable[[SourceFile], Iterator[UnseenError]]] = {
+    "go": _outside_functions,
+    "json": _control_characters,
+    "jsonc": _control_characters,
+    "ruby": _ends_of_nothing,
+}
