@@ -13,6 +13,7 @@ from codebatch import __version__
 from codebatch.application.batches import ShardStatus, TaskStatus
 from codebatch.application.diagnosis import Diagnosis
 from codebatch.application.indexing import IndexAnswer
+from codebatch.application.mentions import Mentions
 from codebatch.application.misses import MissesAnswer
 from codebatch.application.starting import NewRule, NewTask
 from codebatch.cli import answers, rule_answers
@@ -106,10 +107,12 @@ class Api(msgspec.Struct, frozen=True, kw_only=True):
     schemas: dict[str, object]
 
 
-def _rows(name: str, type_: object) -> type[msgspec.Struct]:
+def _rows(name: str, type_: object, *members: tuple[str, object]) -> type[msgspec.Struct]:
     """The answer of a command whose rows are the member `records`."""
     words = "".join(map(str.capitalize, name.split("-")))
-    answer = msgspec.defstruct(f"{words}Answer", [("records", type_)], bases=(Answered,), frozen=True, kw_only=True)
+    answer = msgspec.defstruct(
+        f"{words}Answer", [("records", type_), *members], bases=(Answered,), frozen=True, kw_only=True
+    )
     answer.__doc__ = f"`{name.replace('-', ' ', 1)}`: its rows, and how true they are."
     return answer
 
@@ -159,8 +162,8 @@ ANSWERS: dict[str, object] = {
     "graph-dot": _rows("graph-dot", list[tuple[str, str]]),
     "help": HelpShown,
     "hotspots": HotspotsAnswer,
-    "impact": _rows("impact", list[Dependent]),
-    "impact-tests": _rows("impact-tests", list[str]),
+    "impact": _rows("impact", list[Dependent], ("mentions", Mentions | None)),
+    "impact-tests": _rows("impact-tests", list[str], ("mentions", Mentions | None)),
     "improvements": ImprovementsAnswer,
     "import": ImportAnswer,
     "index-build": IndexAnswer,

@@ -33,7 +33,8 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
     """The tree of the code, in columns: a row is a directory (`files` 0), a file (1) or what stands for several files
     of one directory (their number). The first is the root; every other follows its `parents`. Numbers of directories
     are 0: they are the sums of what is below. `hardest` is the greatest cognitive complexity of a function, `changes`
-    how often history changed a file; it is None where there is none. `tests` is 1 where a file is one.
+    how often history changed a file; it is None where there is none. `tests` is 1 where a file is one, and `partial` 1
+    if `dependents` may not be all, since others may use the file without an import.
     """
 
     names: list[str]
@@ -45,13 +46,17 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
     hardest: list[int]
     duplicated: list[int]
     dependents: list[int]
+    partial: list[int]
     findings: list[int]
     tests: list[int]
     changes: list[int] | None
 
 
 class Function(msgspec.Struct, frozen=True, kw_only=True):
-    """A function, and why it is hard to change (application/hotspots.py); None is what is not known."""
+    """A function, and why it is hard to change (application/hotspots.py); None is what is not known.
+
+    `dependents_partial` is true if others may use its file without an import.
+    """
 
     name: str
     path: str
@@ -60,6 +65,7 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
     cognitive: int
     changes: int | None
     dependents: int | None
+    dependents_partial: bool
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):

@@ -140,6 +140,7 @@ def _function(found: Hotspot, text: int) -> Function:
         cognitive=found.cognitive if isinstance(found.cognitive, int) else 0,
         changes=found.changes,
         dependents=found.dependents,
+        dependents_partial=found.dependents_partial is True,
     )
 
 

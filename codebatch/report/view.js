@@ -15,7 +15,7 @@
       return code < 0x100 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
     });
   const shownCode = (text) => text.split("\t").map(shown).join("\t");
-  const comma = (number) => number.toLocaleString("en");
+  const comma = (number) => (number === null ? "?" : number.toLocaleString("en"));
   const countOf = (count, noun, plural = `${noun}s`) => `${comma(count)} ${count === 1 ? noun : plural}`;
   const brief = (number) =>
     number < 1000 ? String(number) : number < 1e6 ? `${(number / 1000).toFixed(number < 1e4 ? 1 : 0)}k` : `${(number / 1e6).toFixed(1)}M`;
@@ -71,6 +71,9 @@
     changes: tree.changes && summed(tree.changes), changesMax: tree.changes && greatest(tree.changes),
   };
 
+  // Of some languages a file may be used without an import: what is known is the least, and 0 is nothing known.
+  const usersOf = (count, isPartial) => (count === null || (isPartial && !count) ? "?" : `${comma(count)}${isPartial ? "+" : ""}`);
+
   const facts = (at) => {
     const told = [];
     if (total.files[at] !== 1) told.push(countOf(total.files[at], "file"));
@@ -78,7 +81,7 @@
     told.push(countOf(total.code[at], "line") + " of code", `cognitive complexity ${comma(total.cognitive[at])}, hardest function ${comma(total.hardest[at])}`);
     if (tree.changes) told.push(countOf(total.changes[at], "change"));
     if (total.duplicated[at]) told.push(countOf(total.duplicated[at], "copied line"));
-    if (isFile(at)) told.push(`imported by ${countOf(tree.dependents[at], "file")}`);
+    if (isFile(at)) told.push(tree.partial[at] ? `used by ${usersOf(tree.dependents[at], true)} files` : `imported by ${countOf(tree.dependents[at], "file")}`);
     if (total.findings[at]) told.push(countOf(total.findings[at], "finding"));
     return told.join(" · ");
   };
@@ -403,7 +406,7 @@
       ...(hasHistory ? [numbersOf("Changes", tree.changes, false)] : []),
       numbersOf("Cognitive", tree.cognitive, false), numbersOf("Hardest", tree.hardest, true), numbersOf("Code", tree.code, hasHistory),
       ...(data.asked.includes("duplicate") ? [numbersOf("Copied", tree.duplicated, true)] : []),
-      ...(data.asked.includes("edge") ? [numbersOf("Imported by", tree.dependents, true)] : []),
+      ...(data.asked.includes("edge") ? [{ ...numbersOf("Imported by", tree.dependents, true), cell: (at) => usersOf(tree.dependents[at], tree.partial[at]) }] : []),
       ...(data.asked.includes("diagnostic") ? [numbersOf("Findings", tree.findings, true)] : []),
     ];
     const top = ranked.slice(0, 200);
@@ -429,7 +432,7 @@
       { title: "Function", value: (row) => row.name, cell: (row) => placed(row.name, row.path, row.line) },
       { title: "Weight", value: (row) => row.score, cell: (row) => comma(Math.round(row.score)), isNumber: true, isRare: true },
       number("Cognitive", "cognitive", false), ...(isKnown("changes") ? [number("Changes of file", "changes", true)] : []),
-      ...(isKnown("dependents") ? [number("Used by files", "dependents", true)] : []),
+      ...(isKnown("dependents") ? [{ ...number("Used by files", "dependents", true), cell: (row) => usersOf(row.dependents, row.dependents_partial) }] : []),
     ];
     part.append(table(ofPart(data.functions.length, inAll.functions, "function", "the hardest to change first"), columns, data.functions, { first: 20, sorted: 1 }));
   };
