@@ -28,6 +28,7 @@ from codebatch.query.apart import Apart
 from codebatch.query.arguments import refuse_below_one, refuse_unknown
 from codebatch.query.function_lines import Place
 from codebatch.query.hotspot_ranking import Candidate, FilesKnown, HotspotBy, Ranking, rank_functions
+from codebatch.query.import_rules import needs_import
 
 if TYPE_CHECKING:  # Who asks is told of a stale tree by another process, which is begun before these are imported.
     from codebatch.application.churn import Churn
@@ -50,8 +51,6 @@ _DEPENDENTS = "dependents"
 _OF_FILES = ("cognitive", "complexity", "code", "duplicated_lines")
 _SPARE = 20
 """So many more are ranked, for some may show to be doubtful, or to have changed more rarely than their files."""
-_USED_BY_IMPORT = frozenset(("python", "javascript", "typescript", "tsx", "rust", "lua", "bash", "zsh"))
-"""Languages in which a file that uses another imports it. In others a file may be used without an import of it."""
 
 
 class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +58,7 @@ class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
 
     `score` is what it is ranked by. `changes` are its own in the year before the newest commit, null if they are not
     known; `dependents` the files that depend on its file directly, null if the batch does not know of any.
+    `dependents_partial` is true if others may use the file without an import, so that these are not all.
     Of a function with the number by which it is ranked alone; of a file with all.
     """
 
@@ -73,6 +73,7 @@ class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
     duplicated_lines: int | UnsetType = UNSET
     changes: int | None
     dependents: int | None
+    dependents_partial: bool | UnsetType = UNSET
 
 
 class Hotspots(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,16 +294,19 @@ def _files(
 
 
 def _without_guesses(records: BatchRecords, kept: FileNumbers | None, rows: tuple[Hotspot, ...]) -> tuple[Hotspot, ...]:
-    """Hotspots with null for the 0 of a file that may be used without an import of it."""
-    if all(each.dependents for each in rows) or "parse" not in records.task_names:
+    """Return hotspots with null or `dependents_partial` for files that may be used without an import of them."""
+    if "parse" not in records.task_names:
         return rows
     of_kept = {} if kept is None else kept.languages
     found = []
     for each in rows:
         path = path_from_fields(each.path, each.path_b64)
         language = of_kept.get(path) or records.languages.get((each.path or None, each.path_b64 or None))
-        is_guess = each.dependents == 0 and language not in _USED_BY_IMPORT
-        found.append(msgspec.structs.replace(each, dependents=None) if is_guess else each)
+        if each.dependents is not None and not needs_import(language or "", path):
+            unknown: dict[str, object] = {"dependents_partial": True} if each.dependents else {"dependents": None}
+            found.append(msgspec.structs.replace(each, **unknown))
+        else:
+            found.append(each)
     return tuple(found)
 
 
@@ -316,7 +320,7 @@ def _hotspot(
     line: int = 1,
 ) -> Hotspot:
     path, path_b64 = path_fields(found.path)
-    return Hotspot(
+    hotspot = Hotspot(
         path=path,
         path_b64=path_b64,
         symbol=UNSET if symbol is None else symbol,
@@ -324,8 +328,8 @@ def _hotspot(
         score=round(-found.rank, 1),
         changes=changes,
         dependents=known.dependents_of(found.path),
-        **numbers,
     )
+    return msgspec.structs.replace(hotspot, **numbers)
 
 
 def _wanted(records: BatchRecords, path: Paths, languages: Collection[str]) -> Callable[[bytes], bool]:

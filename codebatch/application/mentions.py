@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
 from codebatch.application.asking import Question
 from codebatch.errors import ObjectMissing
 from codebatch.query.fields import JsonRecord
+from codebatch.query.import_rules import HEADER_ENDINGS, USERS_WITHOUT_IMPORT, may_be_used_without_import
 
-_JVM = ("java", "kotlin", "scala")
-# In which languages a file may use names that one in this language defines, and no import says so.
-_USERS: Mapping[str, tuple[str, ...]] = {
-    "c": ("c", "cpp"),
-    "cpp": ("c", "cpp"),
-    "csharp": ("csharp",),
-    "go": ("go",),
-    "java": _JVM,
-    "kotlin": _JVM,
-    "php": ("php",),
-    "ruby": ("ruby",),
-    "scala": _JVM,
-    "swift": ("swift",),
-}
 _NAMES = {
     "c": "C",
     "cpp": "C++",
@@ -35,16 +22,17 @@ _NAMES = {
     "kotlin": "Kotlin",
     "php": "PHP",
     "ruby": "Ruby",
+    "rust": "Rust",
     "scala": "Scala",
     "swift": "Swift",
 }
+_PACKAGED = ("java", "kotlin", "scala")
 _USABLE = frozenset(
     {"class", "constant", "enum", "function", "interface", "struct", "trait", "type", "union", "variable"}
 )
 _NAMESPACES = frozenset({"module", "namespace"})
 # What each program or package has of its own.
 _SPECIAL = frozenset({"_", "init", "main"})
-_HEADERS = (b".h", b".hh", b".hpp", b".hxx", b".inl", b".ipp")
 
 
 class Mentions(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,21 +60,21 @@ def find_mentions(question: Question, path: bytes, item: int, known: Collection[
     records = question.records
     languages = {file.path_bytes: file.lang for file in records.files}
     language = languages.get(path, "")
-    if language not in _USERS or (language in ("c", "cpp") and path.endswith(_HEADERS)):
+    if not may_be_used_without_import(language, path):
         return None
     defined = [each for each in records.item_records("symbols", item) or () if each["kind"] == "symbol"]
     names = list(dict.fromkeys(_outermost(language, defined)))
     if not names:
         return None
-    pattern = re.compile(rb"(?<!\w)(%b)(?!\w)" % b"|".join(re.escape(name.encode()) for name in names))
+    pattern = _mention(language, path, names)
     is_near = _nearness(language, path, defined)
     counts: Counter[bytes] = Counter()
     files = 0
     for entry in records.items:
         other = entry.path
-        if other == path or other in known or languages.get(other) not in _USERS[language]:
+        if other == path or other in known or languages.get(other) not in USERS_WITHOUT_IMPORT[language]:
             continue
-        if other.endswith(_HEADERS) or not is_near(other.rpartition(b"/")[0]):
+        if other.endswith(HEADER_ENDINGS) or not is_near(other.rpartition(b"/")[0]):
             continue
         try:
             found = set(pattern.findall(records.read_object(entry)))
@@ -98,6 +86,23 @@ def find_mentions(question: Question, path: bytes, item: int, known: Collection[
         return None
     likeliest = max(names, key=lambda name: counts[name.encode()])
     return Mentions(language=_NAMES[language], files=files, name=likeliest)
+
+
+def _mention(language: str, path: bytes, names: Sequence[str]) -> re.Pattern[bytes]:
+    """Return the pattern of a mention, whose group is the name. In Rust a path without `use` ends `module::name`."""
+    before = rb"(?<!\w)"
+    if language == "rust":
+        directory, _, file = path.rpartition(b"/")
+        stem = file.removesuffix(b".rs")
+        if stem in (b"lib", b"main"):
+            return re.compile(rb"(?<![\w:])crate\s*::\s*(%b)(?!\w)" % _either(names))
+        module = directory.rpartition(b"/")[2] if stem == b"mod" else stem
+        before = rb"(?<!\w)%b\s*::\s*" % re.escape(module)
+    return re.compile(before + rb"(%b)(?!\w)" % _either(names))
+
+
+def _either(names: Sequence[str]) -> bytes:
+    return b"|".join(re.escape(name.encode()) for name in names)
 
 
 def _outermost(language: str, symbols: Sequence[JsonRecord]) -> Iterator[str]:
@@ -119,7 +124,7 @@ def _nearness(language: str, path: bytes, symbols: Sequence[JsonRecord]) -> Call
     directory = path.rpartition(b"/")[0]
     if language == "go":
         return lambda other: other == directory
-    if language not in _JVM:
+    if language not in _PACKAGED:
         return lambda _: True
     package = next((str(each["name"]) for each in symbols if each["symbol_type"] == "module"), "")
     below = b"/" + package.replace(".", "/").encode()

@@ -17,6 +17,7 @@ from codebatch.query.completeness import completeness
 from codebatch.query.dependents import count_dependents
 from codebatch.query.fields import JsonRecord, path_key
 from codebatch.query.filters import RecordFilter
+from codebatch.query.import_rules import may_be_used_without_import
 from codebatch.query.numbers import files_above
 from codebatch.query.records import BatchRecords
 from codebatch.query.wanted import KINDS_FOR_PEOPLE
@@ -47,7 +48,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """What is worth knowing of a file. `numbers` are its own, by the names of metrics.
 
     `rank` is how many files of its language are more complex, and itself; `dependents_in_all` count all that lead to
-    it. Both are None where the batch does not know all of the project. `kinds` counts the records of every kind.
+    it. Both are None where the batch does not know all of the project. `dependents_partial` is true if other files may
+    use it without an import. `kinds` counts the records of every kind.
     """
 
     path: bytes
@@ -55,6 +57,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     numbers: dict[str, int]
     rank: int | None
     dependents_in_all: int | None
+    dependents_partial: bool
     hardest: tuple[Hard, ...]
     severities: dict[str, int]
     findings: tuple[Found, ...]
@@ -78,6 +81,7 @@ def overview(question: Question, path: str) -> Answer[Overview]:
         numbers=numbers,
         rank=_rank(question, about, numbers) if _knows_all(question, {"parse", "analyze"}) else None,
         dependents_in_all=_dependents(question.records, file.path) if _knows_all(question, {"dependencies"}) else None,
+        dependents_partial=may_be_used_without_import(str((about or {}).get("lang", "")), file.path),
         hardest=_hardest(metrics),
         severities={each: severities[each] for each in SEVERITIES if severities[each]},
         findings=_with_source(question, file, diagnostics),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,14 +78,15 @@ def answer_rows(
     *,
     if_none: str = "",
     name: str | None = None,
+    members: Mapping[str, object] = {},
 ) -> int:
-    """Answer with rows, in JSON the member `records` of an object; return the exit status.
+    """Answer with rows, in JSON the member `records` of an object beside `members`; return the exit status.
 
     That there are none is a note, `if_none`, also with JSON. `name` is as in `Answering.print`.
     """
     question, whole = answer.question, answer.whole
     _tell(answering, question, whole)
-    document = {**truth_of(answer), "records": rows} if answering.as_json else None
+    document = {**truth_of(answer), **members, "records": rows} if answering.as_json else None
     if_none = _so_far(if_none, whole)
     answering.print(document, lines, if_none=if_none, name=name)
     if answering.as_json and if_none and not rows:

@@ -40,8 +40,8 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
     `resolution` tells how sure the step is: exact by the language's rule, file (one fits), name (several fit).
     What to run after a change: pytest $(codebatch impact FILE --tests).
 
-    In C#, Swift, Ruby, PHP, Java, Kotlin, Scala, Go, C and C++ a file may use another without an import. If other files
-    mention what FILE defines, the answer is incomplete (status 3) and says how many they are.
+    In C#, Swift, Ruby, PHP, Java, Kotlin, Scala, Go, Rust, C and C++ a file may use another without an import. If other
+    files mention what FILE defines, the answer is incomplete (status 3) and says how many they are: in JSON `mentions`.
     """
     batch = ask(answering, batch_reference)
     answer = batch.impact(path, depth)
@@ -51,10 +51,14 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
     rows = ((each.distance, each.path, f"{each.imports}:{each.line}", each.resolution) for each in found)
     lines = table(rows, ("distance", "path", "imports", "resolution"), paths=("path", "imports")) if found else ()
     if_none = f"nothing in the batch imports {display_path(answer.found.path)}"
-    status = answer_rows(answering, answer, found, lines, if_none=if_none)
+    status = answer_rows(answering, answer, found, lines, if_none=if_none, members=_members(answer.found))
     if found:
         answering.note(_sum(answer.found, path))
     return status
+
+
+def _members(found: Impact) -> dict[str, object]:
+    return {"mentions": found.mentions}
 
 
 def _sum(found: Impact, path: str) -> str:
@@ -77,7 +81,8 @@ def _answer_tests(answering: Answering, answer: Answer[Impact]) -> int:
     seen = [_as_seen_from_here(test, sources) for test in tests]
     lines = [each for each in seen if not _SPLIT.search(each)]
     if_none = f"no test depends on {display_path(answer.found.path)}"
-    status = answer_rows(answering, answer, tests, lines, if_none="" if tests else if_none, name="impact-tests")
+    if_none, members = "" if tests else if_none, _members(answer.found)
+    status = answer_rows(answering, answer, tests, lines, if_none=if_none, name="impact-tests", members=members)
     if len(lines) < len(seen) and not answering.as_json:
         left = count_of(len(seen) - len(lines), "test file")
         answering.tell(f"left out: {left} of a name that a shell would take apart; see them with --json")

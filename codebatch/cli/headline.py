@@ -134,11 +134,20 @@ def _hard_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[str
     has_history = any(each.changes is not None for each in functions)
     yield fitted(f"  complexity  {'changes/yr  ' if has_history else ''}used by", width)
     for each in functions:
-        used = "?" if each.dependents is None else count_of(each.dependents, "file") if each.dependents else "-"
+        used = _users(each)
         changes = f"{'?' if each.changes is None else f'{each.changes:,}':>10}  " if has_history else ""
         told = f"  {_complexity(each):>10,}  {changes}{used:>9}  {each.symbol} "
         where = f"{record_path(msgspec.to_builtins(each))}:{each.line}"
         yield fitted(f"{told}{fitted_path(where, width, len(told))}", width)
+
+
+def _users(function: Hotspot) -> str:
+    """Return how many files depend on that of a function; with a plus if others may use it without an import."""
+    if not function.dependents:
+        return "?" if function.dependents is None else "-"
+    if function.dependents_partial is True:
+        return f"{function.dependents:,}+ files"
+    return count_of(function.dependents, "file")
 
 
 def _complexity(function: Hotspot) -> int:

@@ -133,12 +133,17 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
     header += ["function", "place"] if _has(rows[0], "symbol") else ["file"]
 
     def cells(each: Hotspot) -> list[object]:
-        told = [getattr(each, field) for field in (*numbers, "changes", "dependents")]
+        told = [*(getattr(each, field) for field in (*numbers, "changes")), _users(each)]
         place = record_path(msgspec.to_builtins(each))
         where = [str(each.symbol), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
         return [*("?" if value is None else value for value in told), *where]
 
     yield from table(map(cells, rows), header, paths=("place", "file"))
+
+
+def _users(found: Hotspot) -> object:
+    """Return the number of dependents; with a plus if it is not known to be of all."""
+    return f"{found.dependents:,}+" if found.dependents_partial is True else found.dependents
 
 
 def _tell(answering: Answering, found: Hotspots) -> None:

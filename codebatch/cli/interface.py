@@ -13,6 +13,7 @@ from codebatch import __version__
 from codebatch.application.batches import ShardStatus, TaskStatus
 from codebatch.application.diagnosis import Diagnosis
 from codebatch.application.indexing import IndexAnswer
+from codebatch.application.mentions import Mentions
 from codebatch.application.misses import MissesAnswer
 from codebatch.application.starting import NewRule, NewTask
 from codebatch.cli import answers, rule_answers
@@ -106,14 +107,15 @@ class Api(msgspec.Struct, frozen=True, kw_only=True):
     schemas: dict[str, object]
 
 
-def _rows(name: str, type_: object, *, has_notes: bool = False) -> type[msgspec.Struct]:
-    """Return the answer of a command whose rows are the member `records`.
+_NOTES = ("notes", tuple[str, ...])
+"""Notes on what the answer may lack, because files are partially parsed."""
 
-    `has_notes`: its `notes` are what it may lack because files are parsed in part.
-    """
+
+def _rows(name: str, type_: object, *members: tuple[str, object]) -> type[msgspec.Struct]:
+    """Return the answer of a command whose rows are the member `records`, with further members."""
     words = "".join(map(str.capitalize, name.split("-")))
-    members = [("records", type_), *([("notes", tuple[str, ...])] if has_notes else [])]
-    answer = msgspec.defstruct(f"{words}Answer", members, bases=(Answered,), frozen=True, kw_only=True)
+    all_members = [("records", type_), *members]
+    answer = msgspec.defstruct(f"{words}Answer", all_members, bases=(Answered,), frozen=True, kw_only=True)
     answer.__doc__ = f"`{name.replace('-', ' ', 1)}`: its rows, and how true they are."
     return answer
 
@@ -132,12 +134,12 @@ ANSWERS: dict[str, object] = {
     "batch-outputs": answers.BatchOutputs,
     "batch-show": answers.BatchShown,
     "cancel": WorkStatus | StatusAnswer,
-    "callers": _rows("callers", list[answers.CallerRow], has_notes=True),
+    "callers": _rows("callers", list[answers.CallerRow], _NOTES),
     "cat-object": ObjectShown,
     "check": CheckAnswer,
     "completion": answers.Completion,
     "config-show": dict[str, answers.Setting],
-    "def": _rows("def", list[Record], has_notes=True),
+    "def": _rows("def", list[Record], _NOTES),
     "diagnose": Diagnosis,
     "diff": DiffAnswer,
     "duplicates": CopiesAnswer,
@@ -163,8 +165,8 @@ ANSWERS: dict[str, object] = {
     "graph-dot": _rows("graph-dot", list[tuple[str, str]]),
     "help": HelpShown,
     "hotspots": HotspotsAnswer,
-    "impact": _rows("impact", list[Dependent]),
-    "impact-tests": _rows("impact-tests", list[str]),
+    "impact": _rows("impact", list[Dependent], ("mentions", Mentions | None)),
+    "impact-tests": _rows("impact-tests", list[str], ("mentions", Mentions | None)),
     "improvements": ImprovementsAnswer,
     "import": ImportAnswer,
     "index-build": IndexAnswer,
@@ -175,7 +177,7 @@ ANSWERS: dict[str, object] = {
     "pin": answers.Pinned,
     "pipeline": answers.PipelineShown,
     "pipelines": list[answers.PipelineRow],
-    "outline": _rows("outline", list[Record], has_notes=True),
+    "outline": _rows("outline", list[Record], _NOTES),
     "query-diagnostics": _rows("query-diagnostics", Records),
     "query-duplicates": _rows("query-duplicates", Records),
     "query-edges": _rows("query-edges", Records),
@@ -185,7 +187,7 @@ ANSWERS: dict[str, object] = {
     "query-outputs": _rows("query-outputs", Records),
     "query-stats": _rows("query-stats", dict[str, int]),
     "query-symbols": _rows("query-symbols", Records),
-    "references": _rows("references", list[answers.ReferenceRow], has_notes=True),
+    "references": _rows("references", list[answers.ReferenceRow], _NOTES),
     "regressions": RegressionsAnswer,
     "report": ReportWritten,
     "resume": RunAnswer,

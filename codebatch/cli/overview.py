@@ -60,8 +60,12 @@ def _standing(found: Overview) -> Iterator[str]:
     if "duplicated_lines" in numbers:
         yield f"{count_of(numbers['duplicated_lines'], 'duplicated line')}"
     if "dependents" in numbers or found.dependents_in_all:
-        in_all = "" if found.dependents_in_all is None else f" ({found.dependents_in_all:,} in all)"
-        yield f"{count_of(numbers.get('dependents', 0), 'dependent')}{in_all}"
+        more = "+" if found.dependents_partial else ""
+        in_all = "" if found.dependents_in_all is None else f" ({found.dependents_in_all:,}{more} in all)"
+        direct = numbers.get("dependents", 0)
+        yield f"{direct:,}+ dependents{in_all}" if more else f"{count_of(direct, 'dependent')}{in_all}"
+    elif found.dependents_partial:
+        yield "dependents not known"
     if "cycle" in numbers:
         yield f"in a cycle of {numbers['cycle']:,} files"
 

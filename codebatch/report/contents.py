@@ -34,7 +34,8 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
     of one directory (their number). The first is the root; every other follows its `parents`. Numbers of directories
     are 0: they are the sums of what is below. `hardest` is the greatest cognitive complexity of a function, `changes`
     the commits of the last year that changed a file, None without a history. `categories` are 0 for production code, 1
-    for tests, 2 for vendored and generated code.
+    for tests, 2 for vendored and generated code. `partial` is 1 if a file may have more dependents,
+    because others can use it without an import.
     """
 
     names: list[str]
@@ -46,6 +47,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
     hardest: list[int]
     duplicated: list[int]
     dependents: list[int]
+    partial: list[int]
     findings: list[int]
     categories: list[int]
     changes: list[int] | None
@@ -54,7 +56,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
 class Function(msgspec.Struct, frozen=True, kw_only=True):
     """A function that is hard to change (application/hotspots.py). Numbers that are not known are None.
 
-    `category` is that of its file, as in Tree.
+    `category` is that of its file, as in Tree. `dependents_partial`: others may use its file without an import.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
     changes: int | None
     dependents: int | None
     category: int
+    dependents_partial: bool
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):

@@ -157,6 +157,7 @@ def _function(found: Hotspot, category: int, text: int) -> Function:
         changes=found.changes,
         dependents=found.dependents,
         category=category,
+        dependents_partial=found.dependents_partial is True,
     )
 
 

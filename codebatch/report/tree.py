@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from codebatch.query.import_rules import may_be_used_without_import
 from codebatch.report.contents import Tree
 from codebatch.report.gathering import PRODUCTION, FileSums
 from codebatch.report.limits import Limits, cut
@@ -68,6 +69,7 @@ class _Rows:
             hardest=[],
             duplicated=[],
             dependents=[],
+            partial=[],
             findings=[],
             categories=[],
             changes=None if changes is None else [],
@@ -106,6 +108,7 @@ class _Rows:
         tree.categories.append(min((each.category for each in files), default=PRODUCTION))
         tree.hardest.append(max((each["max_cognitive"] for each in files), default=0))
         tree.dependents.append(max((each["dependents"] for each in files), default=0))
+        tree.partial.append(int(any(may_be_used_without_import(each.language, each.key) for each in files)))
         if tree.changes is not None and self._changes is not None:
             tree.changes.append(sum(self._changes.get(each.key, 0) for each in files))
         return len(tree.names) - 1

@@ -15,7 +15,7 @@
       return code < 0x100 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
     });
   const shownCode = (text) => text.split("\t").map(shown).join("\t");
-  const comma = (number) => number.toLocaleString("en");
+  const comma = (number) => (number === null ? "?" : number.toLocaleString("en"));
   const countOf = (count, noun, plural = `${noun}s`) => `${comma(count)} ${count === 1 ? noun : plural}`;
   const brief = (number) =>
     number < 1000 ? String(number) : number < 1e6 ? `${(number / 1000).toFixed(number < 1e4 ? 1 : 0)}k` : `${(number / 1e6).toFixed(1)}M`;
@@ -76,6 +76,9 @@
   });
   let total = addUp();
 
+  // In some languages files can be used without an import. Then the number is a lower bound.
+  const usersOf = (count, isPartial) => (count === null || (isPartial && !count) ? "?" : `${comma(count)}${isPartial ? "+" : ""}`);
+
   const facts = (at) => {
     const told = [];
     if (total.files[at] !== 1) told.push(countOf(total.files[at], "file"));
@@ -83,7 +86,7 @@
     told.push(countOf(total.code[at], "line") + " of code", `cognitive complexity ${comma(total.cognitive[at])}, hardest function ${comma(total.hardest[at])}`);
     if (tree.changes) told.push(countOf(total.changes[at], "commit"));
     if (total.duplicated[at]) told.push(countOf(total.duplicated[at], "duplicated line"));
-    if (isFile(at)) told.push(countOf(tree.dependents[at], "dependent"));
+    if (isFile(at)) told.push(tree.partial[at] ? `${usersOf(tree.dependents[at], true)} dependents` : countOf(tree.dependents[at], "dependent"));
     if (total.findings[at]) told.push(countOf(total.findings[at], "finding"));
     return told.join(" · ");
   };
@@ -411,7 +414,7 @@
       ...(hasHistory ? [numbersOf("Commits/yr", tree.changes, false)] : []),
       numbersOf("Complexity", tree.cognitive, false), numbersOf("Hardest function", tree.hardest, true), numbersOf("Lines of code", tree.code, hasHistory),
       ...(data.asked.includes("duplicate") ? [numbersOf("Duplicated lines", tree.duplicated, true)] : []),
-      ...(data.asked.includes("edge") ? [numbersOf("Dependents", tree.dependents, true)] : []),
+      ...(data.asked.includes("edge") ? [{ ...numbersOf("Dependents", tree.dependents, true), cell: (at) => usersOf(tree.dependents[at], tree.partial[at]) }] : []),
       ...(data.asked.includes("diagnostic") ? [numbersOf("Findings", tree.findings, true)] : []),
     ];
     const top = ranked.slice(0, 200);
@@ -438,7 +441,7 @@
       { title: "Function", value: (row) => row.name, cell: (row) => placed(row.name, row.path, row.line) },
       { title: "Score", value: (row) => row.score, cell: (row) => comma(Math.round(row.score)), isNumber: true, isRare: true },
       number("Complexity", "cognitive", false), ...(isKnown("changes") ? [number("Commits/yr", "changes", true)] : []),
-      ...(isKnown("dependents") ? [number("Dependents", "dependents", true)] : []),
+      ...(isKnown("dependents") ? [{ ...number("Dependents", "dependents", true), cell: (row) => usersOf(row.dependents, row.dependents_partial) }] : []),
     ];
     part.append(table(topOf(functions.length, inAll.functions, "function", "hotspot score"), columns, functions, { first: 20, sorted: 1 }));
   };

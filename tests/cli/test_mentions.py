@@ -31,6 +31,12 @@ TREE = {
     "c/least.c": "static int least(void) { return 2; }\n",
     "php/Price.php": "<?php\nnamespace A;\nclass Price {}\n",
     "php/Cart.php": "<?php\nnamespace A;\nclass Cart { function f() { return new Price(); } }\n",
+    "rs/Cargo.toml": '[package]\nname = "shop"\n',
+    "rs/src/lib.rs": "pub mod cart;\npub mod price;\npub fn root() {}\n",
+    "rs/src/price.rs": "pub fn of(n: i32) -> i32 { n }\n",
+    "rs/src/cart.rs": "pub fn total() -> i32 { crate::price::of(3) }\n",
+    "rs/tests/prices.rs": "#[test]\nfn three() { assert_eq!(shop::price::of(3), 3); }\n",
+    "rs/tests/others.rs": "use other::of;\n#[test]\nfn four() { price(of(4)); }\n",
     "py/price.py": "class Price: pass\n",
     "py/cart.py": "Price = 1\n",
 }
@@ -53,6 +59,7 @@ def test_uses_that_need_no_import_are_counted_and_make_the_answer_incomplete(cod
         ("rb/price.rb", "Ruby", "1 other file mentions", "Price"),
         ("c/price.c", "C", "1 other file mentions", "price"),
         ("php/Price.php", "PHP", "1 other file mentions", "Price"),
+        ("rs/src/price.rs", "Rust", "2 other files mention", "of"),
     ):
         told = codebatch("impact", path, status=3)
         assert (
@@ -63,11 +70,46 @@ def test_uses_that_need_no_import_are_counted_and_make_the_answer_incomplete(cod
     assert "2 other files mention what this one defines" in tests.notes
     answer = codebatch("impact", "cs/Price.cs", "--json", status=3).json
     assert (answer["complete"], answer["records"]) == (False, [])
+    assert answer["mentions"] == {"language": "C#", "files": 2, "name": "Price"}
+    answer = codebatch("impact", "go/shop/price.go", "--tests", "--json", status=3).json
+    assert answer["mentions"] == {"language": "Go", "files": 2, "name": "Price"}
+    assert codebatch("impact", "py/price.py", "--json").json["mentions"] is None
+
+
+def test_number_of_users_is_the_least_if_others_need_no_import(codebatch: CommandLine) -> None:
+    """A class of Java that one file imports has one user at least; of C# none is known, and of Python all are."""
+    branches = " ".join(f"if (n == {each}) n++;" for each in range(16))
+    shop = "package shop;\npublic class Price { public static int of(int n) { %s return n; } }\n"
+    write(codebatch.directory / "src/shop/Price.java", shop % branches)
+    write(codebatch.directory / "src/till/Till.java", "package till;\nimport shop.Price;\nclass Till { Price p; }\n")
+    write(codebatch.directory / "cs/Price.cs", f"class Price {{ static int Of(int n) {{ {branches} return n; }} }}\n")
+    write(codebatch.directory / "py/price.py", "def of(n):\n" + "    if n:\n        n += 1\n" * 16)
+    shown = codebatch("run", ".").lines
+    used = {line.split()[-1].partition(":")[0]: line.split()[1] for line in shown if line.split()[:1] == ["16"]}
+    assert used == {"src/shop/Price.java": "1+", "cs/Price.cs": "?", "py/price.py": "-"}
+    rows = {each["path"]: each for each in codebatch("hotspots", "--json").json["rows"]}
+    known = {path: (each["dependents"], each.get("dependents_partial")) for path, each in rows.items()}
+    assert known == {"src/shop/Price.java": (1, True), "cs/Price.cs": (None, None), "py/price.py": (0, None)}
+    table = {line.split()[-1].partition(":")[0]: line.split()[2] for line in codebatch("hotspots").lines[1:]}
+    assert table == {"src/shop/Price.java": "1+", "cs/Price.cs": "?", "py/price.py": "0"}
+    assert "1+ dependents (1+ in all)" in codebatch("inspect", "src/shop/Price.java").lines[1]
+    assert "dependents not known" in codebatch("inspect", "cs/Price.cs").lines[1]
+    assert "dependents" not in codebatch("inspect", "py/price.py").lines[1]
 
 
 @pytest.mark.parametrize(
     "path",
-    ["cs/Stock.cs", "j/p/Cart.java", "kt/Cart.kt", "rb/cart.rb", "c/cart.c", "c/least.c", "c/price.h", "py/price.py"],
+    [
+        "cs/Stock.cs",
+        "j/p/Cart.java",
+        "kt/Cart.kt",
+        "rb/cart.rb",
+        "c/cart.c",
+        "c/least.c",
+        "c/price.h",
+        "py/price.py",
+        "rs/src/cart.rs",
+    ],
 )
 def test_answer_is_whole_where_nothing_mentions_a_file_or_uses_need_an_import(
     codebatch: CommandLine, path: str

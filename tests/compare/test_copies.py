@@ -45,6 +45,16 @@ def _side(blocks: list[Block]) -> dict[bytes, list[Duplicate]]:
             [("h", "ab", 1, 12), ("i", "ab", 18, 31)],
             [("changed", ("g",), ("h",)), ("changed", ("g",), ("i",))],
         ),
+        # The other place has no record, since a longer block covers it: here the block lost its last line.
+        ([("g", "a", 1, 13)], [("h", "a", 1, 12)], [("changed", ("g",), ("h",))]),
+        ([("g", "a", 1, 12)], [("h", "a", 1, 13)], [("removed", ("g",), None), ("new", None, ("h",))]),
+        ([("g", "a", 1, 12)], [("h", "a", 4, 19)], [("removed", ("g",), None), ("new", None, ("h",))]),
+        # Other blocks cover the same lines.
+        (
+            [("g", "ac", 1, 14), ("h", "bz", 3, 18)],
+            [("i", "ab", 3, 14)],
+            [("removed", ("h",), None), ("changed", ("g",), ("i",))],
+        ),
         # One of them is a copy of something else now; another place was copied.
         ([("g", "ab", 1, 11)], [("h", "ac", 1, 11)], [("new", None, ("h",)), ("fixed", ("g",), None)]),
         ([("g", "ab", 1, 11)], [("h", "ab", 20, 31)], [("fixed", ("g",), None), ("new", None, ("h",))]),

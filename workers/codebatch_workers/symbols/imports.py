@@ -48,8 +48,17 @@ def imports_of_script(node: Node, utf8: bytes) -> list[Import]:
     return [Import(node_text(names[1], utf8), names[1], names[0])] if len(names) > 1 else []
 
 
+_IMPORTED = re.compile(rb'\s*(?:/\*.*?\*/\s*)*(?:"([^"\n]+)"|<([^>\n]+)>)', re.DOTALL)
+
+
 def imports_of_c(node: Node, utf8: bytes) -> list[Import]:
-    """The path between the quotes or brackets; a macro as written."""
+    """The path between the quotes or brackets; a macro as written. Of `#import` the grammar reads a text alone."""
+    if node.type == "preproc_call":
+        argument = node.child_by_field_name("argument")
+        match = None if argument is None else _IMPORTED.match(utf8, argument.start_byte, argument.end_byte)
+        if argument is None or match is None:
+            return []
+        return [Import((match[1] or match[2]).decode("utf-8", "replace"), argument, None)]
     path = node.child_by_field_name("path")
     if path is None:
         return []

@@ -82,8 +82,9 @@ def imports_of_lua(node: Node, utf8: bytes) -> list[Import]:
 
 
 _PHP_FILE_BYTES_MAX = 1024
+# WordPress's functions of a directory: they end in a slash. `plugin_dir_path(__FILE__)` is the directory of the file.
 _PHP_FILE = re.compile(
-    rb"""\w+[\s(]*(?:((?:dirname[\s(]*)*)(__DIR__|__FILE__)((?:\s*(?:,\s*\d\s*)?\))*)\s*\.)?\s*(["'])/?([^"'$\\]+)\4[\s)]*\Z""",
+    rb"""\w+[\s(]*(?:((?:(?:dirname|trailingslashit|plugin_dir_path)[\s(]*)*)(__DIR__|__FILE__)((?:\s*(?:,\s*\d\s*)?\))*)\s*\.)?\s*(["'])/?([^"'$\\]+)\4[\s)]*\Z""",
     re.IGNORECASE,
 )
 
@@ -96,9 +97,10 @@ def _php_file(text: bytes) -> str | None:
     file = match[5].decode("utf-8", "replace")
     if match[2] is None:
         return file
-    levels = match[3].count(b")")
-    if levels != len(re.findall(rb"dirname", match[1], re.IGNORECASE)):
+    functions = re.findall(rb"[a-z]\w+", match[1].lower())
+    if match[3].count(b")") != len(functions):
         return None
+    levels = len(functions) - functions.count(b"trailingslashit")
     # Of several levels at once, each number counts one that is counted already.
     above = levels + sum(int(number) - 1 for number in re.findall(rb"\d", match[3]))
     above -= match[2].upper() == b"__FILE__"

@@ -13,6 +13,7 @@
 (storage_class_specifier) @storage
 
 (preproc_include) @import
+((preproc_call directive: (preproc_directive) @_directive) @import (#match? @_directive "^#\\s*import$"))
 (call_expression function: (_) @call)
 
 [(if_statement) (conditional_expression) (for_statement) (while_statement) (do_statement)] @branch

@@ -4,6 +4,15 @@
 (class_declaration "class") @def.class
 (class_declaration "interface") @def.interface
 (object_declaration) @def.class
+; Behind an annotation without brackets the grammar takes `annotation class A` and `data object B` for expressions.
+((annotated_expression (infix_expression . (identifier) . (identifier) @_word . [
+  (identifier) @name.class
+  (call_expression . (identifier) @name.class)
+])) (#any-of? @_word "class" "object"))
+((annotated_expression (infix_expression . (identifier) . (identifier) @_word . [
+  (identifier) @name.interface
+  (call_expression . (identifier) @name.interface)
+])) (#eq? @_word "interface"))
 (enum_entry (identifier) @name.enum_member)
 (type_alias type: (identifier) @name.type)
 (function_declaration) @def.function @function
