@@ -145,6 +145,8 @@ def test_what_is_not_known_is_not_invented(path: str, content: bytes, expected: 
         ("Makefile", "# a\nall: # b\n\ttrue\n\n", (2, 1, 1)),
         ("configure.ac", "dnl a\n# b\nAC_INIT([a#b])\n", (1, 2, 0)),
         ("a.vue", "<template>\n<!-- a\n\nb -->\n</template>\n", (2, 3, 0)),
+        ("highlights.scm", "; a\n(b) @c ; d\n", (1, 1, 0)),
+        ("a.blade.php", "{{-- a\n\nb --}}\n<p>{{ $x }}</p>\n", (1, 3, 0)),
         # In prose nothing is a comment; of a language without comments either.
         ("a.md", "# a\n<!-- b -->\n", (2, 0, 0)),
         ("a.csv", "# a\n\n", (1, 0, 1)),
