@@ -40,7 +40,7 @@ def source_texts(question: Question, found: Iterable[JsonRecord]) -> list[Source
         lost = count_of(len(paths) - len(content), "file")
         question.note(f"the source of {lost} is lost, or damaged, in the store: codebatch diagnose")
     in_cells = {path for path, diagnostic in about if path in content and diagnostic.cell is not UNSET}
-    cells = {path: _cells(content[path]) for path in sorted(in_cells)}
+    cells = {path: lines_of_cells(content[path]) for path in sorted(in_cells)}
     return [
         None
         if path not in content
@@ -73,7 +73,7 @@ def _line(content: bytes, found: Diagnostic) -> SourceText | None:
     return _marked(text, found)
 
 
-def _cells(content: bytes) -> list[list[str]]:
+def lines_of_cells(content: bytes) -> list[list[str]]:
     """Return the lines of each cell of a notebook, none if it cannot be read."""
     with contextlib.suppress(ValueError, KeyError, TypeError):
         sources = [cell["source"] for cell in json.loads(content)["cells"]]

@@ -38,7 +38,7 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
             place = f"{path}:{record['line']}:{record['column']}{cell_of(record)}"
             return f"{place}: {record['symbol_type']} ", str(record["qualified"]), ""
         case "edge":
-            told = f"{path}:{record['line']}: {record['source'] or '(file)'} {record['edge_type']} "
+            told = f"{path}:{record['line']}{cell_of(record)}: {record['source'] or '(file)'} {record['edge_type']} "
             return told, str(record["target"]), f" ({record['resolution']})" if "resolution" in record else ""
         case "metric":
             line = f"{record.get('line', 1)}{cell_of(record)}"
@@ -46,7 +46,8 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
             return f"{place} ", str(record["metric"]), f" = {record['value']}"
         case "duplicate":
             other = f"{record_path(record, 'other_path')}:{record['other_line']}"
-            told = f"{path}:{record['line']}: {record['lines']} code lines as in {other}, {record['copies']} copies"
+            told = f"{path}:{record['line']}{cell_of(record)}: {record['lines']} code lines as in {other}, "
+            told += f"{record['copies']} copies"
         case "file" if "lang" not in record:  # As a snapshot knows it.
             told = f"{path}: {counted(record['size'], 'byte')}{', executable' * bool(record['executable'])}"
         case "file":

@@ -19,6 +19,7 @@ from codebatch.exchange.ctags import export_ctags
 from codebatch.exchange.export import Export, Form, Told
 from codebatch.exchange.github import export_github
 from codebatch.exchange.gitlab import export_gitlab
+from codebatch.exchange.notebooks import on_lines_of_files
 from codebatch.exchange.outgoing import Outgoing, with_fingerprints, worst_first
 from codebatch.exchange.rdjson import export_rdjson
 from codebatch.exchange.sarif import export_sarif
@@ -99,13 +100,14 @@ def _made(batch: OpenedBatch, form: Form, chosen: _Chosen, tools: dict[str, str]
 
     def known(those: Sequence[Outgoing]) -> list[Outgoing]:
         tasks = tasks_that_give(batch.question.catalogue, records.task_names, ("diagnostic",))
-        return with_fingerprints(records, tasks, those, sources)
+        return on_lines_of_files(with_fingerprints(records, tasks, those, sources), sources)
 
     def told() -> Told:
+        placed = on_lines_of_files(findings, sources)
         lacking = _whole(chosen.answer, sources).lacking
         if lacking and chosen.answer.question is not batch.question:
             lacking = f"the older batch, {chosen.answer.question.batch.id}: {lacking}"
-        return Told(findings=tuple(findings), tools=tools, incomplete=lacking)
+        return Told(findings=tuple(placed), tools=tools, incomplete=lacking)
 
     match form:
         case "sarif":
@@ -117,9 +119,9 @@ def _made(batch: OpenedBatch, form: Form, chosen: _Chosen, tools: dict[str, str]
         case "gitlab":
             export = export_gitlab(known(findings))
         case "checkstyle":
-            export = export_checkstyle(findings)
+            export = export_checkstyle(on_lines_of_files(findings, sources))
         case _:
-            export = export_rdjson(findings, sources)
+            export = export_rdjson(on_lines_of_files(findings, sources), sources)
     export = msgspec.structs.replace(export, left_out=(*chosen.left_out, *export.left_out))
     return Answer(question=chosen.answer.question, found=export, whole=_whole(chosen.answer, sources))
 

@@ -162,8 +162,8 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
     `imported` is the name as written. `is_module` says of an import that all of its name is a module's: Python's
     `import a.b`, whose target is as that of `from a import b`, and Rust's `mod a;`. `module_file` is the file that a
     `#[path]` gives the latter: from the directory of the file if it begins with `./`, else from that of the file's
-    module. `type_only`: the import is for a type checker
-    alone and is never executed. `deferred`: it is executed after the file was loaded, as in a function.
+    module. `type_only`: the import is for a type checker alone and is never executed. `deferred`: it is executed after
+    the file was loaded, as in a function. `cell` and `cell_line` are as those of a diagnostic.
     """
 
     edge_type: EdgeType
@@ -176,6 +176,8 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
     module_file: str = ""
     type_only: bool = False
     deferred: bool = False
+    cell: int | UnsetType = UNSET
+    cell_line: int | UnsetType = UNSET
 
 
 class Failure(Located, frozen=True, kw_only=True, tag="failure"):
@@ -209,6 +211,7 @@ class Duplicate(Located, frozen=True, kw_only=True, tag="duplicate"):
     """A block of `lines` code lines that stands at `copies` places, this one included. `end_line` is behind its last.
 
     Blocks of one `group` have equal code lines. The first of the other places is at `other_line` of `other_path`.
+    `cell` and `cell_line` are as those of a diagnostic, and say where the block begins.
     """
 
     line: int
@@ -219,6 +222,8 @@ class Duplicate(Located, frozen=True, kw_only=True, tag="duplicate"):
     other_path: str | UnsetType = UNSET
     other_path_b64: str | UnsetType = UNSET
     other_line: int
+    cell: int | UnsetType = UNSET
+    cell_line: int | UnsetType = UNSET
 
 
 Record = File | Diagnostic | Metric | Symbol | Edge | Failure | Ast | Fingerprints | Duplicate

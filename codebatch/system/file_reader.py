@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
 
@@ -32,8 +33,8 @@ class FileReader(Protocol):
         By each the inode behind it: two names of one inode are one file.
         """
 
-    def is_empty(self, path: Path) -> bool:
-        """Whether a directory has no name in it, be it one that `listing` leaves out. Raises FileNotFoundError."""
+    def has_only(self, path: Path, names: Collection[str]) -> bool:
+        """Whether a directory has these names and no other, hidden ones included. Raises FileNotFoundError."""
 
     def lengths(self, path: Path) -> dict[str, int]:
         """How long each plain file in a directory is, by name; empty where there is no directory.

@@ -19,7 +19,7 @@ import stat
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
@@ -232,9 +232,9 @@ class RealFiles:
                 return {}
         return {name: found[name] for name in sorted(found) if name[0] != "."}
 
-    def is_empty(self, path: Path) -> bool:
+    def has_only(self, path: Path, names: Collection[str]) -> bool:
         with reading(path):
-            return not self._calls.listing(path)
+            return set(self._calls.listing(path)) == set(names)
 
     def lengths(self, path: Path) -> dict[str, int]:
         with reading(path):

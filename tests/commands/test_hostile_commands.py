@@ -200,3 +200,22 @@ def test_a_clean_environment_is_a_little_of_it(tmp_path: Path, monkeypatch: pyte
     names = {line.partition("=")[0] for line in place.log().decode().splitlines()}
     theirs = {name for name in names if not name.startswith("CODEBATCH_")}
     assert {"PATH", "B"} <= theirs <= {"PATH", "HOME", "TMPDIR", "LANG", "TERM", "PWD", "B"}
+
+
+_FILES_GIVEN = ("CODEBATCH_TEXT", "CODEBATCH_PREVIOUS_LOG", "CODEBATCH_NEEDS", "CODEBATCH_ANSWERS")
+
+
+def test_a_command_may_change_and_remove_all_files_that_it_is_given(tmp_path: Path) -> None:
+    """No variable names a file outside of the attempt's directory, such as a device."""
+    prints = "; ".join(f'dirname "${name}"; cat "${name}"' for name in _FILES_GIVEN)
+    harms = [f'echo more >> "${name}"' for name in _FILES_GIVEN]
+    harms += [f'rm -r "$(dirname "${_FILES_GIVEN[0]}")"']
+    scripts = [f"{prints}; {harm}" for harm in (*harms, "true")]
+    place = make_place(tmp_path, *(Command(id=CommandId(f"c{n}"), run=script) for n, script in enumerate(scripts)))
+    with coordinating(place) as coordinator:
+        assert {coordinator.do(item).type for item in range(len(scripts))} == {"result"}
+    for item in range(len(scripts)):
+        lines = place.log(item).decode().splitlines()
+        assert [line for line in lines if line[0] != "/"] == ["[]", "[]"], "files begin without content"
+        (directory,) = {Path(line) for line in lines if line[0] == "/"}
+        assert directory.parent.parent == place.batch.root / layout.SCRATCH

@@ -1,8 +1,9 @@
-"""An attempt finds its directory empty, whatever the one before did with its own."""
+"""An attempt finds its directory as new, whatever the attempt before did with its own."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import RealFiles
-from codebatch_workers.commands.scratch import TICK_NS, Scratch
+from codebatch_workers.commands.scratch import EMPTY, NO_ROWS, TICK_NS, Scratch
 from tests.commands.batches import wait_until
 
 
@@ -31,7 +32,19 @@ def _forbids(directory: Path) -> None:
 
 
 def _removes(directory: Path) -> None:
-    directory.rmdir()
+    shutil.rmtree(directory)
+
+
+def _removes_a_file(directory: Path) -> None:
+    (directory / NO_ROWS).unlink()
+
+
+def _fills(directory: Path) -> None:
+    (directory / EMPTY).write_bytes(b"more")
+
+
+def _truncates(directory: Path) -> None:
+    os.truncate(directory / NO_ROWS, 0)
 
 
 def _makes_the_next(directory: Path) -> None:
@@ -39,10 +52,13 @@ def _makes_the_next(directory: Path) -> None:
     (directory.with_name("2") / "own").touch()
 
 
+_IN_FILES = (_removes_a_file, _fills, _truncates)
+
+
 @pytest.mark.parametrize("is_old", [True, False])
 @pytest.mark.parametrize("is_left_alone", [True, False])
-@pytest.mark.parametrize("act", [_nothing, _writes, _hides, _forbids, _removes])
-def test_the_next_attempt_has_an_empty_directory_of_its_own(
+@pytest.mark.parametrize("act", [_nothing, _writes, _hides, _forbids, _removes, *_IN_FILES])
+def test_the_next_attempt_has_a_new_directory_of_its_own(
     tmp_path: Path, act: Callable[[Path], None], is_left_alone: bool, is_old: bool
 ) -> None:
     """Be it that its time of change tells what happened, or that it is too young for that."""
@@ -58,13 +74,13 @@ def test_the_next_attempt_has_an_empty_directory_of_its_own(
     mode, inode = first.stat().st_mode, first.stat().st_ino
     held = os.open(first, os.O_RDONLY)  # Nothing else gets its inode.
     act(first)
-    assert scratch.is_untouched(first) == (is_old and act is _nothing)
+    assert scratch.is_untouched(first) == (is_old and act in (_nothing, _fills, _truncates))
     scratch.end(first, is_left_alone=is_left_alone)
     second = scratch.directory(2)
     scratch.make(second)
     os.close(held)
     assert first == second or not first.exists()
-    assert list(second.iterdir()) == []
+    assert {path.name: path.read_bytes() for path in second.iterdir()} == {EMPTY: b"", NO_ROWS: b"[]\n"}
     assert second.stat().st_mode == mode
     assert (second.stat().st_ino == inode) == (act is _nothing and is_left_alone)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codebatch.model.record import Diagnostic, Metric, Record, Symbol
-from codebatch_workers.runtime.cells import with_cells
+from codebatch_workers.syntax.cells import with_cells
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.analyze import metrics
 from tests.tasks.support import created, lint_all, parse, source

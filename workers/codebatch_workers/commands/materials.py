@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,9 +21,7 @@ from codebatch.store.questions import Questions
 from codebatch.store.requests import Requests
 from codebatch.system.commands import NotStarted
 from codebatch.system.files import Files
-from codebatch_workers.commands.scratch import Scratch
-
-_NOTHING = Path(os.devnull)
+from codebatch_workers.commands.scratch import EMPTY, NO_ROWS, Scratch
 
 
 class AnswerRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +46,7 @@ class NeedRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Materials(msgspec.Struct, frozen=True, kw_only=True):
-    """Files of an attempt; /dev/null where there is nothing to say. `question` is to be written by the command.
+    """Files of an attempt, which may be empty. `question` is to be written by the command.
 
     `words` is the text with all that belongs to it, `number` which try it is, `session` how the one before would go on.
     """
@@ -121,13 +118,13 @@ class MaterialsMaker:
         # Under its first lease nothing of it was ever begun that might have asked.
         answers = self._answers(unit) if assign.epoch > 1 else []
         self._scratch.make(directory)
-        previous = self._root / layout.LOGS / brief.previous_log if brief.previous_log else _NOTHING
+        previous = self._root / layout.LOGS / brief.previous_log if brief.previous_log else directory / EMPTY
         said = self._said(unit.shard, unit.start, brief.previous_round)
         needs = [self._need(each) for each in brief.needs]
-        nothing = self._nothing() if not (answers and needs) else _NOTHING
+        nothing = directory / NO_ROWS
         made = Materials(
             words="",
-            text=_NOTHING,
+            text=directory / EMPTY,
             question=directory / "question",
             answers=self._write(directory / "answers", answers) if answers else nothing,
             needs=self._write(directory / "needs", needs) if needs else nothing,
@@ -151,11 +148,6 @@ class MaterialsMaker:
     def _write(self, path: Path, rows: Sequence[AnswerRow | NeedRow]) -> Path:
         self._files.write_volatile(path, msgspec.json.encode(rows) + b"\n")
         return path
-
-    def _nothing(self) -> Path:
-        """A file without rows. Most have none: they share one."""
-        path = self._scratch.nothing
-        return path if self._files.size(path) is not None else self._write(path, ())
 
     def _need(self, need: NeedState) -> NeedRow:
         said = self._said(need.shard, need.start, need.round)

@@ -19,6 +19,10 @@ from codebatch.errors import StoreError
 from codebatch.system.files import Files
 
 TICK_NS = 20_000_000
+EMPTY = "empty"
+NO_ROWS = "no-rows"
+_GIVEN = {EMPTY: b"", NO_ROWS: b"[]\n"}
+"""Files of each attempt's own, by name: a command may truncate or remove them, or their directory, without harm."""
 
 
 class Scratch:
@@ -31,19 +35,20 @@ class Scratch:
         self.root = root
         self._spare: Path | None = None
         self._mode = self._changed_ns = self._given_ns = 0
-        self.nothing = root / "nothing"
 
     def directory(self, attempt: int) -> Path:
         """That of an attempt, which `make` makes."""
         return self._spare or self.root / str(attempt)
 
     def make(self, directory: Path) -> None:
-        """Make the directory of an attempt, empty. Raises StoreUnwritable."""
+        """Make the directory of an attempt, which holds nothing but EMPTY and NO_ROWS. Raises StoreUnwritable."""
         is_spare, self._spare = directory == self._spare, None
         found = self._files.stat(directory) if is_spare else None
         if found is None or found.st_ctime_ns != self._changed_ns:  # Somebody removed the one, or made the other.
             self._files.remove_tree(directory)
             self._files.make_directory(directory)
+            for name, data in _GIVEN.items():
+                self._files.write_volatile(directory / name, data)
             found = self._files.stat(directory)
         self._mode, self._changed_ns = (0, 0) if found is None else (found.st_mode, found.st_ctime_ns)
         self._given_ns = self._wall_ns()
@@ -61,8 +66,8 @@ class Scratch:
             found = self._files.stat(directory)
             if found is None:
                 return
-            is_clean = is_left_alone and found.st_mode == self._mode
-            if is_clean and (self._is_as_it_was(found) or self._files.is_empty(directory)):
+            is_clean = is_left_alone and found.st_mode == self._mode and self._holds_what_was_given(directory)
+            if is_clean and (self._is_as_it_was(found) or self._files.has_only(directory, _GIVEN.keys())):
                 self._spare, self._changed_ns = directory, found.st_ctime_ns
             else:
                 self._files.remove_tree(directory)
@@ -71,6 +76,11 @@ class Scratch:
         """Remove all of it, where nobody else does."""
         with contextlib.suppress(StoreError):
             self._files.remove_tree(self.root)
+
+    def _holds_what_was_given(self, directory: Path) -> bool:
+        with contextlib.suppress(StoreError, OSError):
+            return all(self._files.read(directory / name) == data for name, data in _GIVEN.items())
+        return False
 
     def _is_as_it_was(self, found: os.stat_result) -> bool:
         is_known = 0 < self._changed_ns < self._given_ns - TICK_NS

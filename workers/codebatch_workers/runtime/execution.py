@@ -42,13 +42,13 @@ from codebatch_workers.api.protocols import (
     UpdatingTask,
 )
 from codebatch_workers.runtime.before import BatchBefore
-from codebatch_workers.runtime.cells import with_cells
 from codebatch_workers.runtime.given import Task, check_records, check_task, named
 from codebatch_workers.runtime.own import OwnTasks
 from codebatch_workers.runtime.parts import Adopt, Keep, adopt_none, keep_nothing, made_part, updated_part
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import NOTHING_SAID, Failed, Kept, Result, Sealed, UnitResults
 from codebatch_workers.runtime.task_calls import call_guarded
+from codebatch_workers.syntax.cells import with_cells
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import look_for_notes, without_unwanted
 

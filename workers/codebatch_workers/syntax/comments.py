@@ -50,7 +50,8 @@ _KINDS = (
     ),
     _kind(rb"\bdnl\b[^\n]*", "m4"),
     _kind(rb"--[^\n]*", "ada elm haskell lua sql vhdl"),
-    _kind(rb";[^\n]*", "asm clojure ini lisp racket scheme wasm"),
+    _kind(rb";[^\n]*", "asm clojure ini lisp racket scheme tree-sitter-query wasm"),
+    _kind(rb"\{\{--[\s\S]*?(?:--\}\}|\Z)", "blade", has_strings=False),
     _kind(rb"%[^\n]*", "erlang latex prolog", has_strings=False),
     _kind(rb"<!--[\s\S]*?(?:-->|\Z)", "astro blade dtd html markdown mdx razor svelte svg vue xml", has_strings=False),
 )

@@ -212,6 +212,8 @@ def _resolved(resolver: Resolver, path: str, language: str, imports: Iterable[Ed
                     imported=record.target,
                     type_only=record.type_only,
                     deferred=record.deferred,
+                    cell=record.cell,
+                    cell_line=record.cell_line,
                 )
     return list(edges.values())
 

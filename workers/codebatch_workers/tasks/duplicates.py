@@ -33,6 +33,8 @@ from codebatch_workers.duplicates.code_lines import code_lines
 from codebatch_workers.duplicates.fingerprints import GRAM, LINES_MIN
 from codebatch_workers.duplicates.plain_data import is_data
 from codebatch_workers.duplicates.repeats import Repeat, Span, Text, find_repeats, repeated
+from codebatch_workers.syntax.cells import with_cells
+from codebatch_workers.syntax.source import NOTEBOOK_ENDING
 
 _GROUP_DIGITS = 16
 # Of the files with fingerprints; where more are to be read, all are. Patching holds in memory what `analyze` said of
@@ -75,8 +77,8 @@ class Duplicates:
                 sources.append(file)
                 yield _numbered(item, file, fingerprints)
 
-        for _, records in find_duplicates(files(), lambda item: project.source(sources[item]).utf8):
-            yield from records
+        for item, records in find_duplicates(files(), lambda item: project.source(sources[item]).utf8):
+            yield from _placed(project, sources[item], records)
 
     def update(self, project: Project, before: Before) -> list[tuple[Entry, list[Record]]] | None:
         """See `UpdatingTask.update`; by path.
@@ -102,8 +104,13 @@ class Duplicates:
         files = [_numbered(item, *said[item]) for item in read]
         del said
         found = dict(find_duplicates(files, lambda item: project.source(sources[item]).utf8))
-        told = [(sources[item], found.get(item, [])) for item in again]
+        told = [(sources[item], _placed(project, sources[item], found.get(item, []))) for item in again]
         return sorted([*told, *((file, []) for file in bare)], key=itemgetter(0))
+
+
+def _placed(project: Project, file: Entry, records: list[Record]) -> list[Record]:
+    """Return records of a file with their cells if it is a notebook."""
+    return with_cells(project.source(file), records) if records and file.path.endswith(NOTEBOOK_ENDING) else records
 
 
 def _fingerprints(project: Project) -> Iterator[tuple[Entry, Fingerprints]]:

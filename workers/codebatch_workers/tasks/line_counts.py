@@ -1,13 +1,15 @@
 """Lines of code, comment and blank lines of a file, by the rules of scc.
 
 A line is code if it holds anything beside comments and white space. Docstrings of Python are comments. A line of white
-space is blank, except within a comment or a docstring: there it belongs to the comment. Where no tree tells what is a
-comment, the patterns of the language do; a language without comments holds code alone.
+space is blank, except within a comment, a docstring or another string: then it counts as a line of that. Where no tree
+tells what is a comment, the patterns of the language do; a language without comments holds code alone.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from io import BytesIO
 from itertools import accumulate
 from operator import not_
@@ -20,6 +22,10 @@ from codebatch_workers.duplicates.fingerprints import written as written_code
 from codebatch_workers.syntax.comments import comment_spans
 from codebatch_workers.syntax.languages import LANGUAGES_OF_PROSE
 from codebatch_workers.syntax.source import SourceFile
+
+_BLANK_LINE = re.compile(rb"(?<=\n)[ \t\r\f\v]*\n")
+# Parts of the names that grammars give to strings of several lines, and to what these hold.
+_PARTS_OF_STRINGS = ("string", "str_text", "heredoc", "quoted")
 
 
 class LineCounts(NamedTuple):
@@ -44,8 +50,9 @@ def count_lines(file: SourceFile) -> LineCounts:
     lines = lines_of(file)
     blank = lines - written - _blank_lines_within(utf8, gaps)
     documented, blank_in_docstrings = _lines_of_docstrings(file)
-    code -= documented
-    blank -= blank_in_docstrings
+    blank_in_strings = _blank_lines_of_strings(file) if blank else 0
+    code += blank_in_strings - blank_in_docstrings - documented
+    blank -= blank_in_strings
     return LineCounts(code, lines - code - blank, blank)
 
 
@@ -80,6 +87,20 @@ def _blank_lines_within(utf8: bytes, gaps: Sequence[int]) -> int:
 
 def _blank_lines(text: bytes) -> int:
     return sum(not line.strip() for line in text.split(b"\n")[1:-1])
+
+
+def _blank_lines_of_strings(file: SourceFile) -> int:
+    """Count the lines of white space within strings, docstrings included."""
+    if file.tree is None or file.is_hopeless:
+        return 0
+    find = file.tree.root_node.descendant_for_byte_range
+    places = (match.start() for match in _BLANK_LINE.finditer(file.utf8))
+    return sum((node := find(place, place + 1)) is not None and _is_string(node.type) for place in places)
+
+
+@lru_cache
+def _is_string(node_type: str) -> bool:
+    return any(part in node_type for part in _PARTS_OF_STRINGS)
 
 
 def _lines_of_docstrings(file: SourceFile) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from codebatch.model.record import Diagnostic, Metric, Record, Symbol
+from codebatch.model.record import Diagnostic, Duplicate, Edge, Metric, Record, Symbol
 from codebatch_workers.syntax.source import SourceFile
 
 
@@ -16,7 +16,7 @@ def with_cells(file: SourceFile, records: list[Record]) -> list[Record]:
     placed: list[Record] = []
     for record in records:
         place = None
-        if isinstance(record, (Diagnostic, Symbol)) or (isinstance(record, Metric) and record.symbol):
+        if isinstance(record, (Diagnostic, Duplicate, Edge, Symbol)) or (isinstance(record, Metric) and record.symbol):
             place = notebook.place(record.line)
         placed.append(record if place is None else replace(record, cell=place[0], cell_line=place[1]))
     return placed
