@@ -103,7 +103,7 @@ def batch_list(answering: Answering, pipeline: str | None, is_active: bool) -> N
 def batch_show(answering: Answering, named: str | None, batch_reference: str | None, only_outputs: bool) -> None:
     """Show a batch and the directory of its outputs.
 
-    Without BATCH or --batch, shows the batch that queries use.
+    Without BATCH or --batch, shows the batch that queries use. To read all symbols, for example:
 
     \b
     zstdcat "$(codebatch batch show --outputs)"/symbols/*.jsonl.zst

@@ -47,7 +47,7 @@ def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
     """Remove old batches and the data that only they use.
 
     For each source, paths and pipeline, the latest completed batches are kept, and as many that ended incomplete.
-    Batches that are pinned, named, running or not at their end are kept too, and not counted.
+    Batches that are pinned, named, running or unfinished are kept too, and not counted.
 
     Snapshots without a batch are removed 14 days after they were last taken, unless they are pinned. Objects that
     nothing refers to are removed.

@@ -70,8 +70,8 @@ def duplicates(
 ) -> int:
     """Show duplicate blocks, the largest first.
 
-    A duplicate block is identical code of ten or more code lines in several places. A block within a larger one is
-    listed with it, as locations with fewer lines.
+    A duplicate block is ten or more identical code lines in several places. Comments and white space do not count. A
+    block within a larger one is listed with it, as locations with fewer lines.
 
     The source of the first block, or of block N with --show, is shown side by side. It is shown one below the other in
     a narrow terminal or a pipe.

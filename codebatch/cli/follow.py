@@ -41,7 +41,7 @@ def follow(answering: Answering, batch_reference: str | None, since: str | None,
 
     The batch may run in another terminal, in the background or on another host. With --json each event is one line.
 
-    Exit status 0 if all is done, otherwise 3. It is also 3 if no process runs the batch.
+    Exit status 0 if all is done. Exit status 3 otherwise, or if no process runs the batch.
     """
     place = cursor_of(since)
     store, batch = answering.batch(batch_reference, "any")

@@ -62,8 +62,9 @@ def import_(
 
     Each FILE is in FORMAT: sarif, checkstyle, rdjson or jsonl. - is standard input.
 
-    The result is a new batch of the same snapshot. It has all records of the batch, with earlier imports, and the
-    findings of all FILEs as records of TASK. A second import for the same TASK replaces the first.
+    The result is a new batch of the same snapshot, which becomes the latest. It has all records of the batch, with
+    earlier imports, and the findings of all FILEs as records of TASK. A second import for the same TASK replaces the
+    first.
 
     Findings in files that are not in the snapshot are counted and reported.
 

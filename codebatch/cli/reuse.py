@@ -122,8 +122,8 @@ def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None)
 def verify(answering: Answering, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
     """Run a sample of a batch again and compare the results.
 
-    BATCH, by default the latest, must have ended. Its sample is always the same. With 100%, tasks of project scope run
-    again too. No cached result is used.
+    BATCH, by default the latest, must have ended. The sample of a batch is always the same. With 100%, tasks of project
+    scope run again too. No cached result is used.
 
     If a result differs, results of its task are no longer reused, until its cache key changes or --trust names the key.
 

@@ -26,6 +26,8 @@ class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def ask(answering: Answering, text: str, choices: tuple[str, ...], waits: bool, human: bool) -> int:
     """Ask a question from within a task.
 
+    For example, in a shell script:
+
     \b
     db=$(codebatch ask "Which database?") || exit 75
 
