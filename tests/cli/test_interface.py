@@ -167,3 +167,11 @@ def test_a_word_is_completed(codebatch: CommandLine) -> None:
     asked = {"_CODEBATCH_COMPLETE": "bash_complete", "COMP_WORDS": "codebatch sta", "COMP_CWORD": "1"}
     ended = CommandLine(codebatch.directory, asked)()
     assert (ended.stdout, ended.stderr) == (b"plain,status\n", b"")
+
+
+def test_commands_are_completed_with_their_text_and_old_names_are_not(codebatch: CommandLine) -> None:
+    asked = {"_CODEBATCH_COMPLETE": "fish_complete", "COMP_WORDS": "codebatch sel", "COMP_CWORD": "sel"}
+    told = CommandLine(codebatch.directory, asked)().text
+    assert told == "plain,selftest\tRun self-tests on the store, a batch and this installation\n"
+    asked |= {"COMP_WORDS": "codebatch gate", "COMP_CWORD": "gate"}
+    assert CommandLine(codebatch.directory, asked)().text.strip() == ""
