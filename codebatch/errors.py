@@ -33,7 +33,7 @@ class CodebatchError(Exception):
 
 
 class Stopped(CodebatchError):
-    """A signal ended it before it could be told how it went: SIGINT; SIGTERM is 143, and SIGHUP 129."""
+    """SIGINT stopped the command. The exit status of SIGTERM is 143, that of SIGHUP 129."""
 
     code = "interrupted"
     exit_status = 130
@@ -49,7 +49,7 @@ class Stopped(CodebatchError):
 
 
 class InvalidInput(CodebatchError):
-    """The caller asked for something that cannot be: an unknown option value, a path that is not there."""
+    """An argument or option value that does not exist or cannot be used."""
 
     code = "invalid_input"
     exit_status = 2
@@ -65,13 +65,13 @@ class InvalidQuery(InvalidInput):
 
 
 class InvalidId(InvalidInput):
-    """An id from outside that is no id (hostile or misspelt); nothing was looked up."""
+    """A malformed ID. Nothing was looked up."""
 
     code = "invalid_id"
 
 
 class UnknownId(InvalidInput):
-    """An id that names nothing in this store."""
+    """An ID that does not exist in the store."""
 
     code = "unknown_id"
 
@@ -101,7 +101,7 @@ class CollectedMeanwhile(UnknownId):
 
 
 class AmbiguousId(InvalidInput):
-    """A prefix that names several things."""
+    """A prefix that matches several IDs."""
 
     code = "ambiguous_id"
 
@@ -129,50 +129,50 @@ class InvalidWork(InvalidConfiguration):
 
 
 class ToolMismatch(InvalidInput):
-    """This process's tasks or tools differ from those the plan was made with, so its results would differ."""
+    """The tasks or tools of this installation differ from those of the plan, so results would differ."""
 
     code = "tool_mismatch"
 
 
 class WrongKind(InvalidInput):
-    """A command that is for analyses was given a batch of commands, or the other way round."""
+    """A command for analyses was given a task list, or the other way round."""
 
     code = "wrong_kind"
 
 
 class BatchIncomplete(CodebatchError):
-    """The batch ended, or was left, without a result for every planned item."""
+    """The batch ended or stopped without a result for every planned item."""
 
     code = "batch_incomplete"
     exit_status = 3
 
 
 class BatchCancelled(BatchIncomplete):
-    """A batch of commands was cancelled before all of them were done."""
+    """A task list was cancelled before all its tasks were done."""
 
     code = "batch_cancelled"
 
 
 class BatchBlocked(BatchIncomplete):
-    """Nothing is left of a batch of commands but what waits for answers."""
+    """The only tasks left in a task list wait for answers."""
 
     code = "batch_blocked"
 
 
 class BatchConducted(BatchIncomplete):
-    """Another process conducts this batch of commands, and only one may."""
+    """Another process runs this task list, and only one process can."""
 
     code = "batch_conducted"
 
 
 class EnvironmentBroken(BatchIncomplete):
-    """Worker after worker died without committing anything: the machine, not a file, is at fault."""
+    """One worker after another died without a result. The cause is the machine, not a file."""
 
     code = "environment_broken"
 
 
 class StoreError(CodebatchError):
-    """The store cannot be used as it is, or the disk under it failed."""
+    """The store cannot be used as it is, or its disk failed."""
 
     code = "store_error"
     exit_status = 4
@@ -193,7 +193,7 @@ class UnfitFileSystem(StoreError):
 
 
 class StoreNotFound(StoreError):
-    """No store at the named place, or none in the current project."""
+    """No store exists at the given path, or in the current project."""
 
     code = "store_not_found"
 
@@ -210,13 +210,13 @@ class UnsafeStorePlace(StoreError):
 
 
 class StoreForeign(StoreError):
-    """The directory is not a codebatch store, or one of a format this version does not read."""
+    """The directory is not a codebatch store, or has a format that this version cannot read."""
 
     code = "store_foreign"
 
 
 class StoreCorrupt(StoreError):
-    """Bytes in the store do not say what they must. Names the file."""
+    """A file of the store is damaged or missing. The message names the file."""
 
     code = "store_corrupt"
 
@@ -238,19 +238,19 @@ class StrangeEntry(StoreForeign, StoreCorrupt):
 
 
 class ObjectMissing(StoreCorrupt):
-    """An object is not in the store, or its bytes do not have its hash."""
+    """An object is missing from the store, or does not match its hash."""
 
     code = "object_missing"
 
 
 class StoreUnwritable(StoreError):
-    """The disk refused a write: full, read-only, or failing."""
+    """The disk refused a write: it is full, read-only or failing."""
 
     code = "store_unwritable"
 
 
 class StoreInUse(StoreError):
-    """Somebody writes to the store, and what was asked for needs it alone."""
+    """Another process writes to the store, and the command needs exclusive access."""
 
     code = "store_in_use"
 
@@ -259,13 +259,13 @@ class StoreInUse(StoreError):
 
 
 class SnapshotUnstable(StoreError):
-    """A file kept changing while it was read, so no consistent snapshot can be had."""
+    """A file kept changing while it was read, so no consistent snapshot is possible."""
 
     code = "snapshot_unstable"
 
 
 class SourceUnreadable(StoreError):
-    """A file or directory of the source tree could not be read."""
+    """A file or directory of the project could not be read."""
 
     code = "source_unreadable"
 
@@ -280,7 +280,7 @@ class UnreadablePath(SourceUnreadable):
 
 
 class NothingToDo(CodebatchError):
-    """No file, or no shard, is what was named, so there is nothing to run."""
+    """No file, shard or task was selected, so there is nothing to run."""
 
     code = "nothing_to_do"
     exit_status = 5
@@ -306,7 +306,7 @@ def error_of(code: str, message: str, hint: str | None) -> CodebatchError:
 
 
 class InternalError(CodebatchError):
-    """A bug in codebatch. The text says where; please report it."""
+    """A bug in codebatch. The message says where. Please report it."""
 
     code = "internal"
     exit_status = 70

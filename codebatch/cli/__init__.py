@@ -9,104 +9,123 @@ import importlib
 import os
 import signal
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from codebatch import __version__
+from codebatch.cli.commands import OWN_TITLE, Option, help_row
 from codebatch.cli.ending import EXIT_INTERRUPTED, run_to_exit_status
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.streams import set_up_streams
 from codebatch.errors import Interrupted
 from codebatch.system.quick_start import import_msgspec
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+LOW_LEVEL = "Low-level commands"
+OLD_NAMES = "CodeBatch 1 names"
+
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
-    "Ask": {
-        "summary": ("queries:summary", "Counts of what a batch found."),
-        "findings": ("findings:findings", "What was found wrong, by rule, the most certain first, with its source."),
-        "errors": ("queries:errors", "Error diagnostics and failures of a batch, with evidence."),
-        "top": ("queries:top", "Most frequent kinds, codes, severities, languages or paths; greatest metrics."),
-        "hotspots": ("hotspots:hotspots", "Where code is hard to change: complex, often changed, used by many."),
-        "duplicates": ("copies:duplicates", "Copied code, the largest blocks first, side by side."),
-        "inspect": ("inspecting:inspect", "A file on one screen, or all that is said of it."),
-        "impact": ("dependencies:impact", "What depends on a file, transitively."),
-        "graph": ("dependencies:graph", "Which file imports which; import cycles."),
-        "references": ("references:references", "Where a name stands, and as what."),
-        "refs": ("references:references", "The same as references."),
-        "find": ("finding:find", "Where code is like a pattern, or a tree-sitter query matches."),
-        "def": ("definitions:define", "Where a name is defined."),
-        "callers": ("definitions:callers", "What calls a name."),
-        "outline": ("definitions:outline", "What a file defines, in its order."),
-        "query": ("queries:query", "Records of a batch, filtered."),
-        "diff": ("comparing:diff", "Compare the findings of two batches or commits."),
-        "regressions": ("comparing:regressions", "List new findings, raised severities and worsened metrics."),
-        "improvements": ("comparing:improvements", "List fixed findings, lowered severities and improved metrics."),
-        "check": ("check:check", "Fail if a change has regressions: the gate for CI."),
-        "baseline": ("baseline:baseline", "Findings that are lived with, in a file: for CI without a store."),
-        "report": ("report:report", "What a batch found, as one HTML page."),
-        "export": ("export:export", "What was found, for GitHub, GitLab, reviewdog and others; tags for editors."),
-        "sql": ("sql:sql", "What SQL answers over the records of a batch."),
-        "ast": ("syntax:ast", "The syntax tree of a file."),
-        "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),
+    "Analyse": {
+        "run": ("run:run", "Analyse a project, reusing cached results"),
+        "check": ("check:check", "Fail if a change introduces regressions, by default new errors"),
+        "report": ("report:report", "Write an HTML report of a batch"),
+        "rules": ("syntax:rules", "List, describe, test and create lint rules"),
+        "baseline": ("baseline:baseline", "Manage a file of accepted findings"),
+        "export": ("export:export", "Export findings for other programs, or definitions for editors"),
+        "import": ("importing:import_", "Import findings of other tools"),
+        "task": ("trying:task", "Create and test custom tasks"),
     },
-    "Run": {
-        "run": ("run:run", "Snapshot, plan, execute and summarise a tree; or continue a batch."),
-        "resume": ("run:resume", "Continue a batch, and do again what failed in it."),
-        "work": ("work:work", "Run lists of commands, whatever dies meanwhile; their logs; answers to them."),
-        "follow": ("follow:follow", "What happens in a batch, as it happens, from anywhere, until it is over."),
-        "events": ("follow:events", "What happened in a batch, event by event, for programs."),
-        "trace": ("trace:trace", "What of a batch ran when, for viewers of traces (Perfetto)."),
-        "ask": ("work_ask:ask", "Ask people something, from within a task."),
-        "cancel": ("cancel:cancel", "End a batch from anywhere."),
-        "import": ("importing:import_", "Take in what another program found, beside what was found here."),
-        "status": ("status:status", "Progress and state of a batch."),
-        "init": ("setup:init", "Make a store."),
-        "config": ("setup:config", "Show the effective configuration."),
+    "Query": {
+        "findings": ("findings:findings", "List likely bugs and other findings, grouped by rule"),
+        "hotspots": ("hotspots:hotspots", "Rank functions by complexity, change frequency and dependents"),
+        "duplicates": ("copies:duplicates", "Show duplicate blocks, the largest first"),
+        "inspect": ("inspecting:inspect", "Show an overview of a file, or every record about it"),
+        "impact": ("dependencies:impact", "List the files that depend on a file, directly or indirectly"),
+        "graph": ("dependencies:graph", "List imports between files, or import cycles"),
+        "references": ("references:references", "Find all references to a name"),
+        "query": ("queries:query", "Filter, sort and count the records of a batch"),
+        "diff": ("comparing:diff", "Compare the findings of two batches or commits"),
+        "summary": ("queries:summary", "Show how many files, lines and records a batch has"),
+        "errors": ("queries:errors", "List findings of severity error, and failures with their evidence"),
+        "top": ("queries:top", "Count records by kind, rule, path or another field"),
+        "find": ("finding:find", "Find code that matches a pattern or a tree-sitter query"),
+        "def": ("definitions:define", "Find the definitions of a name"),
+        "callers": ("definitions:callers", "List the functions that call a name"),
+        "outline": ("definitions:outline", "List the definitions in a file"),
+        "refs": ("references:references", "Same as references"),
+        "regressions": ("comparing:regressions", "List new findings, raised severities and worsened metrics"),
+        "improvements": ("comparing:improvements", "List fixed findings, lowered severities and improved metrics"),
+        "sql": ("sql:sql", "Query the records of a batch with SQL"),
+        "ast": ("syntax:ast", "Print the syntax tree of a file"),
+        "files": ("snapshots:files", "List files, or explain why a path is included or excluded"),
     },
-    "Keep": {
-        "gc": ("collection:gc", "Remove old batches, and whatever only they needed."),
-        "pin": ("collection:pin", "Keep a batch or a snapshot until it is unpinned."),
-        "unpin": ("collection:unpin", "Let a pinned batch or snapshot go with the others."),
-        "index-build": ("index:index_build", "Make the index of a batch, by which questions read less."),
-        "index": ("index:index", "Make the index of a batch."),
-        "store-stats": ("collection:store_stats", "What the store holds, by part."),
-        "diagnose": ("diagnosis:diagnose", "What of the store is damaged; mend it."),
-        "verify": ("reuse:verify", "Execute a sample of a batch again, and compare."),
-        "explain-miss": ("reuse:explain_miss", "Why results were executed and not taken over."),
-        "gate": ("gates:gate", "Promises that the store, a batch and this program are held against."),
+    "Task lists": {
+        "work": ("work:work", "Run task lists, show their logs and answer their questions"),
+        "resume": ("run:resume", "Resume an interrupted batch and retry what failed"),
+        "status": ("status:status", "Show the state and progress of a batch"),
+        "follow": ("follow:follow", "Follow the progress of a batch until it ends"),
+        "cancel": ("cancel:cancel", "Cancel a running batch"),
+        "events": ("follow:events", "Print the events of a batch"),
+        "trace": ("trace:trace", "Write a timeline of a batch for Perfetto"),
+        "ask": ("work_ask:ask", "Ask a question from within a task"),
     },
-    "Extend": {
-        "rules": ("syntax:rules", "Rules of lint, one of them; trying out your own."),
-        "task": ("trying:task", "Tasks of your own: writing one, trying it on a file, or on all twice."),
+    "Maintain": {
+        "gc": ("collection:gc", "Remove old batches and the data that only they use"),
+        "diagnose": ("diagnosis:diagnose", "Check the store for damage and repair it"),
+        "init": ("setup:init", "Create a store"),
+        "config": ("setup:config", "Show the effective configuration"),
+        "pin": ("collection:pin", "Protect a batch or snapshot from removal"),
+        "unpin": ("collection:unpin", "Undo pin, or remove the name of a batch"),
+        "store-stats": ("collection:store_stats", "Show what the store holds and how large it is"),
+        "index": ("index:index", "Build the index that makes queries faster"),
+        "verify": ("reuse:verify", "Run a sample of a batch again and compare the results"),
+        "explain-miss": ("reuse:explain_miss", "Explain cache misses"),
+        "selftest": ("gates:selftest", "Run self-tests on the store, a batch and this installation"),
     },
-    "Of itself": {
-        "help": ("helping:help_", "A page on a topic, or how a command is called."),
-        "version": ("helping:version", "Which version this is."),
-        "completion": ("describing:completion", "Have a shell complete commands, options and values."),
-        "api": ("describing:api", "Every command, option, error and answer, for programs."),
-        "explain": ("describing:explain", "What a reading command reads, and from where."),
+    "Help": {
+        "help": ("helping:help_", "Show help on a topic or a command"),
+        "version": ("helping:version", "Print the versions of codebatch and Python"),
+        "completion": ("describing:completion", "Print the completion script of a shell"),
+        "api": ("describing:api", "Describe the command line and its JSON answers, for programs"),
+        "explain": ("describing:explain", "Show which files of the store a command reads"),
     },
-    "Machine room": {
-        "snapshot": ("snapshots:snapshot", "Freeze a directory as a snapshot; list and show snapshots."),
-        "batch": ("batches:batch", "Make a batch without running it; list batches; where outputs lie."),
-        "run-shard": ("run:run_shard", "Run one task of the shards whose id begins with a prefix."),
-        "shards": ("batches:shards", "Shards of a batch for one task."),
-        "tasks": ("batches:tasks", "Tasks of a batch and how far they are."),
-        "pipelines": ("batches:pipelines", "List pipelines."),
-        "pipeline": ("batches:pipeline", "Tasks of a pipeline."),
-        "cat-object": ("objects:cat_object", "The bytes of an object of the store."),
+    LOW_LEVEL: {
+        "snapshot": ("snapshots:snapshot", "Take, list and show snapshots"),
+        "batch": ("batches:batch", "Create a batch without running it, list and show batches"),
+        "run-shard": ("run:run_shard", "Run one task on selected shards"),
+        "shards": ("batches:shards", "List the shards of one task"),
+        "tasks": ("batches:tasks", "List the tasks of a batch and their progress"),
+        "pipelines": ("batches:pipelines", "List the pipelines"),
+        "pipeline": ("batches:pipeline", "List the tasks of a pipeline"),
+        "cat-object": ("objects:cat_object", "Print an object of the store"),
     },
-    "Machine room, by the names of CodeBatch 1": {
-        "snapshot-list": ("snapshots:snapshot_list", "snapshot list"),
-        "snapshot-show": ("snapshots:snapshot_show", "snapshot show"),
-        "batch-list": ("batches:batch_list", "batch list"),
-        "batch-show": ("batches:batch_show", "batch show"),
-        "gate-list": ("gates:gate_list", "gate list"),
-        "gate-run": ("gates:gate_run", "gate run"),
-        "gate-bundle": ("gates:gate_bundle", "gate bundle"),
-        "gate-explain": ("gates:gate_explain", "gate explain"),
+    OLD_NAMES: {
+        "snapshot-list": ("snapshots:snapshot_list", "Same as snapshot list"),
+        "snapshot-show": ("snapshots:snapshot_show", "Same as snapshot show"),
+        "batch-list": ("batches:batch_list", "Same as batch list"),
+        "batch-show": ("batches:batch_show", "Same as batch show"),
+        "index-build": ("index:index_build", "Same as index build"),
+        "gate": ("gates:selftest", "Same as selftest"),
+        "gate-list": ("gates:gate_list", "Same as selftest list"),
+        "gate-run": ("gates:gate_run", "Same as selftest run"),
+        "gate-bundle": ("gates:gate_bundle", "Same as selftest bundle"),
+        "gate-explain": ("gates:gate_explain", "Same as selftest explain"),
     },
 }
+"""Every command: its module and attribute, and the first sentence of its help."""
+
+_LISTED = {
+    "run", "check", "report", "rules",
+    "findings", "hotspots", "duplicates", "inspect", "impact", "graph", "references", "query", "diff",
+    "work", "resume", "status",
+    "gc", "diagnose",
+}  # fmt: skip
+"""The commands that `codebatch --help` lists, which fits 40 lines. `codebatch help commands` lists all."""
+_UNLISTED_OPTIONS = {"--no-color", "--version"}
+"""Options that `codebatch --help` does not list, for the same reason."""
 
 _LINES_OF_CODE = 'sql "select lang, sum(code) from files group by lang"'
 
@@ -147,7 +166,7 @@ MEANT = {
     "usages": "references",
     "watch": "follow",
 }
-"""Words of other programs, and what we have for them."""
+"""Command names of other programs, and the commands here that do the same."""
 
 
 class LazyGroup(Group):
@@ -156,7 +175,7 @@ class LazyGroup(Group):
     other_words = MEANT
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Without a word, help is what was asked for."""
+        """Show help if there is no argument."""
         return super().parse_args(ctx, args or ["--help"])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -172,34 +191,54 @@ class LazyGroup(Group):
                 return command
         return None
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands without importing them, and leave out old names."""
+        from click.shell_completion import CompletionItem
+
+        current = {
+            name: text
+            for title, section in SECTIONS.items()
+            if title != OLD_NAMES
+            for name, (_, text) in section.items()
+        }
+        found = [CompletionItem(name, help=text) for name, text in current.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(ctx, formatter)
+        options = [each for each in self.get_params(ctx) if not _UNLISTED_OPTIONS & {*each.opts}]
+        rows = [help_row(ctx, each) for each in options if isinstance(each, click.Option)]
+        with formatter.section(OWN_TITLE):
+            formatter.write_dl([row for row in rows if row is not None])
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, section in SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl([(name, text) for name, (_, text) in section.items()])
+            rows = [(name, text) for name, (_, text) in section.items() if name in _LISTED]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit status: 0 done, 1 an example of a rule is wrong, a file is told otherwise the second time, or a gate "
-    "or a check fails, 2 wrong usage, 3 the batch or the answer is incomplete, 4 the store or disk, 5 nothing to do, "
-    "70 a bug, 129, 130 and 143 stopped by a signal. An answer that is not the whole one says so on standard error; "
-    "with --json it is {complete, percent, batch_id, stale, paths, records}, and summary has `complete` false.",
+    epilog="""\b
+    All commands: codebatch help commands. Topics: codebatch help.
+    Exit statuses: codebatch help exit-statuses.""",
 )
-@click.version_option(__version__, "-V", "--version", prog_name="codebatch", message="%(prog)s %(version)s")
+@click.version_option(
+    __version__,
+    "-V",
+    "--version",
+    prog_name="codebatch",
+    message="%(prog)s %(version)s",
+    cls=Option,
+    is_global=True,
+    help="Print version",
+)
 @answering_group
 def cli() -> None:
-    """Run tasks over a codebase in parallel, keep what they say, and ask about it.
-
-    \b
-    codebatch run .             freeze, analyse and summarise the current directory
-    codebatch findings          what is wrong, likely bugs first
-    codebatch hotspots          what is hard to change
-    codebatch inspect FILE      what is worth knowing of one file
-    codebatch impact FILE       what depends on a file
-    codebatch work run          run the commands of work.toml
-    codebatch help              pages on questions, rules, data, CI and more
-    """
+    """Analyse code in parallel, with cached results, and run resumable task lists."""
 
 
 def run_command_line(arguments: Sequence[str]) -> NoReturn:
@@ -209,7 +248,7 @@ def run_command_line(arguments: Sequence[str]) -> NoReturn:
     try:
         set_up_streams()
         status = run_to_exit_status(cli, arguments)
-    except KeyboardInterrupt:  # Another one, while the first was told of.
+    except KeyboardInterrupt:  # Another one, while the first was reported.
         status = EXIT_INTERRUPTED
     # Nothing is left to do but to free memory, which the kernel does faster.
     os._exit(status)

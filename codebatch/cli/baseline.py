@@ -1,4 +1,4 @@
-"""`baseline`: a file of the findings that a team lives with, for CI without a store."""
+"""`baseline`: a file of accepted findings, for CI that keeps no store."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 
 from codebatch.application.baselines import Update, counted_by_rule, create_baseline, read_baseline, update_baseline
 from codebatch.cli.asking import Answered, answer_document, ask
+from codebatch.cli.commands import command, option
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, table, whole_batch_option
 from codebatch.model.entry import display_path
@@ -49,15 +50,22 @@ class BaselineRule(msgspec.Struct, frozen=True, kw_only=True):
 @click.group(cls=Group)
 @answering_group
 def baseline() -> None:
-    """Findings that are known and lived with, in a file beside the code: `check --baseline FILE` tells the others."""
+    """Manage a file of accepted findings.
+
+    `codebatch check --baseline FILE` fails only on findings that are not in the file. CI jobs need no common store for
+    this.
+    """
 
 
-@click.command("create")
+@command("create")
 @_file
 @whole_batch_option
 @answering
 def baseline_create(answering: Answering, file: Path, batch_reference: str | None) -> int:
-    """Write all findings of a batch to FILE, one a line, sorted."""
+    """Write all findings of a batch to a baseline file.
+
+    FILE has one finding per line, sorted.
+    """
     batch = ask(answering, batch_reference)
     answer = create_baseline(batch, file)
     document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.found}
@@ -68,13 +76,16 @@ def baseline_create(answering: Answering, file: Path, batch_reference: str | Non
     return status
 
 
-@click.command("update")
+@command("update")
 @_file
 @whole_batch_option
-@click.option("--accept-new", is_flag=True, help="Findings that are new too.")
+@option("--accept-new", is_flag=True, help="Also add new findings")
 @answering
 def baseline_update(answering: Answering, file: Path, batch_reference: str | None, accept_new: bool) -> int:
-    """Take out of FILE what a batch has not any more; what moved is told where it is now."""
+    """Remove fixed findings from a baseline file.
+
+    Findings that moved get their new location.
+    """
     batch = ask(answering, batch_reference)
     answer = update_baseline(batch, file, accept_new=accept_new)
     update = answer.found
@@ -91,11 +102,11 @@ def baseline_update(answering: Answering, file: Path, batch_reference: str | Non
     return status
 
 
-@click.command("show")
+@command("show")
 @_file
 @answering
 def baseline_show(answering: Answering, file: Path) -> None:
-    """What is in FILE, by rule, the most first."""
+    """Count the findings in a baseline file by rule."""
     rows = counted_by_rule(read_baseline(file))
     rules = [BaselineRule(tool=tool, code=code, findings=found, files=files) for tool, code, found, files in rows]
     lines = table(rows, ("tool", "code", "findings", "files")) if rows else []

@@ -1,4 +1,4 @@
-"""`batch`, `status`, `pipelines`, `pipeline`, `tasks`, `shards`: what there is and how far it is."""
+"""`batch`, `pipelines`, `pipeline`, `tasks`, `shards`: low-level commands for batches."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from codebatch.cli.answers import (
 )
 from codebatch.cli.asking import ask
 from codebatch.cli.at_work import instant
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.completing import complete_batch
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, table
@@ -44,21 +46,22 @@ from codebatch.system.plugins import describe_task
 @click.group(cls=Group)
 @answering_group
 def batch() -> None:
-    """Make a batch without running it; list batches; say where the outputs of one lie."""
+    """Create a batch without running it, list and show batches."""
 
 
 @batch.command("init")
-@click.option(
+@option(
     "--snapshot",
     "snapshot_reference",
     metavar="ID",
     default="latest",
-    help="A snapshot id or unique prefix. Default: latest, of the current project.",
+    default_text="latest of this project",
+    help="Snapshot ID, unique ID prefix, latest or latest~N",
 )
-@click.option("--pipeline", metavar="NAME", help="parse, analyze or full. Default: full.")
+@common_option("pipeline")
 @answering
 def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | None) -> None:
-    """Plan a batch over a snapshot."""
+    """Create a batch of a snapshot without running it."""
     from codebatch.application.planning import plan_snapshot  # 15 ms that a list can do without
 
     store = answering.place.open()
@@ -74,12 +77,12 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
 
 
 @batch.command("list")
-@click.option("--pipeline", metavar="NAME", help="Only those of a pipeline; work is commands.")
-@click.option("--active", "is_active", is_flag=True, help="Only those that are not over, or wait for an answer.")
+@option("--pipeline", metavar="NAME", help="Only batches of this pipeline; `work` selects task lists")
+@option("--active", "is_active", is_flag=True, help="Only batches that have not ended or wait for an answer")
 @explain_option
 @answering
 def batch_list(answering: Answering, pipeline: str | None, is_active: bool) -> None:
-    """Every batch, oldest first."""
+    """List all batches, the oldest first."""
     store = answering.place.open()
     given = given_names(store)
     listed = batches.list_batches(store, answering.note, pipeline=pipeline)
@@ -93,14 +96,19 @@ def batch_list(answering: Answering, pipeline: str | None, is_active: bool) -> N
 
 
 @batch.command("show")
-@click.argument("named", metavar="[ID]", required=False, shell_complete=complete_batch)
+@click.argument("named", metavar="[BATCH]", required=False, shell_complete=complete_batch)
 @asked_batch_option
-@click.option("--outputs", "only_outputs", is_flag=True, help="Print the directory of its outputs and nothing else.")
+@option("--outputs", "only_outputs", is_flag=True, help="Print only the directory of its outputs")
 @answering
 def batch_show(answering: Answering, named: str | None, batch_reference: str | None, only_outputs: bool) -> None:
-    """What a batch is, and where its outputs lie: `zstdcat "$(codebatch batch show --outputs)"/symbols/*.jsonl.zst`.
+    """Show a batch and the directory of its outputs.
 
-    Without ID or --batch, the one that questions are answered from. Exit status 3 with --outputs where it has none yet.
+    Without BATCH or --batch, shows the batch that queries use. To read all symbols, for example:
+
+    \b
+    zstdcat "$(codebatch batch show --outputs)"/symbols/*.jsonl.zst
+
+    Exit status 3 with --outputs if the batch has no outputs yet.
     """
     if named is not None and batch_reference is not None:
         raise InvalidInput("two batches are named", hint="name one, as ID or with --batch")
@@ -161,12 +169,12 @@ def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
     )
 
 
-@click.command()
+@command()
 @batch_option
 @explain_option
 @answering
 def tasks(answering: Answering, batch_reference: str | None) -> None:
-    """Tasks of a batch and how far they are."""
+    """List the tasks of a batch and their progress."""
     store, batch = answering.batch(batch_reference)
     rows = batches.task_states(store, batch)
     answering.print(
@@ -178,40 +186,48 @@ def tasks(answering: Answering, batch_reference: str | None) -> None:
     )
 
 
-@click.command()
+@command()
 @batch_option
-@click.option("--task", "task", metavar="NAME", required=True, help="The task.")
-@click.option(
+@option("--task", "task", metavar="NAME", required=True, help="Task whose shards are listed")
+@option(
     "--status",
     "wanted",
+    metavar="STATE",
     type=click.Choice(["open", "ready", "running", "done", "failed"]),
-    help="Only shards that stand so; ready is open.",
+    help="Only shards in this state: open, running, done or failed",
+    details="ready is the same as open.",
 )
 @explain_option
 @answering
 def shards(answering: Answering, batch_reference: str | None, task: str, wanted: str | None) -> None:
-    """Shards of a batch for one task, in path order."""
+    """List the shards of one task.
+
+    Shards are in the order of their paths.
+    """
     store, batch = answering.batch(batch_reference)
     wanted = "open" if wanted == "ready" else wanted
     rows = [asdict(each) for each in batches.shard_states(store, batch, task) if wanted in (None, each.status)]
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no such shard")
 
 
-@click.command()
+@command()
 @answering
 def pipelines(answering: Answering) -> None:
-    """List pipelines."""
+    """List the pipelines."""
     answering.print(
         [PipelineRow(name=p.name, description=p.summary, tasks=p.tasks) for p in PIPELINES.values()],
         table(((p.name, ", ".join(p.tasks), p.summary) for p in PIPELINES.values()), ("pipeline", "tasks", "gives")),
     )
 
 
-@click.command()
+@command()
 @click.argument("name")
 @answering
 def pipeline(answering: Answering, name: str) -> None:
-    """Tasks of a pipeline, what each needs and which records it emits."""
+    """List the tasks of a pipeline.
+
+    Shows which tasks each task needs and which records it emits.
+    """
     configuration = load_configuration(Path.cwd())
     chosen = find_pipeline(name, configuration.settings.tasks)
     declared = [describe_task(configuration.catalogue, task) for task in chosen.tasks]

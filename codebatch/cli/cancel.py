@@ -1,4 +1,4 @@
-"""`cancel`: ending a batch from anywhere.
+"""`cancel`: the end of a batch before it is complete.
 
 It is wanted at once: what only conducting needs is imported behind the request.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import click
 
+from codebatch.cli.commands import command, option
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.progress import Stage
 from codebatch.cli.trusting import telling_foreign
@@ -48,13 +49,18 @@ def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> flo
     return seconds
 
 
-@click.command()
+@command()
 @live_batch_option
-@click.option(
-    "--grace", type=click.FloatRange(min=0), callback=_finite, metavar="SECONDS", help="Until what runs is killed."
+@option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    callback=_finite,
+    metavar="SECONDS",
+    default_text="that of each task",
+    help="Task lists: grace period before running tasks are killed",
 )
-@click.option("--force", "is_forced", is_flag=True, help="Kill whoever is at work on it here, first.")
-@click.option("--no-wait", is_flag=True, help="Ask for it, and do not wait until nothing runs.")
+@option("--force", "is_forced", is_flag=True, help="First kill the processes that run the batch on this host")
+@option("--no-wait", is_flag=True, help="Do not wait until the batch has ended")
 @trust_option
 @answering
 def cancel(
@@ -65,10 +71,12 @@ def cancel(
     no_wait: bool,
     is_trusted: bool,
 ) -> int:
-    """End a batch, whoever runs it, wherever that is. `resume` goes on all the same.
+    """Cancel a running batch.
 
-    Commands that run are told to end, and killed when their grace is over; nothing new is started. Workers of an
-    analysis end the file at hand; what is done is kept.
+    The batch may run in another terminal, in the background or on another host. `codebatch resume` continues it.
+
+    Running tasks of a task list are terminated, and killed after the grace period. Workers of an analysis finish their
+    current file. Results so far are kept.
     """
     store = answering.place.open()
     batch = resolve_live(store, batch_reference, answering.note, kind="any")

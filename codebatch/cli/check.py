@@ -1,4 +1,4 @@
-"""`check`: the gate. It compares a change with its base and holds the difference against conditions."""
+"""`check`: the quality gate, which compares a change with its base and judges the difference by conditions."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution
 from codebatch.application.opened import OpenedStore
 from codebatch.cli.asking import answer_document, tell_lost
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.comparing import LINES_SHOWN
 from codebatch.cli.differences import COUNTED, SHOWN, counts_line, difference_line, row_of, word_of
 from codebatch.cli.options import Answering, answering, table
@@ -70,24 +72,29 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]
 
 
-@click.command()
+@command()
 @click.argument("base", required=False)
 @click.argument("head", required=False)
-@click.option(
+@option(
     "--fail-on",
     multiple=True,
     metavar="CONDITION",
-    help=f"{', '.join(FORMS)}; several may be given. Default: {DEFAULT}.",
+    default_text=DEFAULT,
+    help=f"Fail on {', '.join(FORMS[:-1])} or {FORMS[-1]}",
+    details="new-warning includes new errors, and new all severities. "
+    "metric:NAME>N is a new or increased value above N. metric:NAME+N is an increase by more than N.",
 )
-@click.option("--changed-lines", is_flag=True, help="Judge only findings on changed lines.")
-@click.option(
-    "--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Compare with a baseline file: see baseline."
+@option("--changed-lines", is_flag=True, help="Judge only findings on changed lines")
+@option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Compare with a baseline file instead of BASE",
+    details="`codebatch baseline` manages these files.",
 )
-@click.option("--no-base-ok", is_flag=True, help="Pass if no base can be found.")
-@click.option(
-    "--allow-incomparable", is_flag=True, help="Compare with a base of other tasks if it cannot be run again."
-)
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes if a base is run.")
+@option("--no-base-ok", is_flag=True, help="Succeed if there is no base to compare with")
+@option("--allow-incomparable", is_flag=True, help="Compare even if BASE cannot be run again with the tasks of HEAD")
+@common_option("jobs")
 @answering
 def check(
     answering: Answering,
@@ -100,11 +107,14 @@ def check(
     allow_incomparable: bool,
     jobs: int | None,
 ) -> int:
-    """Fail if HEAD, by default the latest batch, has regressions that BASE has not.
+    """Fail if a change introduces regressions, by default new errors.
 
-    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run. The default BASE in
-    git is the commit at which the change begins: the merge base with the default branch. Exit status 1 if a condition
-    is broken, 3 if HEAD is incomplete or there is nothing to compare with.
+    Compares HEAD, by default the latest batch, with BASE. Both are batches, @NAMEs, snapshots or git commits. A
+    commit without a batch is run first.
+
+    In git, the default BASE is the commit where the change starts: the merge base with the default branch.
+
+    Exit status 1 if the check fails. Exit status 3 if HEAD is incomplete or there is no base to compare with.
     """
     conditions = conditions_of(fail_on)
     execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)

@@ -1,4 +1,4 @@
-"""`gc`, `pin`, `unpin` and `store-stats`: what a store holds, what of it is kept, and what goes."""
+"""`gc`, `pin`, `unpin` and `store-stats`: the size of a store, and what is removed from it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from codebatch.application.collecting import Collected, StoreStats, collect_garbage, stats_of
 from codebatch.application.configuration import load_configuration
 from codebatch.cli.answers import PartHeld, Pinned, Unpinned
+from codebatch.cli.commands import command, option
 from codebatch.cli.completing import complete_batch
 from codebatch.cli.options import Answering, answering, table
 from codebatch.cli.reading import explain_option
@@ -31,26 +32,30 @@ class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
     parts: dict[str, PartHeld]  # type: ignore[assignment]
 
 
-@click.command()
-@click.option(
+@command()
+@option(
     "--keep",
+    metavar="N",
     type=click.IntRange(min=1),
-    help="Batches that stay, of each source and pipeline. Default: 50, or `keep` of [store] in the configuration.",
+    default_text="50",
+    help="Number of complete batches to keep for each source, paths and pipeline",
+    details="`keep` in [store] of the configuration changes the default.",
 )
-@click.option("--dry-run", "is_dry", is_flag=True, help="Say what would go, and change nothing.")
+@option("--dry-run", "is_dry", is_flag=True, help="Show what would be removed, and change nothing")
 @answering
 def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
-    """Remove old batches, and whatever only they needed.
+    """Remove old batches and the data that only they use.
 
-    Of batches that have ended the latest stay that are COMPLETED, and as many that are not, of each source, paths and
-    pipeline; and, not counted among these, those that are pinned or named, at work, or not at their end. Snapshots that
-    no batch names, those that `snapshot` took too, go 14 days after they were last taken, unless they are pinned; then
-    objects that nothing names.
+    For each source, paths and pipeline, the latest completed batches are kept, and as many that ended incomplete.
+    Batches that are pinned, named, running or unfinished are kept too, and not counted.
 
-    Equal files of results become one again: a copy of a store without its hard links holds each several times.
+    Snapshots without a batch are removed 14 days after they were last taken, unless they are pinned. Objects that
+    nothing refers to are removed.
 
-    `run` does all but that at its end to batches of its own source, and to objects once a day. Where somebody writes
-    to the store nothing is done.
+    Identical result files are hard-linked again, which saves space in a copied store.
+
+    `codebatch run` also removes old batches of its own source, and unused objects once a day. Nothing is removed while
+    another process writes to the store.
     """
     chosen = keep or load_configuration(Path.cwd()).settings.store.keep
     collected = collect_garbage(answering.place.open(), keep=chosen, is_dry=is_dry, note=answering.tell)
@@ -63,33 +68,42 @@ def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
     )
 
 
-@click.command()
+@command()
 @click.argument("reference", metavar="BATCH|SNAPSHOT", shell_complete=complete_batch)
 @answering
 def pin(answering: Answering, reference: str) -> None:
-    """Keep a batch or a snapshot until it is unpinned."""
+    """Protect a batch or snapshot from removal.
+
+    The protection lasts until `codebatch unpin`.
+    """
     store = answering.place.open()
     with store.writing():
         found = pins.pin(store, reference, answering.note)
     answering.print(Pinned(pinned=found), [f"pinned {found}"])
 
 
-@click.command()
+@command()
 @click.argument("reference", metavar="BATCH|SNAPSHOT|@NAME", shell_complete=complete_batch)
 @answering
 def unpin(answering: Answering, reference: str) -> None:
-    """Let a pinned batch or snapshot go with the others; or take a name away, which pins a batch as well."""
+    """Undo pin, or remove the name of a batch.
+
+    A name protects a batch from removal, as a pin does.
+    """
     store = answering.place.open()
     with store.writing():
         found = pins.unpin(store, reference, answering.note)
     answering.print(Unpinned(unpinned=found), [f"unpinned {found}"])
 
 
-@click.command("store-stats")
+@command("store-stats")
 @explain_option
 @answering
 def store_stats(answering: Answering) -> None:
-    """What the store holds: bytes by part, what hard links share counted once, and what is pinned."""
+    """Show what the store holds and how large it is.
+
+    Data that hard links share is counted once. Pinned and named batches are listed.
+    """
     store = answering.place.open()
     stats = stats_of(store)
     parts = {part: PartHeld(files=files, bytes=held) for part, (files, held) in stats.parts.items()}

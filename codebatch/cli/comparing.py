@@ -1,4 +1,4 @@
-"""`diff`, `regressions`, `improvements`: what became of what a batch found."""
+"""`diff`, `regressions`, `improvements`: comparisons of two batches or commits."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.stores import StorePlace
 from codebatch.cli.asking import answer_compared
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.differences import (
     COUNTED,
     SHOWN,
@@ -77,40 +79,53 @@ def comparing(function: F) -> F:
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
+    for each in reversed(_OPTIONS):
+        wrapped = each(wrapped)
     return wrapped  # type: ignore[return-value]
 
 
 _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] = (
-    click.argument("old", metavar="[A]", required=False),
-    click.argument("new", metavar="[B]", required=False),
-    click.option("--base-store", metavar="PATH", help="The store that A is in. Default: B's."),
-    click.option(
-        "--kind", multiple=True, type=click.Choice(KINDS), help="What is told; may be repeated. Default: diagnostic."
+    click.argument("old", metavar="[BASE]", required=False),
+    click.argument("new", metavar="[HEAD]", required=False),
+    common_option("base-store"),
+    option(
+        "--kind",
+        multiple=True,
+        metavar="KIND",
+        type=click.Choice(KINDS),
+        default_text=KINDS[0],
+        help=f"Compare this kind: {', '.join(KINDS[:-1])} or {KINDS[-1]}",
     ),
     filter_options(
         "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric", "--lang", "--path",
         "--where", "--task", "--output",
     ),
-    click.option(
-        "--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {LINES_SHOWN}, for programs all."
-    ),
-    click.option("--rerun-base", is_flag=True, help="Where A is of other tasks, run its tree under those of B first."),
-    click.option("--exit-code", is_flag=True, help="End with status 1 where something is told."),
+    common_option("limit", default_text=f"{LINES_SHOWN}, or all with --json or -o"),
+    option("--rerun-base", is_flag=True, help="If BASE has other tasks, run it again with those of HEAD first"),
+    option("--exit-code", is_flag=True, help="Exit with status 1 if anything is listed"),
     explain_option,
 )  # fmt: skip
 
 
-@click.command()
+@command()
 @answering
-@click.option("--state", "states", multiple=True, type=click.Choice(CHANGED), help="Show only this state (repeatable).")
+@option(
+    "--state",
+    "states",
+    multiple=True,
+    metavar="STATE",
+    type=click.Choice(CHANGED),
+    help="Show only findings in this state",
+    details=f"States are {', '.join(CHANGED[:-1])} and {CHANGED[-1]}.",
+)
 @comparing
 def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int:
-    """Compare the findings of A and B, which are batches, @NAMEs, snapshots or git commits.
+    """Compare the findings of two batches or commits.
 
-    Default: latest~1 latest. A commit without a batch is run. Findings that moved, are suppressed or cannot be compared
-    are only counted, unless --state or --json asks for them.
+    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
+    The default is latest~1 and latest.
+
+    Findings that moved, are suppressed or cannot be compared are only counted, unless --state or --json selects them.
     """
     comparison = _compare(answering, wanted)
     for_programs = answering.as_json or wanted.form == "json"
@@ -120,13 +135,14 @@ def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int
     return _answer(answering, wanted, comparison, found, states or SHOWN, document, first=first)
 
 
-@click.command()
+@command()
 @answering
 @comparing
 def regressions(answering: Answering, wanted: Wanted) -> int:
-    """List new findings, raised severities and worsened metrics of B in comparison with A.
+    """List new findings, raised severities and worsened metrics.
 
-    A and B are batches, @NAMEs, snapshots or git commits. Default: latest~1 latest. A commit without a batch is run.
+    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
+    The default is latest~1 and latest.
     """
     comparison = _compare(answering, wanted)
     found = [*comparison.differences(REGRESSIONS)]
@@ -134,13 +150,14 @@ def regressions(answering: Answering, wanted: Wanted) -> int:
     return _answer(answering, wanted, comparison, found, REGRESSIONS, document)
 
 
-@click.command()
+@command()
 @answering
 @comparing
 def improvements(answering: Answering, wanted: Wanted) -> int:
-    """List fixed findings, lowered severities and improved metrics of B in comparison with A.
+    """List fixed findings, lowered severities and improved metrics.
 
-    A and B are batches, @NAMEs, snapshots or git commits. Default: latest~1 latest. A commit without a batch is run.
+    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
+    The default is latest~1 and latest.
     """
     comparison = _compare(answering, wanted)
     found = [*comparison.differences(IMPROVEMENTS)]

@@ -1,4 +1,4 @@
-"""`duplicates`: copied blocks, and their source side by side."""
+"""`duplicates`: duplicate blocks, and their source side by side."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import click
 import msgspec
 
 from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.form_option import form_option
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option
 from codebatch.cli.paths import chosen_paths, paths_argument
@@ -38,14 +40,21 @@ _PLACE_COLUMNS_MIN = 24
 _TAB_COLUMNS = 4
 
 
-@click.command()
+@command()
 @paths_argument
 @asked_batch_option
-@click.option("--show", type=click.IntRange(min=1), metavar="N", help="The source of the Nth alone, side by side.")
-@click.option("--min", "least", type=click.IntRange(min=1), default=1, help="Only blocks of so many code lines.")
-@click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {_BLOCKS_SHOWN}, with -o all.")
+@option("--show", type=click.IntRange(min=1), metavar="N", help="Show only the Nth block, with its source")
+@option(
+    "--min", "least", metavar="N", type=click.IntRange(min=1), default=1, help="Only blocks of at least N code lines"
+)
+@common_option("limit", default_text=f"{_BLOCKS_SHOWN}, or all with --json or -o")
 @path_option
-@click.option("--all", "everything", is_flag=True, help="Also what tests, vendored and generated files have alone.")
+@option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Include blocks that occur only in test files, vendored or generated code",
+)
 @form_option
 @answering
 def duplicates(
@@ -59,12 +68,15 @@ def duplicates(
     everything: bool,
     form: Form | None,
 ) -> int:
-    """Copied code: blocks of ten code lines and more that stand at several places, the largest first.
+    """Show duplicate blocks, the largest first.
 
-    With the source of the first side by side, or with --show of another; where the terminal is narrow, and in a pipe,
-    one below the other. A block that is a part of a longer one is listed with that, as places with fewer lines.
+    A duplicate block is ten or more identical code lines in several places. Comments and white space do not count. A
+    block within a larger one is listed with it, as locations with fewer lines.
 
-    PATH: only blocks with a place in one of these files, or below one of these directories.
+    The source of the first block, or of block N with --show, is shown side by side. It is shown one below the other in
+    a narrow terminal or a pipe.
+
+    Each PATH selects the blocks that have a location in a file, or in the files below a directory.
     """
     if answering.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} means nothing beside --json")

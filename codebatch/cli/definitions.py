@@ -1,4 +1,4 @@
-"""`def`, `callers`, `outline`: where a name is defined, what calls it, and what a file defines."""
+"""`def`, `callers`, `outline`: the definitions of a name or a file, and the callers of a name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from codebatch.cli.asking import answer_rows, ask
+from codebatch.cli.commands import command
 from codebatch.cli.completing import complete_file
 from codebatch.cli.none_found import told_of
 from codebatch.cli.options import Answering, answering, asked_batch_option
@@ -15,12 +16,15 @@ from codebatch.model.entry import display_path
 from codebatch.query.fields import JsonRecord, record_path
 
 
-@click.command("def")
+@command("def")
 @click.argument("name")
 @asked_batch_option
 @answering
 def define(answering: Answering, name: str, batch_reference: str | None) -> int:
-    """Where NAME is defined; it may be qualified, as Class.method is. Imports of it are no definitions."""
+    """Find the definitions of a name.
+
+    NAME can be qualified, such as Class.method. Imports of a name are not definitions.
+    """
     batch = ask(answering, batch_reference)
     answer = batch.definitions(name)
     lines = map(record_line, answer.found)
@@ -28,14 +32,15 @@ def define(answering: Answering, name: str, batch_reference: str | None) -> int:
     return answer_rows(answering, answer, answer.found, lines, if_none=if_none)
 
 
-@click.command()
+@command()
 @click.argument("name")
 @asked_batch_option
 @answering
 def callers(answering: Answering, name: str, batch_reference: str | None) -> int:
-    """The functions that call NAME, each with its first call and how many there are.
+    """List the functions that call a name.
 
-    By name alone, as calls are written: what else is called so is told too.
+    Each function has its first call and the number of calls. Calls are found by name: those of other functions with
+    this name are listed too.
     """
     batch = ask(answering, batch_reference)
     answer = batch.callers(name)
@@ -44,12 +49,15 @@ def callers(answering: Answering, name: str, batch_reference: str | None) -> int
     return answer_rows(answering, answer, rows, map(_call, rows), if_none=if_none)
 
 
-@click.command()
+@command()
 @click.argument("path", metavar="FILE", shell_complete=complete_file)
 @asked_batch_option
 @answering
 def outline(answering: Answering, path: str, batch_reference: str | None) -> int:
-    """What FILE defines, in its order, each below what encloses it."""
+    """List the definitions in a file.
+
+    They are in the order of the file, each indented below the definition that encloses it.
+    """
     answer = ask(answering, batch_reference).outline(path)
     found = answer.found.records
     if_none = f"nothing is defined in {display_path(answer.found.path)}"

@@ -12,6 +12,7 @@ import msgspec
 from codebatch.application.asking import Answer
 from codebatch.application.impact import Impact
 from codebatch.cli.asking import answer_rows, ask
+from codebatch.cli.commands import command, option
 from codebatch.cli.completing import complete_file
 from codebatch.cli.options import Answering, answering, asked_batch_option, path_option, table
 from codebatch.cli.paths import chosen_paths, paths_argument
@@ -28,20 +29,30 @@ if TYPE_CHECKING:
     from codebatch.query.paths import Paths
 
 
-@click.command()
+@command()
 @click.argument("path", metavar="FILE", shell_complete=complete_file)
 @asked_batch_option
-@click.option("--depth", type=click.IntRange(min=1), help="At most so many steps. Default: all.")
-@click.option("--tests", "only_tests", is_flag=True, help="The test files alone, one a line, as seen from here.")
+@option("--depth", metavar="N", type=click.IntRange(min=1), help="Maximum number of import steps")
+@option(
+    "--tests",
+    "only_tests",
+    is_flag=True,
+    help="Print only test files, one per line, relative to the current directory",
+)
 @answering
 def impact(answering: Answering, path: str, batch_reference: str | None, depth: int | None, only_tests: bool) -> int:
-    """What depends on a file: what imports it, what imports that, and so on.
+    """List the files that depend on a file, directly or indirectly.
 
-    `resolution` tells how sure the step is: exact by the language's rule, file (one fits), name (several fit).
-    What to run after a change: pytest $(codebatch impact FILE --tests).
+    A file depends on FILE if it imports FILE, or imports a file that depends on FILE. To test a change:
 
-    In C#, Swift, Ruby, PHP, Java, Kotlin, Scala, Go, Rust, C and C++ a file may use another without an import. If other
-    files mention what FILE defines, the answer is incomplete (status 3) and says how many they are: in JSON `mentions`.
+    \b
+    pytest $(codebatch impact FILE --tests)
+
+    The column `resolution` shows how certain an import is: exact by the rules of the language, file if one file fits,
+    or name if several files fit.
+
+    In C#, Swift, Ruby, PHP, Java, Kotlin, Scala, Go, Rust, C and C++ a file can use another without an import. If other
+    files mention a definition of FILE, the answer is incomplete (exit status 3), and their number is reported.
     """
     batch = ask(answering, batch_reference)
     answer = batch.impact(path, depth)
@@ -102,19 +113,19 @@ def _as_seen_from_here(path: str, sources: Sequence[bytes]) -> str:
     return f"./{path}" if path.startswith("-") else path
 
 
-@click.command()
+@command()
 @paths_argument
 @asked_batch_option
 @path_option
-@click.option("--cycles", "only_cycles", is_flag=True, help="Files that import one another, fewest files first.")
-@click.option(
+@option("--cycles", "only_cycles", is_flag=True, help="List import cycles, the smallest first")
+@option(
     "--all",
     "everything",
     is_flag=True,
-    help="With --cycles, also those that no loading of a file closes, "
-    "and those of tests, vendored and generated files alone.",
+    help="With --cycles: include cycles that never close while files are loaded",
+    details="Cycles of only test files, vendored or generated code are included too.",
 )
-@click.option("--dot", is_flag=True, help="Print the graph for Graphviz.")
+@option("--dot", is_flag=True, help="Print the graph for Graphviz")
 @answering
 def graph(
     answering: Answering,
@@ -125,13 +136,16 @@ def graph(
     everything: bool,
     dot: bool,
 ) -> int:
-    """The import graph: which file imports which, where, and how sure that is.
+    """List imports between files, or import cycles.
 
-    PATH: only imports by or of these files, or of files below these directories; only cycles with one of them.
+    Each import has its line and how certain it is, as in `codebatch impact`. Each PATH restricts the list to imports
+    from or to a file, or the files below a directory.
 
-    Cycles come smallest first, each with its shortest way round and the import to cut: the one without which the fewest
-    files are left in cycles. Imports for a type checker alone (`import type`, `if TYPE_CHECKING:`), imports in
-    functions and modules of a Rust crate close no cycle; --all shows what they close.
+    Each import cycle has its shortest path and the import to cut: the one whose removal leaves the fewest files in
+    cycles. PATH selects the cycles that contain a file.
+
+    Some imports do not close a cycle when files are loaded: imports for type checkers (`import type`,
+    `if TYPE_CHECKING:`), imports in functions, and modules of a Rust crate. --all includes their cycles.
     """
     batch = ask(answering, batch_reference)
     asked = chosen_paths(batch, paths, path)

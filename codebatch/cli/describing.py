@@ -1,20 +1,24 @@
-"""`api`, `explain` and `completion`: what the command line says of itself, without a store."""
+"""`api`, `explain` and `completion`: descriptions of the command line, without a store."""
 
 from __future__ import annotations
 
 import click
 
 from codebatch.cli.answers import Completion
+from codebatch.cli.commands import command
 from codebatch.cli.ending import COMPLETE_VARIABLE
 from codebatch.cli.options import Answering, answering, table
 
 _SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command()
+@command()
 @answering
 def api(answering: Answering) -> None:
-    """Every command, option, kind of record, error and answer, for programs: with --json, and their schemas."""
+    """Describe the command line and its JSON answers, for programs.
+
+    With --json, the answer has every command, option, record kind and error, and the schemas of all answers.
+    """
     from codebatch.cli.interface import describe
 
     root = click.get_current_context().find_root().command
@@ -24,11 +28,14 @@ def api(answering: Answering) -> None:
     answering.print(described, table(rows, ("command", "answer", "does")))
 
 
-@click.command()
+@command()
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True)
 @answering
 def explain(answering: Answering, words: tuple[str, ...]) -> None:
-    """What a reading command reads, and from where. Nothing is read to say so."""
+    """Show which files of the store a command reads.
+
+    COMMAND is a command that only reads. This command itself reads no store.
+    """
     from codebatch.cli.explaining import explain as explain_command
 
     explained = explain_command(" ".join(words))
@@ -36,11 +43,17 @@ def explain(answering: Answering, words: tuple[str, ...]) -> None:
     answering.print(explained, [each for line in lines for each in line.split("\n")])
 
 
-@click.command()
+@command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 @answering
 def completion(answering: Answering, shell: str) -> None:
-    """What a shell reads to complete commands and options: for bash, eval "$(codebatch completion bash)"."""
+    """Print the completion script of a shell.
+
+    For bash, add this line to ~/.bashrc:
+
+    \b
+    eval "$(codebatch completion bash)"
+    """
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

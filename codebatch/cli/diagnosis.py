@@ -1,16 +1,16 @@
-"""`diagnose`: what of a store is damaged, and mending it."""
+"""`diagnose`: damage of a store, and its repair."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
-
 from codebatch.application.configuration import load_configuration
 from codebatch.application.diagnosis import Damage, Diagnosis, repair
 from codebatch.application.diagnosis import diagnose as diagnose_store
 from codebatch.application.execution import Execution
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.run import Teller
 from codebatch.cli.shares import share_of
@@ -20,24 +20,29 @@ from codebatch.model.quantities import count_of
 _NAMES_SHOWN_MAX = 3
 
 
-@click.command()
-@click.option("--full", "is_full", is_flag=True, help="Read every byte of it, not lengths and documents alone.")
-@click.option(
+@command()
+@option("--full", "is_full", is_flag=True, help="Verify all data, not only metadata and sizes")
+@option(
     "--sample",
     "share",
     callback=share_of,
     default="",
     metavar="PERCENT",
-    help="Read every byte of so many of the shard files, others each time; at least one.",
+    help="Also verify the data of this share of the result files",
+    details="Each call verifies other files, at least one.",
 )
-@click.option("--repair", "is_repairing", is_flag=True, help="Read every byte, and mend damaged shard files.")
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes. Default: the usable cores.")
+@option("--repair", "is_repairing", is_flag=True, help="Verify all data, and repair damaged result files")
+@common_option("jobs")
 @answering
 def diagnose(answering: Answering, is_full: bool, share: float, is_repairing: bool, jobs: int | None) -> int:
-    """Look for damage: in documents, in snapshots, and in the files that hold the results of all batches.
+    """Check the store for damage and repair it.
 
-    A file that several batches share counts once, with all its names. --repair replaces it under each of them: by an
-    equal one, or by executing again what it held. Exit status 4 where something is damaged and was not mended.
+    Checks metadata, snapshots and the result files of all batches. A file that several batches share is counted once
+    and listed with all its names.
+
+    --repair replaces a damaged result file under all its names. It uses an identical file, or runs the task again.
+
+    Exit status 4 if damage remains.
     """
     if share and (is_full or is_repairing):
         raise InvalidInput(

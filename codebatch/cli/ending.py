@@ -26,15 +26,6 @@ EXIT_INTERRUPTED = 130
 _JSON = LatePattern(r"--json\Z|(-[qv]*o|--output=)json\Z")
 _OUTPUT = LatePattern(r"(-[qv]*o|--output)\Z")
 _NO_CHOICE = LatePattern(r"'(.*)' is not one of (.*)")
-_OF_NUMBERS = (
-    (LatePattern(r"is not a valid integer(?: range)?\.?\Z"), "is no whole number"),
-    (LatePattern(r"is not a valid float(?: range)?\.?\Z"), "is no number"),
-    (LatePattern(r"is not in the range x>=(\S+?)\.?\Z"), r"is too little: at least \1"),
-    (LatePattern(r"is not in the range x>(\S+?)\.?\Z"), r"is too little: more than \1"),
-    (LatePattern(r"is not in the range x<=(\S+?)\.?\Z"), r"is too much: at most \1"),
-    (LatePattern(r"is not in the range (\S+?)<=?x<=?(\S+?)\.?\Z"), r"is not between \1 and \2"),
-)
-"""What click says of numbers, and what a person understands."""
 _NO_LONGER = {
     "--id": "ids are not chosen; name a batch instead: codebatch run PATH --name NAME, and it is @NAME",
     "--metadata": "a snapshot is its tree and nothing else; name the batch of it: codebatch run PATH --name NAME",
@@ -138,7 +129,7 @@ def _told(error: click.ClickException) -> tuple[str, str | None]:
     if isinstance(error, click.NoSuchOption) and context is not None:
         meant = _meant_option(error.option_name, context.command)
         hint = f"did you mean {meant!r}?" if meant else f"see: {context.command_path} --help"
-        return f"no such option {error.option_name!r}", hint
+        return _plain(error.message), hint
     if isinstance(error, click.BadParameter) and (chosen := _NO_CHOICE.match(error.message)):
         meant = closest(chosen[1], re.findall(r"[\w:.-]+", chosen[2]))
         if meant is not None:
@@ -183,10 +174,8 @@ def _has_directory() -> bool:
 
 
 def _plain(message: str) -> str:
-    """click's sentence in our manner, on one line: `error: no such option …`."""
+    """Return a message of click on one line, without a capital and a full stop, as the other messages are."""
     message = re.sub(r"\s*\n\s*", " ", message)
-    for of_click, ours in _OF_NUMBERS:
-        message = of_click.sub(ours, message)
     lowered = message[:1].lower() + message[1:] if message[1:2].islower() else message
     return lowered.removesuffix(".")
 

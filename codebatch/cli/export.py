@@ -1,4 +1,4 @@
-"""`export`: findings in the forms that other programs read, and definitions as tags."""
+"""`export`: findings in the formats of other programs, and definitions as tags."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import click
 from codebatch.application.asking import Answer
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.asking import Answered, answer_document, answer_written, ask
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.comparing import ask_sides
 from codebatch.cli.filter_options import filter_options
 from codebatch.cli.options import Answering, answering, asked_batch_option
@@ -37,15 +39,15 @@ class ExportWritten(Answered, frozen=True, kw_only=True):
     left_out: tuple[str, ...]
 
 
-@click.command()
+@command()
 @click.argument("form", metavar="FORMAT", type=click.Choice(get_args(Form)))
-@click.argument("pair", metavar="[A B]", nargs=-1)
+@click.argument("pair", metavar="[BASE HEAD]", nargs=-1)
 @asked_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task")
-@click.option("--all", "with_hints", is_flag=True, help="Hints too.")
-@click.option("--base-store", metavar="PATH", help="The store that A is in. Default: B's.")
-@click.option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, help="Where to. Default: standard output.")
-@click.option("--summary", metavar="FILE", help="github: a summary in Markdown is added to this file.")
+@option("--all", "with_hints", is_flag=True, help="Include hints")
+@common_option("base-store")
+@option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, default_text="standard output", help="File to write")
+@option("--summary", metavar="FILE", help="With github: append a summary in Markdown to this file")
 @answering
 def export(
     answering: Answering,
@@ -64,15 +66,22 @@ def export(
     where: str,
     task: str | None,
 ) -> int:
-    """Write findings for other programs: all of a batch, or the regressions of B in comparison with A.
+    """Export findings for other programs, or definitions for editors.
 
-    A and B are batches, @NAMEs, snapshots or git commits. A commit without a batch is run.
+    Exports all findings of a batch, or with BASE and HEAD the regressions of HEAD. BASE and HEAD are batches, @NAMEs,
+    snapshots or git commits. A commit without a batch is run first.
 
-    FORMAT: sarif (code scanning), github (annotations of a workflow), gitlab (code quality), checkstyle, rdjson
-    (reviewdog); ctags are the definitions of a batch.
+    \b
+    FORMAT is one of:
+      sarif       SARIF, for code scanning
+      github      annotations of a GitHub workflow
+      gitlab      GitLab Code Quality
+      checkstyle  Checkstyle XML
+      rdjson      reviewdog
+      ctags       definitions, as tags for editors
 
-    Hints are left out, unless --all or --severity asks for them. A file that is there is replaced, in one step. The
-    same batches give the same bytes.
+    Hints are left out, unless --all or --severity selects them. An existing file is replaced atomically. The same
+    batches give the same bytes.
     """
     _refuse(form, pair, batch_reference, summary, with_hints=with_hints, has_severity=bool(severity))
     if base_store is not None and not pair:

@@ -1,4 +1,4 @@
-"""The options that choose records, and in what order and form they are wanted, by their names."""
+"""The options that filter records and set the order and format of the output, by name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TypeVar, get_args
 import click
 from click.core import ParameterSource
 
+from codebatch.cli.commands import option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.form_option import form_option
 from codebatch.cli.options import path_option
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
@@ -22,53 +24,71 @@ def _refuse_empty(ctx: click.Context, param: click.Parameter, value: str) -> str
     return value
 
 
+task_option = option("--task", "task", metavar="NAME", help="Only results of this task")
+
 OPTIONS: dict[str, Option[Callable[..., object]]] = {
-    "--kind": click.option(
-        "--kind", "kind", multiple=True, metavar="KIND", help=f"One of {', '.join(KINDS)}; may be repeated."
+    "--kind": option("--kind", "kind", multiple=True, metavar="KIND", help=f"Only this kind: {', '.join(KINDS)}"),
+    "--severity": option(
+        "--severity",
+        "severity",
+        multiple=True,
+        metavar="SEVERITY",
+        type=click.Choice(SEVERITIES),
+        help=f"Only this severity: {', '.join(SEVERITIES[:-1])} or {SEVERITIES[-1]}",
     ),
-    "--severity": click.option(
-        "--severity", "severity", multiple=True, type=click.Choice(SEVERITIES), help="May be repeated."
+    "--code": option(
+        "--code", "code", multiple=True, metavar="RULE", help="Only this rule ID, or a prefix such as E7*"
     ),
-    "--code": click.option("--code", "code", multiple=True, metavar="CODE", help="A rule; a * at the end: a prefix."),
-    "--tool": click.option("--tool", "tool", multiple=True, metavar="TOOL", help="Who found it."),
-    "--name": click.option(
-        "--name", "name", multiple=True, metavar="NAME", help="Symbols of this name; a * at the end: a prefix."
+    "--tool": option("--tool", "tool", multiple=True, metavar="TOOL", help="Only findings of this tool"),
+    "--name": option(
+        "--name", "name", multiple=True, metavar="NAME", help="Only symbols with this name, or a prefix such as get_*"
     ),
-    "--symbol-type": click.option(
+    "--symbol-type": option(
         "--symbol-type",
         "symbol_type",
         multiple=True,
         metavar="TYPE",
         type=click.Choice(get_args(SymbolType)),
-        help="Symbols that are this: function, class, …; may be repeated.",
+        help="Only symbols of this type, such as function or class",
     ),
-    "--metric": click.option("--metric", "metric", multiple=True, metavar="NAME", help="Metrics of this name."),
-    "--lang": click.option("--lang", "lang", multiple=True, metavar="NAME", help="Only in files of this language."),
+    "--metric": option("--metric", "metric", multiple=True, metavar="NAME", help="Only metrics with this name"),
+    "--lang": common_option("lang"),
     "--path": path_option,
-    "--where": click.option(
+    "--where": option(
         "--where",
         "where",
         metavar="CONDITION",
         default="",
         callback=_refuse_empty,
-        help="A condition on fields, such as 'value > 20 and not glob(path, \"tests/**\")'.",
+        help="Only records that satisfy a condition on their fields",
+        details="An example is 'value > 20 and not glob(path, \"tests/**\")'.",
     ),
-    "--task": click.option("--task", "task", metavar="NAME", help="Only what this task said."),
+    "--task": task_option,
 }
 OF_SHAPE: dict[str, Option[Callable[..., object]]] = {
-    "--sort": click.option(
-        "--sort", "sort", metavar="FIELD", default="", callback=_refuse_empty, help="By this field; -FIELD: downwards."
+    "--sort": option(
+        "--sort",
+        "sort",
+        metavar="FIELD",
+        default="",
+        callback=_refuse_empty,
+        help="Sort by a field, or by -FIELD in descending order",
     ),
-    "--limit": click.option("--limit", "limit", type=click.IntRange(min=1), help="At most so many."),
-    "--offset": click.option(
-        "--offset", "offset", type=click.IntRange(min=0), default=0, help="Without the first so many."
+    "--limit": common_option("limit"),
+    "--offset": option(
+        "--offset", "offset", metavar="N", type=click.IntRange(min=0), default=0, help="Skip the first N results"
     ),
-    "--fields": click.option(
-        "--fields", "fields", metavar="A,B", default="", callback=_refuse_empty, help="Only these fields of each."
+    "--fields": option(
+        "--fields", "fields", metavar="FIELD,...", default="", callback=_refuse_empty, help="Print only these fields"
     ),
-    "--count": click.option("--count", "is_count", is_flag=True, help="Only how many there are."),
-    "--group-by": click.option(
-        "--group-by", "group_by", metavar="FIELD", default="", callback=_refuse_empty, help="How many have which value."
+    "--count": option("--count", "is_count", is_flag=True, help="Print only the number of results"),
+    "--group-by": option(
+        "--group-by",
+        "group_by",
+        metavar="FIELD",
+        default="",
+        callback=_refuse_empty,
+        help="Count the results by the value of a field",
     ),
     "--output": form_option,
 }
@@ -76,7 +96,7 @@ OPTIONS.update(OF_SHAPE)
 
 
 def filter_options(*names: str) -> Callable[[F], F]:
-    """Give a command some of the options that nouns have, under their names."""
+    """Give a command some of the options of `query`, by name."""
 
     def decorate(function: F) -> F:
         for name in reversed(names):

@@ -1,4 +1,4 @@
-"""The nouns of `query`: one parser of their options, of which each has those that mean something for its records."""
+"""The record types of `query`: one parser of their options, of which each type has those that apply to it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TypeVar
 import click
 import msgspec
 
+from codebatch.cli.commands import Command
 from codebatch.cli.filter_options import OF_SHAPE, OPTIONS
 from codebatch.cli.options import Form
 from codebatch.errors import InvalidInput
@@ -23,7 +24,7 @@ _OF_OUTPUTS = ("--kind", "--severity", "--code", "--tool", "--name", "--symbol-t
 
 
 class Noun(msgspec.Struct, frozen=True):
-    """What `query` can be asked for: the kinds of its records, none where they are of every kind, and its options."""
+    """A record type of `query`: the kinds of its records, none if it has every kind, and its options."""
 
     kinds: tuple[str, ...]
     options: tuple[str, ...]
@@ -56,8 +57,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     group_by: str = ""
 
 
-class NounCommand(click.Command):
-    """A noun of `query`. An option that only others have is refused with their names."""
+class NounCommand(Command):
+    """A record type of `query`. An option that only other types have is refused with their names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -72,7 +73,7 @@ class NounCommand(click.Command):
 
 
 def filtering(noun: str) -> Callable[[F], F]:
-    """Give a command the options of a noun, as one `asked` argument."""
+    """Give a command the options of a record type, as one `asked` argument."""
 
     def decorate(function: F) -> F:
         def wrapped(**arguments: object) -> object:

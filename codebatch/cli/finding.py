@@ -1,4 +1,4 @@
-"""`find`: where something is written that a query or a pattern says."""
+"""`find`: code that matches a pattern or a tree-sitter query."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import shlex
 from functools import partial
 from typing import cast
 
-import click
 import msgspec
 
 from codebatch.application.finding import FILE_SECONDS_MAX
 from codebatch.cli.asking import answer_rows, answer_written, ask
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.form_option import form_option
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option
 from codebatch.cli.paths import chosen_paths, path_clause, paths_argument
@@ -25,24 +26,25 @@ _SHOWN_MAX = 300
 """Characters of a line of source, for people."""
 
 
-@click.command()
+@command()
 @paths_argument
-@click.option("--query", "query", metavar="QUERY", help="A tree-sitter query; what it captures as @match, or last.")
-@click.option("--pattern", "pattern", metavar="CODE", help="Code in which $X is any node, and $$$ any number of them.")
-@click.option("-l", "--language", "language", metavar="NAME", required=True, help="In files of this language.")
+@option("--pattern", "pattern", metavar="CODE", help="Code in which $X matches any node, and $$$ any number of nodes")
+@option(
+    "--query",
+    "query",
+    metavar="QUERY",
+    help="tree-sitter query",
+    details="The node captured as @match is reported, or else the last captured node.",
+)
+@option("-l", "--language", "language", metavar="NAME", required=True, help="Search files in this language")
 @asked_batch_option
 @path_option
-@click.option("--limit", "limit", type=click.IntRange(min=1), help="At most so many.")
-@click.option("--count", "is_count", is_flag=True, help="Only how many there are.")
-@click.option("--files", "is_files", is_flag=True, help="Only the files that have any.")
+@common_option("limit")
+@option("--count", "is_count", is_flag=True, help="Print only the number of matches")
+@option("--files", "is_files", is_flag=True, help="Print only the files with matches")
 @form_option
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes. Default: the usable cores.")
-@click.option(
-    "--file-seconds",
-    type=click.FloatRange(min=0.01),
-    default=FILE_SECONDS_MAX,
-    help="Most seconds one file may take. Default: 30.",
-)
+@common_option("jobs")
+@common_option("file-seconds", default=FILE_SECONDS_MAX)
 @answering
 def find(
     answering: Answering,
@@ -59,17 +61,17 @@ def find(
     jobs: int | None,
     file_seconds: float,
 ) -> int:
-    """Where something is written in files of a language, as the batch has them.
+    """Find code that matches a pattern or a tree-sitter query.
 
-    PATH: only in these files, and in files below these directories.
+    Searches the files of a batch. Each PATH restricts the search to a file or to the files below a directory.
 
     \b
     codebatch find -l python --pattern 'print($X)'
     codebatch find -l python --pattern 'if $X == None: $$$'
     codebatch find -l c --query '(goto_statement) @match'
 
-    Names of metavariables are of capitals; the same name twice is the same text. A pattern is one expression,
-    statement or definition. What it cannot say, a query can: `codebatch ast FILE` shows the nodes.
+    A pattern is one expression, statement or definition. Metavariables such as $X are in capitals; the same
+    metavariable twice matches the same text. For anything else, write a query: `codebatch ast FILE` shows the nodes.
     """
     if answering.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} means nothing beside --json")

@@ -1,4 +1,4 @@
-"""`findings`: what was found wrong, by rule, with the lines where it stands."""
+"""`findings`: the findings of a batch by rule, with their source lines."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-import click
 import msgspec
 
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.filter_options import filter_options
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option
 from codebatch.cli.paths import chosen_paths, paths_argument
@@ -36,12 +37,12 @@ _WIDTH_OF_SOURCE = 160
 """Of a line of source where there is no terminal: what is minified ends somewhere."""
 
 
-@click.command()
+@command()
 @paths_argument
 @asked_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task", "--output")
-@click.option("--all", "with_hints", is_flag=True, help="Hints too.")
-@click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {SHOWN}, for programs all.")
+@option("--all", "with_hints", is_flag=True, help="Include hints")
+@common_option("limit", default_text=f"{SHOWN} in text output, otherwise all")
 @answering
 def findings(
     answering: Answering,
@@ -58,12 +59,14 @@ def findings(
     where: str,
     task: str | None,
 ) -> int:
-    """What was found wrong, by rule, the most certain first; what only tests or examples have comes last.
+    """List likely bugs and other findings, grouped by rule.
 
-    PATH: only in these files, and in files below these directories.
+    The most certain rules come first. Findings in test files, examples and other non-production files come last.
 
-    Hints are left out, unless --all or --severity asks for them. Of a rule that says the same more than 20 times three
-    findings are shown, unless --limit asks for more.
+    Each PATH restricts the list to a file or to the files below a directory.
+
+    Hints are left out, unless --all or --severity selects them. If a rule has more than 20 findings with the same
+    message, three of them are shown, unless --limit is given.
     """
     if with_hints and severity:
         raise InvalidInput("--all means nothing beside --severity")

@@ -1,14 +1,14 @@
-"""`follow` and `events`: what happens in a batch, told while it happens, from anywhere."""
+"""`follow` and `events`: the events of a batch, live or recorded."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
 
-import click
 import msgspec
 
 from codebatch.application.following import Seen
+from codebatch.cli.commands import command, option
 from codebatch.cli.eta import eta_text
 from codebatch.cli.event_lines import event_line, is_told
 from codebatch.cli.options import Answering, answering, batch_option
@@ -24,25 +24,24 @@ from codebatch.store.batches import Batch, is_work
 from codebatch.system.clock import wall_ns
 from codebatch.work.following import cursor_of, followed_of, iter_followed
 
-since_option = click.option(
-    "--since", metavar="CURSOR", help="Only what came behind the event with this `cursor`. Default: all."
-)
+since_option = option("--since", metavar="CURSOR", help="Print only events after the one with this cursor")
 
 _RUNNING = (CommandState.RUNNING.value,)
 _TO_GO = (CommandState.PENDING.value, CommandState.READY.value, "WAITING")
 
 
-@click.command()
+@command()
 @batch_option
 @since_option
-@click.option("--keep", "keeps", is_flag=True, help="Stay where nobody is at work, until somebody goes on.")
+@option("--keep", "keeps", is_flag=True, help="Keep waiting while no process runs the batch")
 @explain_option
 @answering
 def follow(answering: Answering, batch_reference: str | None, since: str | None, keeps: bool) -> int:
-    """What happens in a batch, as it happens, whoever runs it, until it is over.
+    """Follow the progress of a batch until it ends.
 
-    It ends as the run does: 0 where all is done, else 3; and with 3 where nobody is at work on it. With --json each
-    event is a line.
+    The batch may run in another terminal, in the background or on another host. With --json each event is one line.
+
+    Exit status 0 if all is done. Exit status 3 otherwise, or if no process runs the batch.
     """
     place = cursor_of(since)
     store, batch = answering.batch(batch_reference, "any")
@@ -68,16 +67,16 @@ def follow(answering: Answering, batch_reference: str | None, since: str | None,
     return 0
 
 
-@click.command()
+@command()
 @batch_option
 @since_option
-@click.option("--follow", "is_followed", is_flag=True, help="Go on with what comes, until it is over.")
+@option("--follow", "is_followed", is_flag=True, help="Continue with new events until the batch ends")
 @explain_option
 @answering
 def events(answering: Answering, batch_reference: str | None, since: str | None, is_followed: bool) -> None:
-    """What happened in a batch, all of it, one event a line; with --json an object each.
+    """Print the events of a batch.
 
-    Each event has a `cursor`: with --since the events behind one are told alone.
+    Each event is one line, with --json an object. Each has a `cursor`, which --since accepts.
     """
     place = cursor_of(since)
     store, batch = answering.batch(batch_reference, "any")

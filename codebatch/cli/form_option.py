@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import get_args
 
 import click
 
+from codebatch.cli.common_options import Form, common_option
 from codebatch.cli.groups import given_of
-from codebatch.cli.options import Form
 from codebatch.errors import InvalidInput
 
 ESCAPE_FORMULAS = "escape_formulas"
@@ -18,15 +17,8 @@ ESCAPE_FORMULAS = "escape_formulas"
 def form_option(function: Callable[..., object]) -> Callable[..., object]:
     """Give a command `-o`, as its `form` argument, and `--escape-formulas`, which `escapes_formulas` reads."""
 
-    @click.option(
-        "-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form of the answer; --json is json."
-    )
-    @click.option(
-        "--escape-formulas",
-        ESCAPE_FORMULAS,
-        is_flag=True,
-        help="With -o csv: put ' before texts that a spreadsheet takes for formulas.",
-    )
+    @common_option("output")
+    @common_option("escape-formulas")
     @functools.wraps(function)
     def wrapped(*arguments: object, form: Form | None, escape_formulas: bool, **options: object) -> object:
         if escape_formulas and form != "csv":

@@ -1,4 +1,4 @@
-"""`gate`: promises that a store, a batch and this program are held against."""
+"""`selftest`, with the alias `gate`: self-tests of a store, a batch and this program."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution
+from codebatch.cli.commands import command, option
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option, table
 from codebatch.cli.run import Teller
@@ -26,20 +27,25 @@ _SHOWN_MAX = 20
 
 @click.group(cls=Group)
 @answering_group
-def gate() -> None:
-    """Promises that a store, a batch and this program are held against: each can fail."""
+def selftest() -> None:
+    """Run self-tests on the store, a batch and this installation."""
 
 
-@click.command("list")
-@click.option(
+@command("list")
+@option(
     "--status",
+    metavar="STATUS",
     type=click.Choice(["ENFORCED", "HARNESS", "PLACEHOLDER"]),
-    help="Only those of a status, as CodeBatch 1.0.2 had them: today all are ENFORCED, and can fail.",
+    help="Only self-tests with this status of CodeBatch 1",
+    details="The statuses are ENFORCED, HARNESS and PLACEHOLDER. All self-tests are ENFORCED now.",
 )
-@click.option("--tag", metavar="TAG", help="Only those of a tag: program, store, batch, phase1, …")
+@option("--tag", metavar="TAG", help="Only self-tests with this tag, such as program, store or batch")
 @answering
 def gate_list(answering: Answering, status: str | None, tag: str | None) -> None:
-    """The gates, in the order in which `gate-bundle` runs them, with their names in CodeBatch 1.0.2."""
+    """List the self-tests and what they check.
+
+    The order is that of `codebatch selftest bundle`. The aliases are the names of CodeBatch 1.0.2.
+    """
     gates = tuple(
         about(each) for each in GATES if (not status or each.status == status) and (not tag or tag in each.tags)
     )
@@ -51,14 +57,14 @@ def gate_list(answering: Answering, status: str | None, tag: str | None) -> None
     )
 
 
-@click.command("run")
-@click.argument("name", metavar="GATE")
+@command("run")
+@click.argument("name", metavar="NAME")
 @batch_option
 @answering
 def gate_run(answering: Answering, name: str, batch_reference: str | None) -> int:
-    """Hold one gate against the store, the batch or the program.
+    """Run one self-test.
 
-    Exit status 1 where it fails, 3 where what it needs is not there, so that it is skipped.
+    Exit status 1 if it fails. Exit status 3 if it is skipped because something that it needs is missing.
     """
     chosen = find_gate(name)
     teller = Teller(answering)
@@ -69,15 +75,18 @@ def gate_run(answering: Answering, name: str, batch_reference: str | None) -> in
     return _status(answering, [result])
 
 
-@click.command("bundle")
-@click.argument("name", metavar="[all]", default="all")
+@command("bundle")
+@click.argument("name", metavar="[BUNDLE]", default="all")
 @batch_option
-@click.option("--fail-fast", is_flag=True, help="Stop at the first gate that fails.")
+@option("--fail-fast", is_flag=True, help="Stop at the first failure")
 @answering
 def gate_bundle(answering: Answering, name: str, batch_reference: str | None, fail_fast: bool) -> int:
-    """Hold all gates against what there is; phase1, phase2, phase3 and release are other names for all.
+    """Run all self-tests.
 
-    Exit status 1 where one fails, 3 where all are skipped. What a gate needs that is not there has it skipped.
+    BUNDLE is `all`. phase1, phase2, phase3 and release, the names of CodeBatch 1.0.2, mean the same. A self-test is
+    skipped if something that it needs is missing.
+
+    Exit status 1 if a self-test fails. Exit status 3 if all are skipped.
     """
     check_bundle(name)
     teller = Teller(answering)
@@ -92,11 +101,11 @@ def gate_bundle(answering: Answering, name: str, batch_reference: str | None, fa
     return _status(answering, bundle.results)
 
 
-@click.command("explain")
-@click.argument("name", metavar="GATE")
+@command("explain")
+@click.argument("name", metavar="NAME")
 @answering
 def gate_explain(answering: Answering, name: str) -> None:
-    """What a gate promises, what it looks at and what it writes. Nothing is looked at."""
+    """Describe a self-test: what it checks, reads and writes."""
     told = about(find_gate(name))
     lines = [
         f"{told.gate_id} ({told.status}): {told.promise}",
@@ -109,7 +118,7 @@ def gate_explain(answering: Answering, name: str) -> None:
 
 
 for _command in (gate_list, gate_run, gate_bundle, gate_explain):
-    gate.add_command(_command)
+    selftest.add_command(_command)
 
 
 def _subject(answering: Answering, reference: str | None, teller: Teller) -> Subject:
@@ -123,7 +132,7 @@ def _subject(answering: Answering, reference: str | None, teller: Teller) -> Sub
 
 
 def program_of() -> Program:
-    """All commands there are, each imported; and the names that `--help` tells."""
+    """All commands, each imported, and the names that help lists."""
     from codebatch.cli import SECTIONS, cli  # which imports us
 
     commands: list[Command] = []

@@ -7,18 +7,19 @@ from typing import TypeVar
 
 import click
 
+from codebatch.cli.commands import Command, option, summary_of, write_options
 from codebatch.model.likeness import closest
 
 F = TypeVar("F", bound=Callable[..., object])
 
 STORE_VARIABLE = "CODEBATCH_STORE"
 FLAGS = {
-    "as_json": (("--json",), "Answer as JSON, errors included."),
-    "quiet": (("-q", "--quiet"), "No progress and no notes on standard error."),
-    "verbose": (("-v", "--verbose"), "Note which store was asked, and how much of it was read."),
-    "no_color": (("--no-color",), "As --color never."),
+    "as_json": (("--json",), "Print answers and errors as JSON"),
+    "quiet": (("-q", "--quiet"), "Suppress progress and notes"),
+    "verbose": (("-v", "--verbose"), "Report the store used and how much of it was read"),
+    "no_color": (("--no-color",), "Same as --color never"),
 }
-"""What every command takes besides the store."""
+"""The flags that every command has."""
 
 
 def schema_of(name: str) -> str:
@@ -53,21 +54,31 @@ def words_of(ctx: click.Context) -> str:
 
 def answer_options(function: F) -> F:
     """Add `--store`, `--color` and the options of FLAGS to a command or group."""
-    for name, (words, told) in reversed(FLAGS.items()):
-        function = click.option(*words, name, is_flag=True, help=told)(function)
-    function = click.option(
+    for name, (words, text) in reversed(FLAGS.items()):
+        function = option(*words, name, is_flag=True, is_global=True, help=text)(function)
+    function = option(
         "--color",
+        metavar="WHEN",
         type=click.Choice(("auto", "always", "never")),
-        help="Colours in what is for people. Default: auto, on a terminal, as NO_COLOR and FORCE_COLOR say.",
+        is_global=True,
+        default_text="auto",
+        help="Colour output: auto, always or never",
+        details="auto colours output on a terminal. NO_COLOR and FORCE_COLOR are respected.",
     )(function)
-    return click.option(
-        "--store", metavar="PATH", help=f"The store. Default: ${STORE_VARIABLE}, or .codebatch in the project."
+    return option(
+        "--store",
+        metavar="PATH",
+        is_global=True,
+        default_text=".codebatch in the project",
+        help="Store to use",
+        details=f"The environment variable {STORE_VARIABLE} overrides the default.",
     )(function)
 
 
 class Group(click.Group):
     """A group that takes the options every command has, and suggests a command for one that there is not."""
 
+    command_class = Command
     other_words: Mapping[str, str] = {}
     """What other programs call what we have under another name, with that name."""
 
@@ -78,6 +89,15 @@ class Group(click.Group):
             return word
         found = closest(word, [*others, *self.list_commands(ctx), *self.other_words])
         return self.other_words.get(found or "", found)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(ctx, formatter)
+        write_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary_of(each)) for name, each in commands.items() if each is not None])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -9,18 +9,22 @@ import click
 import msgspec
 
 from codebatch import __version__
+from codebatch.cli.commands import command
 from codebatch.cli.groups import Group
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.pages import TOPICS, page, page_lines, title
+from codebatch.cli.reference import GENERATED
 from codebatch.cli.tables import table
 from codebatch.cli.widths import terminal_width
 from codebatch.errors import InvalidInput
+
+ALL_TOPICS = (*TOPICS, *GENERATED)
 
 
 def _complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     root = ctx.find_root().command
     assert isinstance(root, click.Group)
-    return [word for word in (*TOPICS, *root.list_commands(ctx)) if word.startswith(incomplete)]
+    return [word for word in (*ALL_TOPICS, *root.list_commands(ctx)) if word.startswith(incomplete)]
 
 
 class HelpTopic(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,22 +49,23 @@ class VersionShown(msgspec.Struct, frozen=True, kw_only=True):
     python: str
 
 
-@click.command("help")
-@click.argument("words", metavar="[TOPIC | COMMAND...]", nargs=-1, shell_complete=_complete)
+@command("help")
+@click.argument("words", metavar="[TOPIC|COMMAND...]", nargs=-1, shell_complete=_complete)
 @answering
 def help_(answering: Answering, words: tuple[str, ...]) -> None:
-    """A page on a topic, or how a command is called; without one, which topics there are.
+    """Show help on a topic or a command.
 
-    In a pipe a page is the Markdown that it is written in.
+    Without an argument, lists the topics. In a pipe, a topic is printed as Markdown.
     """
     if not words:
-        topics = tuple(HelpTopic(topic=each, title=title(each)) for each in TOPICS)
+        titles = {**{each: title(each) for each in TOPICS}, **{each: name for each, (name, _) in GENERATED.items()}}
+        topics = tuple(HelpTopic(topic=each, title=name) for each, name in titles.items())
         rows = ((each.topic, each.title) for each in topics)
-        answering.print(HelpShown(topics=topics), table(rows, ("topic", "is of")))
-        answering.note("read one with: codebatch help TOPIC; all commands: codebatch --help")
+        answering.print(HelpShown(topics=topics), table(rows, ("topic", "title")))
+        answering.note("read a topic with: codebatch help TOPIC")
         return
-    if len(words) == 1 and words[0] in TOPICS:
-        text = page(words[0])
+    if len(words) == 1 and words[0] in ALL_TOPICS:
+        text = _page(words[0])
         columns = terminal_width()
         lines: Iterable[str] = text.splitlines() if columns is None else page_lines(text, columns)
     else:
@@ -69,23 +74,33 @@ def help_(answering: Answering, words: tuple[str, ...]) -> None:
     answering.print(HelpShown(of=" ".join(words), text=text), lines)
 
 
-@click.command()
+@command()
 @answering
 def version(answering: Answering) -> None:
-    """Which version this is, and which Python it runs on."""
+    """Print the versions of codebatch and Python."""
     shown = VersionShown(version=__version__, python=platform.python_version())
     answering.print(shown, [f"codebatch {shown.version} (Python {shown.python})"])
 
 
+def _page(topic: str) -> str:
+    """Return the Markdown of a topic."""
+    if topic not in GENERATED:
+        return page(topic)
+    root = click.get_current_context().find_root().command
+    assert isinstance(root, click.Group)
+    return GENERATED[topic][1](root)
+
+
 def _help_of_command(words: tuple[str, ...]) -> str:
-    """What `--help` says of a command. Raises InvalidInput where there is none of these words."""
+    """Return the help of a command. Raises InvalidInput if no command has these words."""
     context = click.get_current_context().find_root()
     for word in words:
         group = context.command
         below = group.get_command(context, word) if isinstance(group, click.Group) else None
         if below is None:
             of = "topic or command" if len(words) == 1 else "command"
-            meant = group.meant(context, word, TOPICS if len(words) == 1 else ()) if isinstance(group, Group) else None
+            topics = ALL_TOPICS if len(words) == 1 else ()
+            meant = group.meant(context, word, topics) if isinstance(group, Group) else None
             hint = f"did you mean {meant!r}?" if meant else f"see: {context.command_path} --help"
             raise InvalidInput(f"there is no {of} {' '.join(words)!r}", hint=hint)
         context = click.Context(below, context, word, **group.context_settings)

@@ -1,4 +1,4 @@
-"""`hotspots`: where code is hard to change."""
+"""`hotspots`: the functions and files that are hardest to change."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from codebatch.application.hotspots import (
     Hotspots,
 )
 from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.form_option import form_option
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option, path_option, table
 from codebatch.cli.paths import chosen_paths, paths_argument
@@ -38,33 +40,37 @@ _TITLES = {
 """What people read over the columns."""
 
 
-@click.command()
+@command()
 @paths_argument
 @asked_batch_option
-@click.option("--files", "of_files", is_flag=True, help="Files, with all their numbers.")
-@click.option(
+@option("--files", "of_files", is_flag=True, help="Rank files, with all their numbers")
+@option(
     "--by",
+    metavar="KEY",
     type=click.Choice(get_args(HotspotBy)),
     default="hotspot",
     show_default=True,
-    help="By what; churn, dependents, duplication and code are of files.",
+    help="Sort key: hotspot, cognitive, complexity, churn, dependents, duplication or code",
+    details="churn, dependents, duplication and code rank files.",
 )
-@click.option(
+@option(
     "--min",
     "least",
+    metavar="N",
     type=click.IntRange(min=1),
-    help="Only where that, or cognitive, is so much; of functions 10 by default.",
+    default_text="10 for functions, 1 for files",
+    help="Minimum value of the sort key",
+    details="For hotspot, it is the minimum cognitive complexity.",
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1, max=HOTSPOTS_MAX),
-    default=HOTSPOTS_SHOWN,
-    show_default=True,
-    help="At most so many.",
-)
+@common_option("limit", type=click.IntRange(min=1, max=HOTSPOTS_MAX), default=HOTSPOTS_SHOWN, show_default=True)
 @path_option
-@click.option("--lang", "lang", multiple=True, metavar="NAME", help="Only in files of this language.")
-@click.option("--all", "everything", is_flag=True, help="Tests, vendored and generated files, and doubtful ones too.")
+@common_option("lang")
+@option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Include test files, vendored and generated code, and partially parsed files",
+)
 @form_option
 @answering
 def hotspots(
@@ -80,15 +86,19 @@ def hotspots(
     everything: bool,
     form: Form | None,
 ) -> int:
-    """Where code is hard to change: complex functions that change often, and on whose files many depend.
+    """Rank functions by complexity, change frequency and dependents.
 
-    PATH: only in these files, and in files below these directories.
+    Each PATH restricts the ranking to a file or to the files below a directory.
 
-    Ranked by cognitive complexity x (1 + changes in a year) x log2(2 + files that depend on it): complexity times
-    change frequency, as in Tornhill's hotspots; dependents by their logarithm, for few files have nearly all of them.
-    Changes are the commits, without merges, of the year before the newest one that changed a line of the function, as
-    `git log -L` finds them. `?` is what is not known: changes without a history, and the users of a file in languages
-    that use files without importing them.
+    The hotspot score is cognitive complexity x (1 + commits per year) x log2(2 + dependents). It follows Tornhill's
+    hotspots, complexity times change frequency. Dependents are the files that depend on the file of the function.
+    Cognitive complexity measures how hard a function is to read: nested control flow counts more.
+
+    Commits per year are commits that changed a line of the function, as `git log -L` finds them. Merges do not count.
+    The year ends with the newest commit.
+
+    `?` marks an unknown number: commits without a git history, or dependents in languages that use files without
+    importing them.
     """
     if answering.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} means nothing beside --json")

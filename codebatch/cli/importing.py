@@ -1,4 +1,4 @@
-"""`import`: what another program found, beside what was found here."""
+"""`import`: findings of other tools, added to a batch."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 
 from codebatch.application.execution import Execution
 from codebatch.application.import_file import import_files
+from codebatch.cli.commands import command, option
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.run import Teller, executing
 from codebatch.model.imported import FORMATS, ImportFormat, LeftOut
@@ -32,17 +33,19 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     action: str
 
 
-@click.command("import")
+@command("import")
 @click.argument("form", metavar="FORMAT", type=click.Choice(FORMATS))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("--as", "task", metavar="TASK", required=True, help="The task that the findings are of, such as eslint.")
+@option("--as", "task", metavar="TASK", required=True, help="Task name for the findings, such as eslint")
 @batch_option
-@click.option(
+@option(
     "--root",
     metavar="DIR",
-    help="Where the tree lay for the program that wrote FILE: absolute paths below it are taken. Default: where it is.",
+    default_text="the source directory of the batch",
+    help="Directory of the project where the tool ran",
+    details="Absolute paths in FILE are taken relative to this directory.",
 )
-@click.option("--allow-failed", is_flag=True, help="Take files that say that the program did not do all.")
+@option("--allow-failed", is_flag=True, help="Accept files that are marked as incomplete")
 @answering
 @executing
 def import_(
@@ -55,13 +58,17 @@ def import_(
     root: str | None,
     allow_failed: bool,
 ) -> int:
-    """Take in what another program found: each FILE (- is standard input) is sarif, checkstyle, rdjson or jsonl.
+    """Import findings of other tools.
 
-    A new batch over the same snapshot has all that the batch has, earlier imports too, and the findings of all FILEs as
-    records of TASK; it is the latest then. The same TASK again replaces what it was. What is of no file of the snapshot
-    is counted and told.
+    Each FILE is in FORMAT: sarif, checkstyle, rdjson or jsonl. - is standard input.
 
-    A later `run` is without it: import what the tools say of the tree that was run.
+    The result is a new batch of the same snapshot, which becomes the latest. It has all records of the batch, with
+    earlier imports, and the findings of all FILEs as records of TASK. A second import for the same TASK replaces the
+    first.
+
+    Findings in files that are not in the snapshot are counted and reported.
+
+    Later runs do not include imported findings. Import the findings for the files that were run.
     """
     imported = import_files(
         execution,

@@ -1,4 +1,4 @@
-"""`index-build`, and `index build`: by what `query` need not read everything."""
+"""`index build` and `index-build`: the index, with which queries need not read everything."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ import click
 
 from codebatch.application.indexing import IndexAnswer, verify_index
 from codebatch.application.indexing import build_index as build
+from codebatch.cli.commands import command, option
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.model.quantities import count_of, human_bytes
 
 
-@click.command("index-build")
+@command("index-build")
 @batch_option
-@click.option("--rebuild", "is_anew", is_flag=True, help="Read all records, whatever is kept of what they hold.")
-@click.option(
+@option("--rebuild", "is_anew", is_flag=True, help="Read all records again, and reuse no index data")
+@option(
     "--verify",
     "is_verifying",
     is_flag=True,
-    help="Hold the index that is there against the records; make none but with --rebuild, before.",
+    help="Verify the existing index; with --rebuild, rebuild it first",
 )
 @answering
 def index_build(answering: Answering, batch_reference: str | None, is_anew: bool, is_verifying: bool) -> None:
-    """Make the index of a batch: which files hold which names, codes and targets.
+    """Build the index of a batch.
 
-    It only says where to look, so that questions read less; their answers are the same without it. It may be deleted at
-    any time.
+    The index lists which result files contain which names, rule IDs and targets. With it, queries read less. Their
+    answers are the same without it, and it can be deleted at any time.
     """
     store, batch = answering.batch(batch_reference)
     answering.phase("indexing")
@@ -39,7 +40,7 @@ def index_build(answering: Answering, batch_reference: str | None, is_anew: bool
 @click.group(cls=Group)
 @answering_group
 def index() -> None:
-    """The index of a batch."""
+    """Build the index that makes queries faster."""
 
 
 index.add_command(index_build, "build")

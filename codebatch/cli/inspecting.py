@@ -1,4 +1,4 @@
-"""`inspect`: a file on one screen, a line of it, or all that is said of it."""
+"""`inspect`: an overview of a file, a line of it, or every record about it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codebatch.cli.asking import answer_document, answer_rows, ask
+from codebatch.cli.commands import command, option
 from codebatch.cli.completing import complete_file
 from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.model.entry import display_path, path_row
@@ -16,14 +17,17 @@ if TYPE_CHECKING:
     from codebatch.application.asking import Question
 
 
-@click.command()
+@command()
 @click.argument("path", metavar="FILE[:LINE]", shell_complete=complete_file)
 @asked_batch_option
-@click.option("--kinds", metavar="A,B", help="Only these kinds of records, and all of them.")
-@click.option("--all", "everything", is_flag=True, help="Every record of the file, as with --json.")
+@option("--kinds", metavar="KIND,...", help="List all records of these kinds")
+@option("--all", "everything", is_flag=True, help="List every record about the file, as with --json")
 @answering
 def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, everything: bool) -> int:
-    """A file on one screen; of a line with its source: what encloses it, and what is told of it."""
+    """Show an overview of a file, or every record about it.
+
+    With LINE, shows the source of a line, the definitions that enclose it and the records about it.
+    """
     batch = ask(answering, batch_reference)
     named = kinds and kinds.split(",")
     path, line = batch.split_place(path)

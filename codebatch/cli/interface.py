@@ -21,6 +21,7 @@ from codebatch.cli.asking import Answered
 from codebatch.cli.baseline import BaselineMade, BaselineRule, BaselineUpdated
 from codebatch.cli.check import CheckAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
+from codebatch.cli.commands import Option as CommandOption
 from codebatch.cli.differences import DiffAnswer, ImprovementsAnswer, RegressionsAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
 from codebatch.cli.export import ExportWritten
@@ -65,7 +66,11 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """An option. `value` is what its help calls the value, null for a flag; `many`: it may be repeated."""
+    """An option. `value` is what its help calls the value, null for a flag; `many`: it is repeatable.
+
+    `description` is a short text, `details` are more sentences, or empty. `default` is the default as help shows it,
+    null if help shows none.
+    """
 
     names: tuple[str, ...]
     value: str | None
@@ -73,6 +78,8 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     required: bool
     many: bool
     description: str
+    details: str
+    default: str | None
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -284,16 +291,21 @@ def iter_commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[t
 
 
 def _described(names: list[str], command: click.Command) -> Command:
-    name = names[0].replace(" ", "-")
+    name = next((each for each in _answer_names(names) if each in ANSWERS), "")
     return Command(
         name=names[0],
         other_names=tuple(names[1:]),
         description=_sentence(command.help),
         arguments=tuple(_argument(each) for each in command.params if isinstance(each, click.Argument)),
         options=tuple(_option(each) for each in _options_of(command) if each.name not in _EVERYWHERE),
-        answer=schema_of(name) if name in ANSWERS else None,
-        is_explained=name in EXPLAINED,
+        answer=schema_of(name) if name else None,
+        is_explained=any(each in EXPLAINED for each in _answer_names(names)),
     )
+
+
+def _answer_names(names: list[str]) -> list[str]:
+    """Return the names that the answer of a command may have, which is one of the names of the command."""
+    return [name.replace(" ", "-") for name in names]
 
 
 def _options_of(command: click.Command) -> list[click.Option]:
@@ -317,6 +329,8 @@ def _option(option: click.Option) -> Option:
         required=option.required,
         many=option.multiple,
         description=option.help or "",
+        details=option.details if isinstance(option, CommandOption) else "",
+        default=option.shown_default or None if isinstance(option, CommandOption) else None,
     )
 
 
@@ -326,7 +340,8 @@ def _errors() -> tuple[Error, ...]:
         kinds += kind.__subclasses__()
     coded = [kind for kind in kinds[1:] if "code" in kind.__dict__]
     told = [Error(code=kind.code, exit=kind.exit_status, description=_sentence(kind.__doc__)) for kind in coded]
-    usage = Error(code="usage", exit=2, description="The command line names a command or an option that there is not.")
+    unknown = "The command line has an unknown command or option, or an invalid value."
+    usage = Error(code="usage", exit=2, description=unknown)
     return tuple(sorted([*told, usage], key=lambda error: error.code))
 
 

@@ -1,4 +1,4 @@
-"""`cat-object`: the bytes of an object."""
+"""`cat-object`: an object of the store."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import click
 import msgspec
 
+from codebatch.cli.commands import command
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.reading import explain_option
 from codebatch.errors import InvalidId, UnknownId
@@ -24,14 +25,16 @@ class ObjectShown(msgspec.Struct, frozen=True, kw_only=True):
     content_b64: str
 
 
-@click.command("cat-object")
+@command("cat-object")
 @click.argument("name", metavar="SHA256")
 @explain_option
 @answering
 def cat_object(answering: Answering, name: str) -> None:
-    """The bytes of an object: of a file of a snapshot, by the digest that `codebatch files --json` tells.
+    """Print an object of the store.
 
-    On a terminal what would steer it is shown as escapes.
+    An object is the content of a file. SHA256 is its digest, which `codebatch files --json` lists as `object`.
+
+    On a terminal, control characters are shown as escapes.
     """
     digest = name.removeprefix(_OF_VERSION_1)
     if not DIGEST_PATTERN.match(digest):

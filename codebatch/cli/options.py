@@ -8,14 +8,15 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 import msgspec
 
 from codebatch.application.stores import StorePlace
 from codebatch.cli.colors import Color, Painter, is_colored, is_linked
-from codebatch.cli.completing import complete_batch
+from codebatch.cli.common_options import Form as Form  # as `table`
+from codebatch.cli.common_options import common_option
 from codebatch.cli.groups import FLAGS, STORE_VARIABLE, Given, answer_options, given_of, schema_of, words_of
 from codebatch.cli.progress import Display, Stage, display_of
 from codebatch.cli.reading import EXPLAIN, explain_option, explained
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from codebatch.application.asking import Question
 
 F = TypeVar("F", bound=Callable[..., object])
-
-Form = Literal["table", "json", "jsonl", "csv", "md", "plain"]
-"""In which records can be had (formats.py)."""
 
 # In a hint: a whole command line, after a colon or between backquotes.
 _COMMAND = LatePattern(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
@@ -254,29 +252,17 @@ class SourcePath(click.Path):
         return Path(next(filter(os.path.lexists, (given, *paths_shown_as(given))), given))
 
 
-def batch_option_by_default(default: str) -> Callable[[F], F]:
-    """Return the option `--batch`, whose help says what is meant without it."""
-    told = f"A batch id, unique prefix, latest, latest~N or @NAME. Default: {default}."
-    return click.option("--batch", "batch_reference", metavar="ID", help=told, shell_complete=complete_batch)
-
-
-batch_option = batch_option_by_default("latest, of the current project")
-whole_batch_option = batch_option_by_default("the latest of the whole project")
+batch_option = common_option("batch", default_text="latest of this project")
+work_batch_option = common_option("batch", default_text="latest task list of this project")
+whole_batch_option = common_option("batch", default_text="latest of the whole project")
 
 
 def asked_batch_option(function: F) -> F:
-    """What questions (`ask`) have: `--batch` and `--explain`."""
+    """Give a command that answers questions (`ask`) the options `--batch` and `--explain`."""
     return whole_batch_option(explain_option(function))
 
 
-path_option = click.option(
-    "--path",
-    "path",
-    metavar="TEXT",
-    default="",
-    help="Only paths that contain this, case ignored; with * ? or [, a pattern as in .gitignore; with a / before it, a "
-    "file or directory of the project.",
-)
+path_option = common_option("path")
 
 
 def _titled(document: object, name: str) -> object:

@@ -1,4 +1,4 @@
-"""`summary`, `errors`, `top`, `inspect`, `query`: questions about one batch."""
+"""`summary`, `errors`, `top`, `query`: questions about one batch."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ import msgspec
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.ranking import METRIC, Ranking
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
+from codebatch.cli.filter_options import task_option
 from codebatch.cli.filtering import Asked, NounCommand, filtering
 from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, columns_of, write_painted, write_rows
 from codebatch.cli.groups import Group, answering_group
@@ -29,28 +32,29 @@ ERRORS_SHOWN = 50
 TOP_SHOWN = 10
 WORST_SHOWN = 10
 
-task_option = click.option("--task", "task", metavar="NAME", help="Only what this task said.")
 
-
-@click.command()
+@command()
 @asked_batch_option
 @task_option
 @answering
 def summary(answering: Answering, batch_reference: str | None, task: str | None) -> int:
-    """Counts of what a batch found."""
+    """Show how many files, lines and records a batch has."""
     batch = ask(answering, batch_reference)
     answer = batch.summary(task)
     lines = summary_lines(answer.found, () if answering.as_json else batch.worst(WORST_SHOWN).found)
     return answer_document(answering, answer, msgspec.structs.asdict(answer.found), lines)
 
 
-@click.command()
+@command()
 @asked_batch_option
 @task_option
-@click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {ERRORS_SHOWN}, with --json all.")
+@common_option("limit", default_text=f"{ERRORS_SHOWN}, or all with --json")
 @answering
 def errors(answering: Answering, batch_reference: str | None, task: str | None, limit: int | None) -> int:
-    """Error diagnostics and failures of a batch, failures first, with their evidence."""
+    """List findings of severity error, and failures with their evidence.
+
+    A failure is a file that a task could not process. Failures come first.
+    """
     answer = ask(answering, batch_reference).errors(task)
     rows = [(row, 1) for row in answer.found] if answering.as_json else _told_once(answer.found)
     shown = rows if limit is None and answering.as_json else rows[: limit or ERRORS_SHOWN]
@@ -61,20 +65,24 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
     return status
 
 
-@click.command()
+@command()
 @asked_batch_option
 @task_option
-@click.option(
+@option(
     "--by",
-    metavar=f"[{'|'.join(get_args(Ranking))}|{METRIC}NAME|FIELD]",
+    metavar="FIELD",
     default="kind",
     show_default=True,
-    help="What to count; of metric:NAME the greatest; any other field of records, such as name, target or class.",
+    help=f"Field to count by, or {METRIC}NAME for its greatest values",
+    details=f"Fields are {', '.join(get_args(Ranking))}, and other fields of records such as name, target or class.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {TOP_SHOWN}, with --json all.")
+@common_option("limit", default_text=f"{TOP_SHOWN}, or all with --json")
 @answering
 def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int | None) -> int:
-    """Most frequent kinds, codes, severities or languages; paths with most diagnostics; where a metric is greatest."""
+    """Count records by kind, rule, path or another field.
+
+    Prints the most frequent values first. With a metric, prints where it is greatest.
+    """
     batch = ask(answering, batch_reference)
     if limit is None and not answering.as_json:
         limit = TOP_SHOWN
@@ -87,20 +95,20 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
 
 
 NOUNS_TOLD = {
-    "outputs": "Records of every kind; for people, without those that are for machines.",
-    "diagnostics": "Diagnostics.",
-    "symbols": "What is defined where.",
-    "edges": "Imports, calls, inheritance, and which file depends on which.",
-    "metrics": "Numbers about files and functions.",
-    "files": "What each file is.",
-    "failures": "What a task could not do.",
-    "duplicates": "Blocks of code that stand at several places.",
-    "stats": "How many records of every kind there are, or of every value of another field.",
+    "outputs": "List records of every kind",
+    "diagnostics": "List findings",
+    "symbols": "List definitions",
+    "edges": "List imports, calls, inheritance and dependencies between files",
+    "metrics": "List metrics of files and functions",
+    "files": "List files with their language, class and number of lines",
+    "failures": "List files that a task could not process",
+    "duplicates": "List duplicate blocks",
+    "stats": "Count records by kind or by another field",
 }
 
 
 class NounGroup(Group):
-    """The nouns, each made with its options when it is called: one process calls one."""
+    """The record types, each a command that is created when it is called: one process calls one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(NOUNS_TOLD)
@@ -112,7 +120,7 @@ class NounGroup(Group):
 @click.group(cls=NounGroup)
 @answering_group
 def query() -> None:
-    """Records of a batch, filtered."""
+    """Filter, sort and count the records of a batch."""
 
 
 @cache
@@ -127,8 +135,9 @@ def _noun_command(noun: str) -> click.Command:
             asked.filters["path"] = chosen_paths(batch, paths, str(asked.filters.get("path", "")))
         return _answer_records(answering, batch, asked)
 
-    text = f"{NOUNS_TOLD[noun]}\n\nPATH: only of these files, and of files below these directories."
-    return click.command(noun, cls=NounCommand, help=text)(records)
+    more = " Text output leaves out kinds that are for programs." if noun == "outputs" else ""
+    paths = "Each PATH restricts the answer to a file or to the files below a directory."
+    return click.command(noun, cls=NounCommand, help=f"{NOUNS_TOLD[noun]}.\n\n{paths}{more}")(records)
 
 
 def _answer_records(answering: Answering, batch: OpenedBatch, asked: Asked) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from codebatch.cli.common_options import common_option
 from codebatch.cli.groups import given_of
 from codebatch.model.quantities import count_of, human_bytes
 
@@ -20,13 +21,7 @@ def _take(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     given_of(ctx).take(None, None, {EXPLAIN: value})
 
 
-explain_option = click.option(
-    "--explain",
-    is_flag=True,
-    expose_value=False,
-    callback=_take,
-    help="Say on standard error what was read for the answer.",
-)
+explain_option = common_option("explain", expose_value=False, callback=_take)
 """Of every reading command, below or above `answering`'s."""
 
 

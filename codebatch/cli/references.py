@@ -1,4 +1,4 @@
-"""`references`: where a name stands in the files of a batch."""
+"""`references`: the references to a name in the files of a batch."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ import click
 
 from codebatch.application.references import ROLES
 from codebatch.cli.asking import answer_rows, ask
+from codebatch.cli.commands import command, option
 from codebatch.cli.options import Answering, answering, asked_batch_option, path_option
 from codebatch.cli.paths import chosen_paths, path_clause, paths_argument
 from codebatch.query.filters import JsonRecord, record_path
 
 
-@click.command()
+@command()
 @click.argument("name")
 @paths_argument
 @asked_batch_option
-@click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="Only these; may be repeated.")
+@option(
+    "--role",
+    "roles",
+    multiple=True,
+    metavar="ROLE",
+    type=click.Choice(ROLES),
+    help=f"Only this role: {', '.join(ROLES[:-1])} or {ROLES[-1]}",
+)
 @path_option
 @answering
 def references(
@@ -28,11 +36,12 @@ def references(
     roles: tuple[str, ...],
     path: str,
 ) -> int:
-    """Every place where NAME stands as a name in the files of a batch, and as what.
+    """Find all references to a name.
 
-    PATH: only in these files, and in files below these directories.
+    Each PATH restricts the search to a file or to the files below a directory.
 
-    By name alone: what else is called so is told too. Comments and strings are no names.
+    References are found by name: those to other symbols of the same name are listed too. Matches in comments and
+    strings are not references.
     """
     batch = ask(answering, batch_reference)
     asked = chosen_paths(batch, paths, path)

@@ -1,4 +1,4 @@
-"""`report`: what a batch found as one page."""
+"""`report`: the results of a batch as one HTML page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.asking import Answered, answer_document, answer_written, ask
+from codebatch.cli.commands import command, option
 from codebatch.cli.comparing import ask_sides
 from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.cli.targets import STANDARD_OUTPUT, is_null_device, refuse_in_store, target_of, write_target
@@ -32,20 +33,22 @@ class ReportWritten(Answered, frozen=True, kw_only=True):
     bytes: int
 
 
-@click.command()
-@click.argument("pair", metavar="[A B]", nargs=-1)
+@command()
+@click.argument("pair", metavar="[BASE HEAD]", nargs=-1)
 @asked_batch_option
-@click.option(
-    "-o", "--output", metavar="FILE", help=f"Where to; - is standard output. Default: {REPORT_FILE} in this directory."
-)
+@option("-o", "--output", metavar="FILE", default_text=REPORT_FILE, help="File to write, or - for standard output")
 @answering
 def report(answering: Answering, pair: tuple[str, ...], batch_reference: str | None, output: str | None) -> int:
-    """What a batch found as one HTML page, which needs no network: where to look first, a map of the code, functions,
-    copies side by side, which directory imports which, findings by rule. With A and B of B, and what became of A:
-    batches, @NAMEs, snapshots or git commits. A commit without a batch is run.
+    """Write an HTML report of a batch.
 
-    A file that is named is replaced, in one step; the default one only if it is a report. The same batches give the
-    same page, while the history of the tree is the same.
+    The page needs no network. It shows where to look first, a map of the code, functions, duplicate blocks, imports
+    between directories, and findings by rule.
+
+    With BASE and HEAD, it reports HEAD and what changed since BASE. Both are batches, @NAMEs, snapshots or git commits.
+    A commit without a batch is run first.
+
+    An existing FILE is replaced atomically; the default file is replaced only if it is a report. The same batches and
+    the same git history give the same page.
     """
     if pair and (len(pair) != 2 or batch_reference is not None):
         raise InvalidInput("name two batches, an older one and that of the page, or none", hint=_EXAMPLE)

@@ -1,4 +1,4 @@
-"""`explain-miss` and `verify`: what is taken over from older batches, why not, and whether that is right."""
+"""`explain-miss` and `verify`: why results were not reused, and whether reused ones are right."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from codebatch.application.execution import Execution
 from codebatch.application.misses import MissesAnswer, Reason, explain_misses
 from codebatch.application.verification import verify as verify_batch
 from codebatch.cli.asking import rerun, status_of, tell_lacking
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.completing import complete_batch
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.reading import explain_option
@@ -76,16 +78,18 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
     untrusted: tuple[UntrustedKey, ...]
 
 
-@click.command("explain-miss")
+@command("explain-miss")
 @click.argument("words", metavar="[BATCH] [FILE]", nargs=-1)
-@click.option("--task", "task", metavar="NAME", help="Only this task. Default: all.")
+@option("--task", "task", metavar="NAME", help="Only this task")
 @explain_option
 @answering
 def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None) -> int:
-    """Why results of a batch (default: latest) were executed, and not taken over from older ones.
+    """Explain cache misses.
 
-    Of every task or of one, for all files in sum or for one: what differs from the nearest of the batches that were
-    asked. One word alone is a FILE unless it begins with `batch-` or is `latest`, `latest~N` or `@NAME`.
+    Shows why results of BATCH, by default the latest, were not reused from earlier batches. It compares their inputs
+    with those of the most similar earlier batch, for all files or for FILE.
+
+    A single argument is a FILE, unless it starts with `batch-` or is `latest`, `latest~N` or `@NAME`.
     """
     if len(words) > 2:
         raise click.UsageError("name a batch and a file at most")
@@ -99,25 +103,31 @@ def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None)
     return status_of(whole)
 
 
-@click.command("verify")
+@command("verify")
 @click.argument("reference", metavar="[BATCH]", required=False, shell_complete=complete_batch)
-@click.option(
+@option(
     "--sample",
     "share",
     callback=share_of,
     default="5%",
     metavar="PERCENT",
-    help="How many of its files. Default: 5%; at least one.",
+    show_default=True,
+    help="Share of the files to run again, at least one file",
 )
-@click.option("--trust", "key", metavar="KEY", help="Verify nothing: take results of this key over again.")
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes. Default: the usable cores.")
+@option(
+    "--trust", "key", metavar="KEY", help="Verify nothing, and allow results with this cache key to be reused again"
+)
+@common_option("jobs")
 @answering
 def verify(answering: Answering, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
-    """Execute a sample of a finished batch (default: latest) again, and hold the results against it.
+    """Run a sample of a batch again and compare the results.
 
-    It is the same sample for the same batch; with 100% tasks of project scope are done again too. Nothing is taken
-    over. Results of a task that says otherwise are taken over no more, until its key changes or --trust names it.
-    Exit status 1 where a result differs, 3 where one could not be had again.
+    BATCH, by default the latest, must have ended. The sample of a batch is always the same. With 100%, tasks of project
+    scope run again too. No cached result is used.
+
+    If a result differs, results of its task are no longer reused, until its cache key changes or --trust names the key.
+
+    Exit status 1 if a result differs. Exit status 3 if a result could not be produced again.
     """
     if key is not None:
         if reference is not None:

@@ -20,8 +20,10 @@ from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.headline import Headline
 from codebatch.application.ran import Ran
 from codebatch.cli.answers import ShardRan, ShardsRan
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.headline import next_command
-from codebatch.cli.options import Answering, SourcePath, answering, batch_option, batch_option_by_default
+from codebatch.cli.options import Answering, SourcePath, answering, batch_option
 from codebatch.cli.progress import Stage
 from codebatch.cli.ran import ran_lines
 from codebatch.cli.show import collected_line
@@ -129,18 +131,12 @@ class Teller(Listener):
 
 
 def executing(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options that every execution has, as one `execution` argument."""
+    """Give a command the options of every execution, as one `execution` argument."""
 
-    @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes. Default: the usable cores.")
-    @click.option(
-        "--file-seconds", type=click.FloatRange(min=0.01), help="Most seconds one file may take. Default: 30."
-    )
-    @click.option(
-        "--memory-mb",
-        type=click.IntRange(min=1),
-        help="Most MiB a worker and its children may hold. Default: 2048, or the worker's share of what is available.",
-    )
-    @click.option("--take-over", is_flag=True, help="Do what processes on other hosts hold too: they are gone.")
+    @common_option("jobs")
+    @common_option("file-seconds")
+    @common_option("memory-mb")
+    @common_option("take-over")
     @functools.wraps(function)
     def wrapped(
         take_over: bool, jobs: int | None, file_seconds: float | None, memory_mb: int | None, **arguments: object
@@ -157,29 +153,37 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
     return wrapped
 
 
-@click.command()
-@click.argument("paths", nargs=-1, type=SourcePath())
-@batch_option_by_default("the one of the tree as it is, or a new one")
-@click.option("--pipeline", metavar="NAME", help="parse, analyze or full. Default: full.")
-@click.option("--task", "task", metavar="NAME", help="Run this task only; one of project scope with all it needs.")
-@click.option("--name", metavar="NAME", help="Name the batch: @NAME is it from now on, and gc keeps it.")
-@click.option(
-    "--again",
-    is_flag=True,
-    help="Make a new batch, without what older ones have, even where one of the same plan is complete.",
+@command()
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=SourcePath())
+@common_option("pipeline")
+@option(
+    "--task",
+    "task",
+    metavar="NAME",
+    help="Run only this task",
+    details="A task of project scope runs with the tasks that it needs.",
 )
-@click.option(
+@option("--name", metavar="NAME", help="Name the batch @NAME, which also protects it from removal")
+@option("--again", is_flag=True, help="Ignore the cache and run everything again, in a new batch")
+@option(
     "--no-cache",
     is_flag=True,
-    help="Take over nothing that older batches have. A batch that is complete stays as it is; --again makes a new one.",
+    help="Do not reuse cached results",
+    details="A batch that is already complete stays as it is, unless --again is given.",
 )
-@click.option("--include", multiple=True, metavar="PATTERN", help="Take only paths that match (gitignore syntax).")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths that match (gitignore syntax).")
-@click.option("--emit-ast", is_flag=True, help="Store every file's syntax tree too (tasks.parse.emit_ast).")
-@click.option("--allow-empty", is_flag=True, help="An empty tree is no error.")
-@click.option(
-    "--shuffle", "shuffle_seed", type=int, metavar="SEED", help="Work in a random order; results are the same."
+@common_option("include")
+@common_option("exclude")
+@option("--emit-ast", is_flag=True, help="Also store the syntax tree of every file")
+@option("--allow-empty", is_flag=True, help="Succeed if there is no file to analyse")
+@option(
+    "--shuffle",
+    "shuffle_seed",
+    type=int,
+    metavar="SEED",
+    help="Process files in a random order",
+    details="The results are the same in any order.",
 )
+@common_option("batch", default_text="the one of the current files, or a new one", help="Resume this batch")
 @answering
 @executing
 def run(
@@ -198,13 +202,15 @@ def run(
     allow_empty: bool,
     shuffle_seed: int | None,
 ) -> int:
-    """Analyse PATHS, by default the current directory, and show what matters most.
+    """Analyse a project, reusing cached results.
 
-    The snapshot is of the project that PATHS are part of: the git work tree around them, or the nearest directory with
-    settings or a store. Only PATHS are worked on and answered for.
+    Analyses each PATH, by default the current directory, and shows the most important findings.
 
-    An unchanged tree is up to date. An interrupted batch is resumed; a running one is joined. --batch continues a batch
-    as it was planned.
+    The snapshot covers the whole project that contains each PATH. The project is the git work tree, or the nearest
+    directory with a configuration or a store. Only files at or below each PATH are analysed and reported.
+
+    If nothing has changed, the batch is up to date. An interrupted batch is resumed; a running one is joined. --batch
+    resumes a batch with the plan that it was created with.
     """
     execution = replace(execution, shuffle_seed=shuffle_seed, reuses=not no_cache)
     if emit_ast:
@@ -236,12 +242,12 @@ def run(
     return _answer(answering, ran)
 
 
-@click.command()
+@command()
 @batch_option
-@click.option("--force", "is_forced", is_flag=True, help="Of commands: do again what is done, too.")
-@click.option("--only", multiple=True, metavar="TASK", help="Of commands: of what failed do these again alone.")
-@click.option("--blocked", is_flag=True, help="Of commands: do again what waits for an answer, without one.")
-@click.option("--wait-answers", is_flag=True, help="Of commands: go on while a question is open.")
+@option("--force", "is_forced", is_flag=True, help="Task lists: also rerun completed tasks")
+@option("--only", multiple=True, metavar="TASK", help="Task lists: retry only these failed tasks")
+@option("--blocked", is_flag=True, help="Task lists: also rerun tasks that wait for an answer, without one")
+@option("--wait-answers", is_flag=True, help="Task lists: keep running while a question is open")
 @reload_option
 @output_option
 @trust_option
@@ -259,11 +265,13 @@ def resume(
     output: Output,
     is_trusted: bool,
 ) -> int:
-    """Continue a batch that was interrupted, and do again what failed in it.
+    """Resume an interrupted batch and retry what failed.
 
-    A batch of commands goes on as it was made: -j and limits of workers are of analyses. If its list has changed it
-    says so and keeps the definitions that it has, unless --reload takes those of the list. Without --batch it is the
-    latest one, and where that is one of commands the store must not be one that was named.
+    A task list keeps the settings and definitions of its batch. If its file has changed, a note names the changed
+    tasks; --reload uses their current definitions. -j, --file-seconds, --memory-mb and --take-over apply only to
+    analyses.
+
+    If the latest batch is a task list and the store is given by --store or CODEBATCH_STORE, --batch is required.
     """
     store, batch = answering.batch(batch_reference, "any")
     if is_work(batch):
@@ -284,14 +292,17 @@ def resume(
     return _answer(answering, ran)
 
 
-@click.command("run-shard")
+@command("run-shard")
 @batch_option
-@click.option("--task", "task", metavar="NAME", required=True, help="The task to run.")
-@click.option("--shard", "prefix", metavar="PREFIX", required=True, help="Every shard whose id begins with this.")
+@option("--task", "task", metavar="NAME", required=True, help="Task to run")
+@option("--shard", "prefix", metavar="PREFIX", required=True, help="Shards whose ID starts with PREFIX")
 @answering
 @executing
 def run_shard(answering: Answering, execution: Execution, batch_reference: str | None, task: str, prefix: str) -> int:
-    """Run one task of the shards whose id begins with a prefix."""
+    """Run one task on selected shards.
+
+    Exit status 3 if a shard fails or is left open.
+    """
     store, batch = answering.batch(batch_reference)
     ran = continuing.run_shards(execution, store, batch, task, prefix)
     shards = tuple(ShardRan(shard_id=shard, status=state) for shard, state in ran.states.items())

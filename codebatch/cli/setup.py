@@ -11,6 +11,7 @@ import msgspec
 
 from codebatch.application.stores import StorePlace
 from codebatch.cli.answers import Setting, StoreMade
+from codebatch.cli.commands import command
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering
 from codebatch.errors import InvalidInput
@@ -20,13 +21,16 @@ from codebatch.store.store import create_store, holds_only_a_store
 from codebatch.system.files import RealFiles
 
 
-@click.command()
+@command()
 @click.argument("path", required=False, type=SourcePath())
 @answering
 def init(answering: Answering, path: Path | None) -> None:
-    """Create a store at PATH, or in PATH/.codebatch if PATH is the directory of a project.
+    """Create a store.
 
-    Default: the store that --store or CODEBATCH_STORE names; else .codebatch at the top of the git work tree, or here.
+    The store is created at PATH, or at PATH/.codebatch if PATH is the directory of a project.
+
+    Without PATH, it is the store of --store or CODEBATCH_STORE. Otherwise it is .codebatch at the top of the git work
+    tree, or in the current directory.
     """
     place = answering.place
     if path is not None and answering.store_path is not None:
@@ -64,7 +68,7 @@ def config() -> None:
 @config.command()
 @answering
 def show(answering: Answering) -> None:
-    """Every setting, its value, and where the value comes from."""
+    """Show every setting, its value and its origin."""
     from codebatch.application.configuration import load_configuration
     from codebatch.coordinator.limits import default_memory_bytes
 

@@ -23,9 +23,10 @@ from codebatch.cli.answers import (
     WhyTaken,
 )
 from codebatch.cli.asking import answer_rows, ask
-from codebatch.cli.completing import complete_batch
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.groups import FLAGS, Group, answering_group
-from codebatch.cli.options import Answering, SourcePath, answering, table
+from codebatch.cli.options import Answering, SourcePath, answering, table, whole_batch_option
 from codebatch.cli.reading import explain_option
 from codebatch.cli.show import counted
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
@@ -36,6 +37,9 @@ from codebatch.query.filters import JsonRecord
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import SnapshotSource, load_snapshot, mark_as_taken, snapshot_ids
 from codebatch.store.store import Store
+
+FILE_CLASSES: tuple[FileClass, ...] = get_args(FileClass)
+PARSE_STATES: tuple[ParseState, ...] = get_args(ParseState)
 
 
 class SnapshotShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,24 +72,29 @@ class SnapshotGroup(Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=SnapshotGroup, subcommand_metavar="DIR... | list | show")
+@click.group(cls=SnapshotGroup, subcommand_metavar="PATH...|list|show")
 @answering_group
 def snapshot() -> None:
-    """Freeze directories or files as a snapshot (`snapshot DIR`, short for `snapshot take DIR`); list or show them."""
+    """Take, list and show snapshots.
+
+    `codebatch snapshot PATH` is short for `codebatch snapshot take PATH`.
+    """
 
 
 @snapshot.command()
-@click.argument("paths", nargs=-1, required=True, type=SourcePath())
-@click.option("--include", multiple=True, metavar="PATTERN", help="Take only paths that match (gitignore syntax).")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths that match (gitignore syntax).")
-@click.option("--rehash", is_flag=True, help="Read every file, whatever the stat cache says.")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=SourcePath())
+@common_option("include")
+@common_option("exclude")
+@option("--rehash", is_flag=True, help="Read every file, even if the stat cache has it")
 @answering
 def take(
     answering: Answering, paths: tuple[Path, ...], include: tuple[str, ...], exclude: tuple[str, ...], rehash: bool
 ) -> None:
-    """Freeze PATHS as a snapshot. The same tree gives the same id, on any machine.
+    """Take a snapshot of directories or files.
 
-    One that no batch is made of goes 14 days after it was last taken, unless it is pinned (`codebatch pin`).
+    The same files give the same snapshot ID on any machine.
+
+    A snapshot without a batch is removed 14 days after it was last taken, unless it is pinned with `codebatch pin`.
     """
     rules = freezing.rules_for(load_configuration(Path.cwd()), include, exclude, rehash=rehash)
     store = answering.place.open_or_make(answering.note)
@@ -114,7 +123,7 @@ def take(
 @explain_option
 @answering
 def snapshot_list(answering: Answering) -> None:
-    """Every snapshot."""
+    """List all snapshots."""
     store = answering.place.open()
     rows = [_snapshot_row(answering, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
     cells = [asdict(row) for row in rows]
@@ -123,11 +132,14 @@ def snapshot_list(answering: Answering) -> None:
 
 @snapshot.command("show")
 @click.argument("reference", metavar="[ID]", default="latest")
-@click.option("--files", "with_files", is_flag=True, help="And every entry of it.")
+@option("--files", "with_files", is_flag=True, help="Also list its entries")
 @explain_option
 @answering
 def snapshot_show(answering: Answering, reference: str, with_files: bool) -> None:
-    """What a snapshot is: by an id, a unique prefix or latest~N. Default: latest, of the current project."""
+    """Show a snapshot.
+
+    ID is a snapshot ID, a unique ID prefix, latest or latest~N. The default is the latest of this project.
+    """
     store = answering.place.open()
     found = resolve_snapshot(store, reference, answering.note)
     about = found.document
@@ -164,31 +176,36 @@ def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> Liste
     )
 
 
-@click.command()
-@click.option(
-    "--batch",
-    "batch_reference",
-    metavar="ID",
-    shell_complete=complete_batch,
-    help="Files of this batch, with language and lines. Default: the latest of the whole project.",
-)
-@click.option("--snapshot", "snapshot_reference", metavar="ID", help="Entries of this snapshot.")
-@click.option(
+@command()
+@whole_batch_option
+@option("--snapshot", "snapshot_reference", metavar="ID", help="List the entries of this snapshot")
+@option(
     "--why",
     "why_path",
     metavar="PATH",
     type=SourcePath(),
-    help="Which rule takes or leaves out a path of the tree here.",
+    help="Explain which rule includes or excludes a path of the current project",
 )
-@click.option("--include", multiple=True, metavar="PATTERN", help="With --why: as for snapshot.")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="With --why: as for snapshot.")
-@click.option(
-    "--parse", "parse", multiple=True, type=click.Choice(get_args(ParseState)), help="Only files that are parsed so."
+@common_option("include", help="With --why: include only paths that match, in gitignore syntax")
+@common_option("exclude", help="With --why: leave out paths that match, in gitignore syntax")
+@option(
+    "--parse",
+    "parse",
+    multiple=True,
+    metavar="STATE",
+    type=click.Choice(PARSE_STATES),
+    help=f"Only files with this parse state: {', '.join(PARSE_STATES[:-1])} or {PARSE_STATES[-1]}",
 )
-@click.option(
-    "--class", "file_class", multiple=True, type=click.Choice(get_args(FileClass)), help="Only files of this class."
+@option(
+    "--class",
+    "file_class",
+    multiple=True,
+    metavar="CLASS",
+    type=click.Choice(FILE_CLASSES),
+    help="Only files of this class",
+    details=f"Classes are {', '.join(FILE_CLASSES[:-1])} and {FILE_CLASSES[-1]}.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@common_option("limit")
 @explain_option
 @answering
 def files(
@@ -202,7 +219,11 @@ def files(
     file_class: tuple[str, ...],
     limit: int | None,
 ) -> int:
-    """Files of a batch or snapshot; why a path is in or out."""
+    """List files, or explain why a path is included or excluded.
+
+    Lists the files of a batch with their language and number of lines, or the entries of a snapshot. --why explains a
+    single path.
+    """
     if (parse or file_class) and (why_path is not None or snapshot_reference is not None):
         raise InvalidInput("--parse and --class are of a batch, not of a snapshot or the tree here")
     if why_path is None and (include or exclude):

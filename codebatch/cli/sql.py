@@ -1,4 +1,4 @@
-"""`sql`: what a statement answers over the records of a batch."""
+"""`sql`: SQL queries of the records of a batch."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import msgspec
 from codebatch.application.asking import Answer
 from codebatch.application.sql import Rows
 from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.commands import Command, command
 from codebatch.cli.form_option import form_option
 from codebatch.cli.formats import STREAMED, write_rows
 from codebatch.cli.options import Answering, Form, answering, asked_batch_option
@@ -29,29 +30,32 @@ _INTEGER_BITS = 64
 _COMMENT = re.compile(r"--[^\s=]*\s")
 
 
-class StatementCommand(click.Command):
+class StatementCommand(Command):
     """A command whose argument may begin with a comment of SQL, which looks like an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [f"\n{each}" if _COMMENT.match(each) else each for each in args])
 
 
-@click.command(cls=StatementCommand)
-@click.argument("statement")
+@command(cls=StatementCommand)
+@click.argument("statement", metavar="STATEMENT")
 @asked_batch_option
 @form_option
 @answering
 def sql(answering: Answering, statement: str, batch_reference: str | None, form: Form | None) -> int:
-    """What one SELECT answers, by DuckDB (pip install 'codebatch[sql]'), over the records of a batch.
+    """Query the records of a batch with SQL.
+
+    STATEMENT is one SELECT. It is run by DuckDB, which `pip install 'codebatch[sql]'` installs. It can read these
+    views:
 
     \b
+    files       one row per file, with its metrics and number of findings
+    functions   one row per function, with its metrics
+    findings    one row per finding, with language and enclosing function
     file diagnostic metric symbol edge failure ast fingerprints duplicate
-                the records of each kind, with their fields as columns
-    files       a row a file, with its numbers and how many findings it has
-    functions   a row a function, with its numbers
-    findings    a row a diagnostic, with language and enclosing function
+                the records of one kind, with their fields as columns
 
-    `codebatch sql "describe files"` tells the columns of one. Nothing but these views can be read.
+    `codebatch sql "describe files"` lists the columns of a view.
     """
     if answering.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} means nothing beside --json")

@@ -1,21 +1,23 @@
-"""`status`: where a batch stands, whatever is done in it."""
+"""`status`: the state of a batch."""
 
 from __future__ import annotations
 
-import click
-
+from codebatch.cli.commands import command
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.reading import explain_option
 from codebatch.store.batches import is_work
 from codebatch.system.collector import collector_paused
 
 
-@click.command()
+@command()
 @batch_option
 @explain_option
 @answering
 def status(answering: Answering, batch_reference: str | None) -> None:
-    """Progress and state of a batch, and who is at work on it."""
+    """Show the state and progress of a batch.
+
+    This includes the processes that work on it.
+    """
     store, batch = answering.batch(batch_reference, "any")
     if is_work(batch):
         from codebatch.cli.work_status import answer_status  # 25 ms that analyses do without

@@ -1,4 +1,4 @@
-"""`ast` and `rules`: what the grammars and the rules of this installation say, without a batch."""
+"""`ast` and `rules`: the syntax tree of a file, and the lint rules, without a batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import click
 
 from codebatch.application.configuration import Configuration, load_configuration
 from codebatch.cli.asking import answer_document, ask
-from codebatch.cli.completing import complete_batch
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, asked_batch_option, table
 from codebatch.cli.reading import explain_option
@@ -36,20 +37,17 @@ _RULE = LatePattern(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")
 _OF_PARSE = ("syntax-error", "partial-parse")
 
 
-@click.command()
+@command()
 @click.argument("path", metavar="FILE", type=SourcePath())
-@click.option(
-    "--batch",
-    "batch_reference",
-    metavar="ID",
-    help="The file as it is in this batch, not on disk.",
-    shell_complete=complete_batch,
-)
-@click.option("--language", metavar="NAME", help="What to read it as, where its name says another thing or nothing.")
+@common_option("batch", help="Read the file from this batch instead of from disk")
+@option("--language", metavar="NAME", default_text="detected from the file", help="Language to parse the file as")
 @explain_option
 @answering
 def ast(answering: Answering, path: Path, batch_reference: str | None, language: str | None) -> None:
-    """The syntax tree of FILE, whole, as JSON: a flat list of nodes, parents first."""
+    """Print the syntax tree of a file.
+
+    The output is JSON: a flat list of all nodes, parents first.
+    """
     contexts: dict[str, bytes] = {}
     if batch_reference is None:
         name, content = os.fsencode(path), _read(path)
@@ -77,15 +75,18 @@ class _Rules(Group):
 @click.group(cls=_Rules)
 @answering_group
 def rules() -> None:
-    """The rules of lint, and one of them; trying out those of your own."""
+    """List, describe, test and create lint rules."""
 
 
 @rules.command("list")
-@click.argument("codes", nargs=-1, metavar="[CODE]...")
-@click.option("--on", "only_on", is_flag=True, help="Only those that are on.")
+@click.argument("codes", nargs=-1, metavar="[RULE]...")
+@option("--on", "only_on", is_flag=True, help="List only rules that are on")
 @answering
 def list_(answering: Answering, codes: tuple[str, ...], only_on: bool) -> None:
-    """Every rule, as this configuration has it, or those of CODES; `E7*` are all that begin so."""
+    """List lint rules, with their severity and whether they are on.
+
+    Each RULE is a rule ID or a pattern such as `E7*`. The configuration of the current directory applies.
+    """
     every = _every_rule()
     finds = cast("dict[str, str]", load_question("summaries")())
     rows = [row | {"summary": row["summary"] or finds.get(str(row["code"]), "")} for row in every]
@@ -100,11 +101,14 @@ def list_(answering: Answering, codes: tuple[str, ...], only_on: bool) -> None:
 
 
 @rules.command()
-@click.argument("code")
+@click.argument("code", metavar="RULE")
 @asked_batch_option
 @answering
 def show(answering: Answering, code: str, batch_reference: str | None) -> int:
-    """What a rule finds, an example, why it is as grave as it is, and how often a batch, where there is one, has it."""
+    """Describe a rule: what it detects, an example, and why it has this severity.
+
+    If there is a batch, its number of findings is shown too.
+    """
     every = {str(row["code"]): row for row in _every_rule()}
     if code not in every:
         raise _no_rule(code, every)
@@ -165,9 +169,12 @@ def _has_batch(answering: Answering) -> bool:
 @click.argument("paths", nargs=-1, type=SourcePath(), metavar="[FILE]...")
 @answering
 def test(answering: Answering, paths: tuple[Path, ...]) -> int:
-    """Try the rules of [[tasks.lint.rules]]: on their own `bad` and `good` sources, and on FILES as they are on disk.
+    """Test custom rules on their examples and on files.
 
-    Exit status 1 where an example is not as it should be; else 3 where a rule takes longer than a file may.
+    Runs the rules in [[tasks.lint.rules]] on their `bad` examples, which must match, and on their `good` examples,
+    which must not. Also lists the findings in each FILE.
+
+    Exit status 1 if an example fails. Otherwise, exit status 3 if a rule exceeds the time limit per file.
     """
     from codebatch.application.rule_trials import test_rules
 
@@ -204,10 +211,12 @@ def _tried(file: JsonRecord) -> str:
 
 @rules.command("new")
 @click.argument("rule_id", metavar="ID")
-@click.option("-l", "--language", "language", metavar="NAME", help="Default: of which most files here are.")
+@option(
+    "-l", "--language", "language", metavar="NAME", default_text="most frequent one here", help="Language of the rule"
+)
 @answering
 def new(answering: Answering, rule_id: str, language: str | None) -> None:
-    """Write an example of a rule of your own at the end of the project's configuration file, to go on from."""
+    """Add an example of a custom rule to the configuration file of the project."""
     from codebatch.application.starting import new_rule
 
     made = new_rule(Path.cwd(), rule_id, language)

@@ -1,12 +1,12 @@
-"""`trace`: what of a batch ran when, for viewers of traces."""
+"""`trace`: the timeline of a batch, for viewers of traces."""
 
 from __future__ import annotations
 
 import sys
 
-import click
 import msgspec
 
+from codebatch.cli.commands import command, option
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.reading import explain_option
 from codebatch.cli.targets import STANDARD_OUTPUT, refuse_in_store, target_of, write_target
@@ -23,15 +23,17 @@ class TraceWritten(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-@click.command()
+@command()
 @batch_option
-@click.option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, help="Where to. Default: standard output.")
+@option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, default_text="standard output", help="File to write")
 @explain_option
 @answering
 def trace(answering: Answering, batch_reference: str | None, output: str) -> None:
-    """What of a batch ran when, in Chrome's format: open it with https://ui.perfetto.dev, or chrome://tracing.
+    """Write a timeline of a batch for Perfetto.
 
-    Of commands a track is a slot, arrows are needs; of an analysis it is a worker with its units.
+    Open the file in https://ui.perfetto.dev or chrome://tracing.
+
+    For a task list, tracks are slots and arrows are dependencies. For an analysis, each track is a worker.
     """
     if output == STANDARD_OUTPUT:
         if answering.as_json:

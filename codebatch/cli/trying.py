@@ -1,4 +1,4 @@
-"""`task`: writing tasks, and trying them out."""
+"""`task`: custom tasks, their creation and tests."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.evidence import taken_apart
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.trying import Difference, try_task
+from codebatch.cli.common_options import common_option
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering
 from codebatch.cli.show import record_line
@@ -51,19 +52,21 @@ class _Notes(Listener):
 @click.group(cls=Group)
 @answering_group
 def task() -> None:
-    """Tasks of your own: writing one, and trying it out."""
+    """Create and test custom tasks."""
 
 
 @task.command("test")
 @click.argument("name", metavar="NAME")
 @click.argument("path", metavar="[PATH]", type=SourcePath(), default=Path())
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes. Default: the usable cores.")
+@common_option("jobs")
 @answering
 def test(answering: Answering, name: str, path: Path, jobs: int | None) -> int:
-    """Run a task twice over PATH (default: here): the same bytes must come of it.
+    """Run a task twice and compare the results.
 
-    The second time the shards are small, their order and Python's hash seed are others. Nothing is kept, and no store
-    is touched. Exit status 1 where a file is told otherwise.
+    Runs task NAME on PATH, by default the current directory. The second run uses small shards in another order, and
+    another hash seed of Python. Nothing is stored.
+
+    Exit status 1 if the results of a file differ.
     """
     execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
     tried = try_task(execution, name, [path], _Notes(answering))
@@ -94,9 +97,11 @@ def test(answering: Answering, name: str, path: Path, jobs: int | None) -> int:
 @click.argument("path", metavar="FILE", type=SourcePath())
 @answering
 def try_(answering: Answering, name: str, path: Path) -> int:
-    """Run a task on FILE alone, as `run` does, and show what it says of it. Nothing is kept.
+    """Run a task on one file and show its results.
 
-    Exit status 1 where it fails: then what it raised is told first, and where.
+    The task runs as in `codebatch run`. Nothing is stored.
+
+    Exit status 1 if the task fails. Its exception and traceback are shown.
     """
     from codebatch.application.trying_file import try_file
 
@@ -117,7 +122,10 @@ def try_(answering: Answering, name: str, path: Path) -> int:
 @click.argument("name", metavar="NAME")
 @answering
 def new(answering: Answering, name: str) -> None:
-    """Write tools/NAME.py, a task that works, a test of it, and the lines of the configuration that name it."""
+    """Create an example of a custom task.
+
+    Writes a task to tools/NAME.py, a test of the task, and its entry in the configuration file.
+    """
     from codebatch.application.starting import new_task
 
     made = new_task(Path.cwd(), name)

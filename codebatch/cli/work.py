@@ -1,4 +1,4 @@
-"""`work` and `cancel`: batches of commands, which people call tasks."""
+"""`work`: task lists."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from codebatch.application.configuration import load_configuration
 from codebatch.cli import work_asking, work_control, work_log
+from codebatch.cli.commands import option
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.rehearsal import answer_rehearsal
@@ -32,59 +33,82 @@ from codebatch.work.settings import WorkOptions
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_STRATEGY_HELP = "One after the other, or several at once; auto: that, and by what texts of tasks say of one another."
+_parallel_option = option(
+    "-j", "--max-parallel", metavar="N", type=click.IntRange(min=1), help="Maximum number of tasks that run at once"
+)
+_strategy_option = option(
+    "--strategy",
+    metavar="STRATEGY",
+    type=click.Choice(get_args(Strategy)),
+    help="How tasks run: serial, parallel or auto",
+    details="auto is parallel and also infers dependencies from the texts of tasks.",
+)
 
 
 @click.group(cls=Group)
 @answering_group
 def work() -> None:
-    """Run lists of commands: builds, codemods, whatever takes long, to their end, whatever dies meanwhile.
+    """Run task lists, show their logs and answer their questions.
 
-    `status`, `resume` and `cancel` are for such batches too.
+    A task list is a file of commands with dependencies, such as builds, migrations or other long jobs. It can be
+    resumed after any interruption. `status`, `follow`, `resume` and `cancel` work on task lists too.
     """
 
 
 @work.command("run")
 @click.argument("tasks", metavar="[TASK]...", nargs=-1)
 @list_options
-@click.option("-j", "--max-parallel", type=click.IntRange(min=1), help="How many run at once.")
-@click.option(
-    "--strategy",
-    type=click.Choice(get_args(Strategy)),
-    help=_STRATEGY_HELP,
+@_parallel_option
+@_strategy_option
+@option(
+    "--on-failure",
+    metavar="ACTION",
+    type=click.Choice(get_args(OnFailure)),
+    default_text="skip-dependents",
+    help="After a failure: skip-dependents, continue or stop",
 )
-@click.option("--on-failure", type=click.Choice(get_args(OnFailure)), help="What becomes of the rest where one fails.")
-@click.option("--failures-max", type=click.IntRange(min=1), help="With stop: how many failures stop it. Default: 1.")
-@click.option(
+@option(
+    "--failures-max",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default_text="1",
+    help="Number of failures that stop the batch, with stop or --halt",
+)
+@option(
     "--halt",
+    metavar="WHEN",
     type=click.Choice(get_args(Halt)),
-    help="Stop at the first failure, or at --failures-max of them: now ends what runs, soon lets it run to its end.",
+    help="Stop at a failure: soon or now",
+    details="soon lets running tasks finish, now terminates them.",
 )
-@click.option(
+@option(
     "--timeout",
     type=float,
     metavar="SECONDS",
-    help="Time limit of the whole batch. `resume` continues it with as much time again.",
+    help="Time limit of the whole batch",
+    details="`codebatch resume` gives the batch the same time again.",
 )
-@click.option("--retry", type=click.IntRange(0, RETRIES_MAX), help="How often what failed is tried again.")
-@click.option("--wait-answers", is_flag=True, help="Go on while a question is open, until it is answered.")
-@click.option(
+@option("--retry", metavar="N", type=click.IntRange(0, RETRIES_MAX), help="Retry each failed task up to N times")
+@option("--wait-answers", is_flag=True, help="Keep running while a question is open")
+@option(
     "--env",
     "variables",
     multiple=True,
     metavar="NAME[=VALUE]",
-    help="A variable of every task; without a value yours, which is not stored as a value is.",
+    help="Set an environment variable for every task",
+    details="Without VALUE, tasks get the variable of your environment, and its value is not stored.",
 )
-@click.option("--parallel-batches", "is_beside", is_flag=True, help="Run beside a batch in the same directory.")
-@click.option(
+@option("--parallel-batches", "is_beside", is_flag=True, help="Run even if another batch runs in the same directory")
+@option(
     "--yes",
     "is_sure",
     is_flag=True,
-    help="Do not ask before edges are taken that were inferred; with -q, do not tell of them.",
+    help="Accept inferred dependencies without asking",
+    details="With -q, inferred dependencies are not listed either.",
 )
-@click.option("--analyze", "is_looked_at", is_flag=True, help="Run nothing: as `work analyze`.")
-@click.option("--dry-run", "is_rehearsed", is_flag=True, help="Say what would start when; nothing is run or written.")
-@click.option("--detach", "is_detached", is_flag=True, help="Run it in the background, and print its id.")
+@option("--analyze", "is_looked_at", is_flag=True, help="Run nothing; same as `codebatch work analyze`")
+@option("--dry-run", "is_rehearsed", is_flag=True, help="Show when each task would start, and run nothing")
+@option("--detach", "is_detached", is_flag=True, help="Run in the background and print the batch ID")
 @output_option
 @trust_option
 @answering
@@ -110,10 +134,13 @@ def work_run(
     output: Output,
     is_trusted: bool,
 ) -> int:
-    """Run TASKs with all that they need, by default every one: a new batch each time.
+    """Run the tasks of a task list in dependency order.
 
-    What a file says gives way to what is said here. `resume` goes on with a batch that was broken off or in which
-    something failed. Exit status 3 where not all is done.
+    Runs each TASK with the tasks that it needs, by default all tasks. Each run is a new batch. Options override the
+    settings of the file.
+
+    `codebatch resume` continues a batch that was interrupted or in which a task failed. Exit status 3 if a task is not
+    done.
     """
     options = WorkOptions(
         tasks=tasks,
@@ -154,12 +181,24 @@ def work_run(
 @work.command("analyze")
 @click.argument("tasks", metavar="[TASK]...", nargs=-1)
 @list_options
-@click.option("-j", "--max-parallel", type=click.IntRange(min=1), help="How many run at once.")
-@click.option("--strategy", type=click.Choice(get_args(Strategy)), help=_STRATEGY_HELP)
-@click.option("--format", "form", type=click.Choice(get_args(Form)), default="text", help="Default: text.")
-@click.option("--run-infer", is_flag=True, help="Ask the command that `infer` of the file names, too.")
-@click.option(
-    "--write", "written", type=click.Path(path_type=Path), metavar="FILE", help="Write inferred edges as TOML, to keep."
+@_parallel_option
+@_strategy_option
+@option(
+    "--format",
+    "form",
+    metavar="FORMAT",
+    type=click.Choice(get_args(Form)),
+    default="text",
+    show_default=True,
+    help="Output format: text, json, dot or mermaid",
+)
+@option("--run-infer", is_flag=True, help="Run the command that `infer` in the file names")
+@option(
+    "--write",
+    "written",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write inferred dependencies to a new TOML file",
 )
 @answering
 def work_analyze(
@@ -173,16 +212,17 @@ def work_analyze(
     run_infer: bool,
     written: Path | None,
 ) -> None:
-    """Which TASK waits for which and why, the longest path, how long it takes with how many at once.
+    """Show the dependencies and the critical path of a task list.
 
-    Nothing is run, and no store is needed, but for --unfinished and --blocked. Exit status 2 where tasks need one
-    another in a circle.
+    Lists which TASK waits for which others and why, and estimates the time for different numbers of tasks at once.
+
+    Nothing is run. A store is needed only for --unfinished and --blocked. Exit status 2 if dependencies form a cycle.
     """
     options = WorkOptions(tasks=tasks, max_parallel=max_parallel, strategy=strategy, infer_command=run_infer, **listing)
     answer_listed(answering, running.list_files(paths, options, answering.place), form, written)
 
 
-for command in (
+for each in (
     work_log.log,
     work_asking.questions,
     work_asking.answer,
@@ -193,7 +233,7 @@ for command in (
     work_control.change,
     work_control.attempts,
 ):
-    work.add_command(command)
+    work.add_command(each)
 
 
 def resume_work(

@@ -1,10 +1,11 @@
-"""`ask`: what a task asks people while it runs, or as it ends."""
+"""`ask`: a question of a task to people."""
 
 from __future__ import annotations
 
 import click
 import msgspec
 
+from codebatch.cli.commands import command, option
 from codebatch.cli.options import Answering, answering
 from codebatch.work.ask import NOT_ANSWERED
 from codebatch.work.ask import ask as ask_people
@@ -16,17 +17,22 @@ class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
     answer: str | None
 
 
-@click.command()
+@command()
 @click.argument("text")
-@click.option("--choice", "choices", multiple=True, metavar="C", help="What may be answered (may be repeated).")
-@click.option("--wait", "waits", is_flag=True, help="Go on to run, and wait for the answer.")
-@click.option("--human", is_flag=True, help="For people alone: no rule and no program answers.")
+@option("--choice", "choices", multiple=True, metavar="TEXT", help="Allowed answer")
+@option("--wait", "waits", is_flag=True, help="Keep running and wait for the answer")
+@option("--human", is_flag=True, help="Accept only answers of people, not of rules and programs")
 @answering
 def ask(answering: Answering, text: str, choices: tuple[str, ...], waits: bool, human: bool) -> int:
-    """Ask people TEXT, from within a task: `db=$(codebatch ask "Which database?") || exit 75`.
+    """Ask a question from within a task.
 
-    Prints the answer, where there was one to the same text before. Else exit status 75: the task is to end, and is
-    begun again once it is answered; or, with --wait, the answer is waited for.
+    For example, in a shell script:
+
+    \b
+    db=$(codebatch ask "Which database?") || exit 75
+
+    Prints the answer if the same TEXT was answered before. Otherwise exit status 75: the task should end, and is run
+    again once the question is answered. With --wait, the command waits for the answer instead.
     """
     answer = ask_people(text, choices=choices, human=human, wait=waits)
     answering.print(AskAnswer(answer=answer), [] if answer is None else [answer])

@@ -1,4 +1,4 @@
-"""`work questions` and `work answer`: what tasks wait for people to say."""
+"""`work questions` and `work answer`: the questions that tasks ask people."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import click
 import msgspec
 
+from codebatch.cli.commands import command, option
+from codebatch.cli.common_options import common_option
 from codebatch.cli.completing import complete_command
-from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.options import Answering, answering, work_batch_option
 from codebatch.cli.reading import explain_option
 from codebatch.cli.trusting import telling_foreign
 from codebatch.cli.work_options import Output, output_option, trust_option
@@ -42,12 +44,15 @@ class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
     question: str
 
 
-@click.command()
-@batch_option
+@command()
+@work_batch_option
 @explain_option
 @answering
 def questions(answering: Answering, batch_reference: str | None) -> None:
-    """What tasks wait for an answer to, and how to give it."""
+    """List the questions of tasks that wait for an answer.
+
+    Each comes with the command that answers it.
+    """
     found = look_at(*answering.batch(batch_reference, "work"))
     waiting = open_questions(found)
     answering.batches.append(found.batch)
@@ -80,18 +85,18 @@ def _row(question: OpenQuestion) -> QuestionRow:
     )
 
 
-@click.command()
+@command()
 @click.argument("task", shell_complete=complete_command)
 @click.argument("text", metavar="[ANSWER|-]", required=False)
-@click.option("--question", metavar="DIGEST", help="Only if this is what it asks, as work questions shows it.")
-@click.option("--editor", "edits", is_flag=True, help="Write the answer in $EDITOR.")
-@click.option("--resume", "resumes", is_flag=True, help="Go on with the batch, where nobody conducts it.")
-@click.option(
-    "--batch",
-    "batch_reference",
-    metavar="ID",
-    help="A batch of commands. Default: the only one that is at work, else the latest.",
+@option(
+    "--question",
+    metavar="DIGEST",
+    help="Answer only if the task still asks this question",
+    details="`codebatch work questions` shows the digest of each question.",
 )
+@option("--editor", "edits", is_flag=True, help="Write the answer in $EDITOR")
+@option("--resume", "resumes", is_flag=True, help="Resume the batch if it is not running")
+@common_option("batch", default_text="the only running task list, else the latest")
 @output_option
 @trust_option
 @answering
@@ -106,11 +111,15 @@ def answer(
     output: Output,
     is_trusted: bool,
 ) -> int:
-    """Answer what TASK waits for; `-` reads the answer from standard input.
+    """Answer the question of a task.
 
-    To our own questions, whether a task is to be begun again that was interrupted, was silent for too long or failed
-    with no try left: `again`, or what it counts as, `failed` or `done`. It goes on at once where somebody conducts the
-    batch, else with `resume`. Of two who answer the first holds, and the second is told.
+    `-` reads the answer from standard input.
+
+    Some questions are about a task that was interrupted, printed nothing for too long or has no try left.
+    Answer `again` to run the task again, or `failed` or `done` for its outcome.
+
+    If the batch is running, the task continues at once, otherwise with `codebatch resume`. The first answer to a
+    question counts; a second one is an error.
     """
     store = answering.place.open()
     batch = resolve_live(store, batch_reference, answering.note, else_latest=True)

@@ -1,4 +1,4 @@
-"""`work retry`, `skip`, `pause`, `unpause`, `set` and `attempts`: a batch of commands is changed, and looked at."""
+"""`work retry`, `skip`, `pause`, `unpause`, `set` and `attempts`: commands that change or describe a task list."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import click
 import msgspec
 
 from codebatch.cli.at_work import instant
+from codebatch.cli.commands import command, option
 from codebatch.cli.completing import complete_command
-from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.options import Answering, answering, work_batch_option
 from codebatch.cli.reading import explain_option
 from codebatch.cli.tables import table
 from codebatch.cli.trusting import telling_foreign
@@ -53,11 +54,11 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     log: str
 
 
-@click.command()
+@command()
 @tasks_argument
-@batch_option
-@click.option("--dependents", is_flag=True, help="Do again what needs them, too.")
-@click.option("--no-run", is_flag=True, help="Only ask for it.")
+@work_batch_option
+@option("--dependents", is_flag=True, help="Also rerun the tasks that depend on them")
+@option("--no-run", is_flag=True, help="Do not resume the batch")
 @reload_option
 @output_option
 @trust_option
@@ -72,10 +73,10 @@ def retry(
     output: Output,
     is_trusted: bool,
 ) -> int:
-    """Begin TASKs again, whatever they ended as; what was skipped for them is open again.
+    """Run tasks again, whatever their outcome.
 
-    Their tries are counted anew. Where nobody conducts the batch, it is gone on with here, with --reload as `resume`
-    has it.
+    Tasks that were skipped because of a TASK run too, and the count of its tries starts again. If the batch is not
+    running, it is resumed here. --reload has the same effect as for `codebatch resume`.
     """
     if no_run and reloads:
         raise InvalidInput("--reload cannot be used with --no-run", hint="then: codebatch resume --reload")
@@ -96,42 +97,51 @@ def retry(
     return answer_ran(answering, ran)
 
 
-@click.command()
+@command()
 @tasks_argument
-@click.option("--as-done", is_flag=True, help="They count as done: what needs them goes on.")
+@option("--as-done", is_flag=True, help="Treat the tasks as done, so that tasks that need them run")
 @live_batch_option
 @answering
 def skip(answering: Answering, tasks: tuple[str, ...], as_done: bool, batch_reference: str | None) -> int:
-    """Do not run TASKs, and end what of them runs. What needs them is skipped too. `work retry` takes it back."""
+    """Skip tasks, and terminate those that are running.
+
+    Tasks that need a skipped task are skipped too. `codebatch work retry` undoes this.
+    """
     store = answering.place.open()
     batch = resolve_live(store, batch_reference, answering.note)
     return _answer(answering, requesting.skip_tasks(store, batch, tasks, as_done=as_done))
 
 
-@click.command()
+@command()
 @live_batch_option
 @answering
 def pause(answering: Answering, batch_reference: str | None) -> int:
-    """Begin nothing new, until `work unpause` or `resume`. What runs goes on."""
+    """Start no more tasks until `work unpause` or `resume`.
+
+    Running tasks continue.
+    """
     store = answering.place.open()
     return _answer(answering, requesting.pause_batch(store, resolve_live(store, batch_reference, answering.note)))
 
 
-@click.command()
+@command()
 @live_batch_option
 @answering
 def unpause(answering: Answering, batch_reference: str | None) -> int:
-    """Go on after `work pause`."""
+    """Start tasks again after `work pause`."""
     store = answering.place.open()
     return _answer(answering, requesting.unpause_batch(store, resolve_live(store, batch_reference, answering.note)))
 
 
-@click.command("set")
-@click.argument("settings", metavar="max-parallel=N|pool.NAME=N...", nargs=-1, required=True)
+@command("set")
+@click.argument("settings", metavar="SETTING=N...", nargs=-1, required=True)
 @live_batch_option
 @answering
 def change(answering: Answering, settings: tuple[str, ...], batch_reference: str | None) -> int:
-    """Change how many tasks run at once, and how large pools are, while a batch runs. What runs goes on."""
+    """Change limits of a running batch.
+
+    max-parallel=N sets how many tasks run at once, pool.NAME=N the size of a pool. Running tasks continue.
+    """
     max_parallel: int | None = None
     pools: dict[str, int] = {}
     for setting in settings:
@@ -157,13 +167,16 @@ def _answer(answering: Answering, found: WorkBatch) -> int:
     return 0
 
 
-@click.command()
+@command()
 @click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=complete_command)
-@batch_option
+@work_batch_option
 @explain_option
 @answering
 def attempts(answering: Answering, tasks: tuple[str, ...], batch_reference: str | None) -> None:
-    """Every attempt of TASKs, by default of all: when it began, how long it took, how it ended."""
+    """List the attempts of tasks.
+
+    Shows when each attempt of TASK began, how long it took and how it ended; by default, the attempts of all tasks.
+    """
     found = look_at(*answering.batch(batch_reference, "work"))
     made = attempts_of(found, tasks)
     answering.batches.append(found.batch)

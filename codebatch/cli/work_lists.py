@@ -1,4 +1,4 @@
-"""Options of commands that read lists of tasks: which files, which tasks of them, which of these run first."""
+"""Options of commands that read task lists: the files, and the choice of tasks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TypedDict, TypeVar
 
 import click
 
+from codebatch.cli.commands import option
 from codebatch.cli.options import SourcePath
 from codebatch.model.work import CONFIDENCE_MIN
 
@@ -32,41 +33,53 @@ class Listing(TypedDict):
 
 
 _OPTIONS = [
-    click.option(
+    option(
         "-f",
         "--file",
         "paths",
         multiple=True,
         type=SourcePath(),
         metavar="FILE",
-        help="What to run: TOML, YAML, JSON, a directory of markdown, - … (may be repeated). Default: the nearest "
-        "work.toml, from here up to the top of the project.",
+        default_text="nearest work.toml",
+        help="Task list: a TOML, YAML, JSON, Markdown or text file, a directory, or -",
+        details="work.toml is searched for from the current directory up to the top of the project. "
+        "A directory holds one Markdown file for each task. - is standard input.",
     ),
-    click.option("--command", help="What tasks run that say nothing else, as a shell has it: 'sed -n 1p {line}'."),
-    click.option("--each-line", is_flag=True, help="The files have a task on each line, for --command."),
-    click.option("--recursive", "is_recursive", is_flag=True, help="Markdown below directories of directories, too."),
-    click.option("--only", is_flag=True, help="The chosen tasks without what they need, which counts as done."),
-    click.option("--tag", "tags", multiple=True, help="The tasks that have it, with what they need (may be repeated)."),
-    click.option(
-        "--unfinished", is_flag=True, help="The tasks that no batch of this list has done as they are defined now."
+    option(
+        "--command",
+        metavar="COMMAND",
+        help="Shell command for tasks that define none",
+        details="An example is 'sed -n 1p {line}'.",
     ),
-    click.option("--blocked", is_flag=True, help="The tasks that wait for an answer."),
-    click.option("--of", metavar="BATCH", help="With --unfinished or --blocked: only tasks of this batch."),
-    click.option(
+    option("--each-line", is_flag=True, help="Treat each line of the files as a task for --command"),
+    option("--recursive", "is_recursive", is_flag=True, help="Also read Markdown files in subdirectories"),
+    option("--only", is_flag=True, help="Leave out the tasks that chosen tasks need, and treat them as done"),
+    option("--tag", "tags", metavar="TAG", multiple=True, help="Choose tasks with this tag, and the tasks they need"),
+    option(
+        "--unfinished",
+        is_flag=True,
+        help="Choose tasks that no batch of this list has done as they are defined now",
+    ),
+    option("--blocked", is_flag=True, help="Choose tasks that wait for an answer"),
+    option("--of", metavar="BATCH", help="With --unfinished or --blocked: choose only tasks of this batch"),
+    option(
         "--no-infer",
         "infer",
         is_flag=True,
         flag_value=False,
         default=True,
-        help="Under auto, no edge that is not written.",
+        help="With auto: do not infer dependencies",
     ),
-    click.option(
+    option(
         "--infer-confidence",
+        metavar="NUMBER",
         type=click.FloatRange(0, 1),
         default=CONFIDENCE_MIN,
-        help="How sure an inferred edge must be. Default: 0.5; 0.7 leaves out tasks that change the same file.",
+        show_default=True,
+        help="Minimum confidence of inferred dependencies, from 0 to 1",
+        details="0.7 leaves out dependencies between tasks that change the same file.",
     ),
-    click.option("--strict", "is_strict", is_flag=True, help="An `each` that matches nothing is an error."),
+    option("--strict", "is_strict", is_flag=True, help="Fail if an `each` matches nothing"),
 ]
 _NAMES = tuple(Listing.__annotations__)
 
@@ -79,6 +92,6 @@ def list_options(function: F) -> F:
         listing = {name: options.pop(name) for name in _NAMES}
         return function(*given, paths=paths, listing=listing, **options)
 
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
+    for each in reversed(_OPTIONS):
+        wrapped = each(wrapped)
     return wrapped  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""`work log`: what tasks printed."""
+"""`work log`: the output of tasks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import click
 import msgspec
 
 from codebatch.cli.colors import is_colored
+from codebatch.cli.commands import command, option
 from codebatch.cli.completing import complete_command
-from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.options import Answering, answering, work_batch_option
 from codebatch.cli.program_output import ProgramOutput
 from codebatch.cli.reading import explain_option
 from codebatch.engine.lifecycle import CommandState
@@ -32,12 +33,19 @@ class LogRow(msgspec.Struct, frozen=True, kw_only=True):
     last: tuple[str, ...]
 
 
-@click.command("log")
+@command("log")
 @click.argument("task", required=False, shell_complete=complete_command)
-@batch_option
-@click.option("--round", "round_", type=click.IntRange(min=1), help="That of an earlier attempt.")
-@click.option("--tail", type=click.IntRange(min=1), metavar="LINES", help="The last lines alone.")
-@click.option("--raw", "is_raw", is_flag=True, help="Byte by byte on a terminal too, with all control characters.")
+@work_batch_option
+@option(
+    "--round",
+    "round_",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Print the log of an earlier round",
+    details="`codebatch work attempts` lists the rounds of a task.",
+)
+@option("--tail", type=click.IntRange(min=1), metavar="LINES", help="Print only the last lines")
+@option("--raw", "is_raw", is_flag=True, help="Print control characters as they are, on a terminal too")
 @explain_option
 @answering
 def log(
@@ -48,9 +56,11 @@ def log(
     tail: int | None,
     is_raw: bool,
 ) -> None:
-    """Print what TASK printed; without TASK the output of all that failed, each line behind its task.
+    """Print the output of a task.
 
-    A file or a pipe gets it byte by byte. On a terminal control characters are shown as escapes, except colours.
+    Without TASK, prints the output of all failed and blocked tasks, each line prefixed with its task.
+
+    A file or pipe gets the unchanged bytes. A terminal gets escapes for control characters other than colours.
     """
     if task is None and round_ is not None:
         raise InvalidInput("--round is of a task", hint="name it: codebatch work log TASK --round N")

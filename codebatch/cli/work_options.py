@@ -1,4 +1,4 @@
-"""Options that commands for batches of commands share with others. Imports nothing that conducts."""
+"""Options that the commands of task lists share with others. Imports no module that runs batches."""
 
 from __future__ import annotations
 
@@ -7,27 +7,38 @@ from typing import Literal, get_args
 import click
 import msgspec
 
+from codebatch.cli.commands import option
+from codebatch.cli.common_options import common_option
+
 Output = Literal["failed", "all", "none"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
-"""What of tasks' output is shown: the last lines of what failed, every line, nothing."""
+"""Which output of tasks is shown: the last lines of failed ones, every line, or nothing."""
 
-trust_option = click.option(
-    "--trust", "is_trusted", is_flag=True, help="Run commands of a store that was not made here by you."
+trust_option = option(
+    "--trust",
+    "is_trusted",
+    is_flag=True,
+    help="Run commands of a store that you did not create here",
+    details="Without this option, codebatch shows the commands of such a store and does not run them.",
 )
-output_option = click.option(
+output_option = option(
     "--output",
+    metavar="WHICH",
     type=click.Choice(OUTPUTS),
     default="failed",
-    help="What is shown of what tasks print: the last lines of those that failed (default), all lines, none.",
+    show_default=True,
+    help="Output of tasks to show: failed, all or none",
+    details="With failed, the last lines of each failed task are shown.",
 )
 
-live_batch_option = click.option(
-    "--batch", "batch_reference", metavar="ID", help="A batch of commands. Default: the only one that is at work."
-)
+live_batch_option = common_option("batch", default_text="the only running batch")
 
 
-reload_option = click.option(
-    "--reload", "reloads", is_flag=True, help="Of commands: use changed definitions of tasks that are not done."
+reload_option = option(
+    "--reload",
+    "reloads",
+    is_flag=True,
+    help="Task lists: use the current definitions of tasks that are not done",
 )
 
 

@@ -373,11 +373,11 @@ def test_an_output_without_records_is_a_sound_file_of_nothing(codebatch: Command
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("top --limit x", "invalid value for '--limit': 'x' is no whole number"),
-        ("top --limit 0", "invalid value for '--limit': 0 is too little: at least 1"),
-        ("query files --offset -1", "invalid value for '--offset': -1 is too little: at least 0"),
-        ("hotspots --limit 1001", "invalid value for '--limit': 1001 is not between 1 and 1000"),
+        ("top --limit x", "invalid value for '--limit': 'x' is not a valid integer range"),
+        ("top --limit 0", "invalid value for '--limit': 0 is not in the range x>=1"),
+        ("query files --offset -1", "invalid value for '--offset': -1 is not in the range x>=0"),
+        ("hotspots --limit 1001", "invalid value for '--limit': 1001 is not in the range 1<=x<=1000"),
     ],
 )
-def test_what_is_wrong_with_a_number_is_said_in_words(codebatch: CommandLine, words: str, told: str) -> None:
+def test_the_messages_of_click_are_kept(codebatch: CommandLine, words: str, told: str) -> None:
     assert codebatch(*words.split(), "--json", status=2).error["message"] == told

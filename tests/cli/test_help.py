@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import click
 import pytest
 
 from codebatch import __version__
-from codebatch.cli import MEANT, SECTIONS, cli
+from codebatch.cli import LOW_LEVEL, MEANT, OLD_NAMES, SECTIONS, cli
+from codebatch.cli.commands import summary_of
 from codebatch.cli.ending import run_to_exit_status
 from codebatch.cli.pages import TOPICS
 from codebatch.errors import CodebatchError
@@ -59,7 +61,45 @@ def test_help_explains_the_command_and_every_option(
     assert {"--store", "--json", "--quiet", "--verbose", "--no-color", "--color"} <= names
     shown = CommandLine(tmp_path_factory.getbasetemp())(*words, "--help")
     assert shown.stderr == b""
-    assert [name for name in names if name not in shown.text] == []
+    not_listed = set() if words else {"--no-color", "-V", "--version"}
+    assert names - set(re.findall(r"(?<![\w-])--?\w[\w-]*", shown.text)) <= not_listed
+
+
+def test_the_list_of_commands_fits_a_screen(codebatch: CommandLine) -> None:
+    lines = CommandLine(codebatch.directory, {"COLUMNS": "80"})("--help").lines
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    commands = [line.split()[0] for line in lines[: lines.index("Options:")] if re.match(r"  [a-z-]+  ", line)]
+    assert len(commands) <= 25
+    assert not {*commands} & {*SECTIONS[LOW_LEVEL], *SECTIONS[OLD_NAMES]}
+    assert "  All commands: codebatch help commands. Topics: codebatch help." in lines
+
+
+def test_all_commands_and_their_common_options_are_pages(codebatch: CommandLine) -> None:
+    page = codebatch("help", "commands").text
+    listed = [tuple(words.split()) for words in re.findall(r"^\| ([a-z][a-z -]*?) +\| ", page, re.MULTILINE)]
+    of_alias = {words for words in every_command() if words[:1] == ("gate",) and len(words) == 2}
+    assert sorted({*listed} - {("command",)}) == sorted({*every_command()} - {()} - of_alias)
+    assert "| gate-run      | Same as selftest run |" in page.splitlines()
+    page = codebatch("help", "options").text
+    assert all(f" {name}" in page for name in ("--store", "--no-color", "--batch", "--limit", "--take-over"))
+    assert "Case is ignored." in page
+
+
+def test_the_list_and_the_help_of_a_command_have_one_text() -> None:
+    for section in SECTIONS.values():
+        for name, (_, text) in section.items():
+            assert text.startswith("Same as ") or summary_of(command_of((name,))) == text
+
+
+def test_help_lists_common_options_last_and_in_short(codebatch: CommandLine) -> None:
+    own, common = codebatch("findings", "--help").text.split("Common options:")
+    assert "--severity" in own
+    assert "--batch" not in own
+    assert [line.split()[0] for line in common.splitlines() if line.startswith("  -")][-7:] == [
+        "--store", "--color", "--json", "-q,", "-v,", "--no-color", "-h,",
+    ]  # fmt: skip
+    assert "Case is ignored" not in common
 
 
 def test_the_short_help_option_says_the_same(codebatch: CommandLine) -> None:
@@ -76,8 +116,7 @@ def test_the_names_of_codebatch_1_are_the_same_commands(ran: Ran, command: str) 
     for more in ((), ("--json",)):
         asked = ("--store", "store", *more)
         assert ran.codebatch(old, *asked).stdout == ran.codebatch(*command.split(), *asked).stdout != b""
-    shown = ran.codebatch("--help").text
-    assert f"  {old} " in shown
+    assert f"| {old.ljust(13)} | Same as {command} |" in ran.codebatch("help", "commands").lines
 
 
 @pytest.mark.parametrize("wrong", ["snapshot . --id mine", "batch init --id mine", "snapshot . --metadata {}"])
@@ -96,7 +135,8 @@ def test_version_is_told(codebatch: CommandLine) -> None:
 
 def test_help_is_of_topics_and_commands(codebatch: CommandLine) -> None:
     assert codebatch("help", "batch", "list").text == codebatch("batch", "list", "--help").text
-    assert [topic["topic"] for topic in codebatch("help", "--json").json["topics"]] == list(TOPICS)
+    topics = [topic["topic"] for topic in codebatch("help", "--json").json["topics"]]
+    assert topics == [*TOPICS, "commands", "options"]
     page = codebatch("help", "ci").text
     assert page.startswith("# In CI\n")
     assert codebatch("help", "ci", "--json").json["text"] == page
@@ -105,12 +145,12 @@ def test_help_is_of_topics_and_commands(codebatch: CommandLine) -> None:
     assert codebatch("help", "run", "x", "--json", status=2).error["hint"] == "see: codebatch run --help"
 
 
-def test_what_is_for_the_machine_stands_last_in_the_list_of_commands() -> None:
+def test_low_level_commands_and_old_names_come_last() -> None:
     titles = list(SECTIONS)
-    assert titles[:4] == ["Ask", "Run", "Keep", "Extend"]
-    assert [title for title in titles if title.startswith("Machine room")] == titles[-2:]
-    machine = {name for title in titles[-2:] for name in SECTIONS[title]}
-    assert {"run-shard", "shards", "batch", "pipelines", "pipeline", "tasks", "cat-object"} <= machine
+    assert titles[:4] == ["Analyse", "Query", "Task lists", "Maintain"]
+    assert titles[-2:] == [LOW_LEVEL, OLD_NAMES]
+    low_level = {"run-shard", "shards", "batch", "pipelines", "pipeline", "tasks", "cat-object"}
+    assert low_level <= SECTIONS[LOW_LEVEL].keys()
 
 
 def test_help_imports_nothing_of_records(codebatch: CommandLine) -> None:

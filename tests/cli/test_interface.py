@@ -21,6 +21,7 @@ from .conftest import Ran
 from .process import CommandLine
 from .test_help import command_of, every_command
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 NOT_OF_COMMANDS = {
     "batch-outputs", "error", "files-snapshot", "files-why", "graph-cycles", "graph-dot", "impact-tests",
     "inspect-explain", "inspect-line", "verify-trust", "work-dry-run", "work-status",
@@ -60,7 +61,12 @@ def commands_alone() -> dict[str, tuple[str, ...]]:
             found[id(command)] = max(
                 words, found.get(id(command), ()), key=lambda each: (len(each), len("".join(each)))
             )
-    return {"-".join(words): words for words in found.values()}
+    return {answer_of(words): words for words in found.values()}
+
+
+def answer_of(words: tuple[str, ...]) -> str:
+    """The name of a command's answer. Those of self-tests have the names that CodeBatch 1 gave them."""
+    return "-".join(("gate", *words[1:]) if words[0] == "selftest" else words)
 
 
 def test_every_command_has_an_answer_with_a_schema() -> None:
@@ -72,7 +78,7 @@ def test_the_api_is_all_of_the_command_line_and_the_same_bytes_each_time(codebat
     assert CommandLine(codebatch.directory, {"PYTHONHASHSEED": "7"})("--json", "api").stdout == answer.stdout
     assert list(codebatch.directory.iterdir()) == []
     described = answer.json
-    commands = {each["name"].replace(" ", "-"): each for each in described["commands"]}
+    commands = {answer_of(tuple(each["name"].split())): each for each in described["commands"]}
     assert commands.keys() == commands_alone().keys()
     everywhere = {name for option in described["options"] for name in option["names"]}
     for name, words in commands_alone().items():
@@ -81,11 +87,29 @@ def test_the_api_is_all_of_the_command_line_and_the_same_bytes_each_time(codebat
         assert shown | everywhere >= {each for option in options for each in option.opts}, name
         assert commands[name]["answer"] == (None if name in WITHOUT_JSON_OF_OURS else f"codebatch.{name}/1")
     assert commands["batch-show"]["other_names"] == ["batch-show"]
+    assert commands["gate-run"]["name"] == "selftest run"
+    assert set(commands["gate-run"]["other_names"]) == {"gate run", "gate-run"}
     assert {"symbol", "failure"} <= described["kinds"].keys()
     assert {"code": "nothing_to_do", "exit": 5} in [
         {key: error[key] for key in ("code", "exit")} for error in described["errors"]
     ]
     assert {f"codebatch.{name}/1" for name in ANSWERS} == described["schemas"].keys()
+
+
+def test_no_command_option_or_answer_is_lost(codebatch: CommandLine) -> None:
+    """Each line of the golden file is a name of a command, `*` for all of them, its answer and its options."""
+    described = codebatch("api", "--json").json
+    there = {"*": ("-", {name for option in described["options"] for name in option["names"]})}
+    for command in described["commands"]:
+        own = {name for option in command["options"] for name in option["names"]}
+        there |= dict.fromkeys((command["name"], *command["other_names"]), (command["answer"] or "-", own))
+    lost: list[str] = []
+    for line in (GOLDEN / "command-line.txt").read_text(encoding="utf-8").splitlines():
+        words, answer, *options = line.split()
+        name = words.replace("_", " ")
+        if name not in there or answer != there[name][0] or not {*options} <= there[name][1]:
+            lost.append(line)
+    assert lost == []
 
 
 @pytest.fixture(scope="module")
@@ -143,3 +167,11 @@ def test_a_word_is_completed(codebatch: CommandLine) -> None:
     asked = {"_CODEBATCH_COMPLETE": "bash_complete", "COMP_WORDS": "codebatch sta", "COMP_CWORD": "1"}
     ended = CommandLine(codebatch.directory, asked)()
     assert (ended.stdout, ended.stderr) == (b"plain,status\n", b"")
+
+
+def test_commands_are_completed_with_their_text_and_old_names_are_not(codebatch: CommandLine) -> None:
+    asked = {"_CODEBATCH_COMPLETE": "fish_complete", "COMP_WORDS": "codebatch sel", "COMP_CWORD": "sel"}
+    told = CommandLine(codebatch.directory, asked)().text
+    assert told == "plain,selftest\tRun self-tests on the store, a batch and this installation\n"
+    asked |= {"COMP_WORDS": "codebatch gate", "COMP_CWORD": "gate"}
+    assert CommandLine(codebatch.directory, asked)().text.strip() == ""

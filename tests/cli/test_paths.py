@@ -17,7 +17,9 @@ from .process import CommandLine, write
 OTHER_WORDS = {"references": ("shared",), "refs": ("shared",), "find": ("-l", "python", "--pattern", "shared($X)")}
 """What a command needs besides."""
 COMMANDS = sorted(
-    command.name for command in describe(cli).commands if any(each.name == "[PATH]..." for each in command.arguments)
+    command.name
+    for command in describe(cli).commands
+    if command.name != "run" and any(each.name == "[PATH]..." for each in command.arguments)
 )
 
 

@@ -1,0 +1,108 @@
+"""Commands and options whose help is made from one definition each. Imports click alone.
+
+An option has a text of a few words and, if that is not enough, details. Help shows the details of a command's own
+options. Common options, which many commands have, come last and in short: `codebatch help options` has their details.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., object])
+
+Row = tuple[str, str]
+
+OWN_TITLE = "Options"
+COMMON_TITLE = "Common options"
+HELP_TEXT = "Print help"
+DETAILS_NOTE = "Details of common options: codebatch help options"
+
+
+class Option(click.Option):
+    """An option with a short text, `help`, and more `details` if needed, which are whole sentences.
+
+    `default_text` is the default as users read it, if the value alone does not tell. Help lists common options last,
+    and of these the global ones, which every command has, after the others.
+    """
+
+    def __init__(
+        self,
+        declarations: Sequence[str],
+        *,
+        details: str = "",
+        default_text: str = "",
+        is_common: bool = False,
+        is_global: bool = False,
+        **attributes: Any,
+    ) -> None:
+        super().__init__(declarations, **attributes)
+        self.details = details
+        self.is_common = is_common or is_global
+        self.is_global = is_global
+        self.shown_default = default_text
+        if not default_text and self.show_default:
+            self.shown_default = str(attributes.get("default"))
+
+    def text(self, *, is_detailed: bool = False) -> str:
+        """Return the short text or all of it, with whether the option is required or repeatable, and its default."""
+        marks = " (required)" * self.required + " (repeatable)" * self.multiple
+        details = f". {self.details}" if self.details and is_detailed else ""
+        default = f" [default: {self.shown_default}]" if self.shown_default else ""
+        return f"{self.help}{marks}{details}{default}"
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        record = super().get_help_record(ctx)
+        return None if record is None else (record[0], self.text(is_detailed=not self.is_common))
+
+
+def option(*declarations: str, **attributes: Any) -> Callable[[F], F]:
+    """Return the decorator that gives a command an `Option`."""
+    return click.option(*declarations, cls=Option, **attributes)
+
+
+class Command(click.Command):
+    """A command whose help lists its own options first, then the common ones."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_options(self, ctx, formatter)
+
+
+command: Callable[..., Callable[[Callable[..., object]], click.Command]] = functools.partial(click.command, cls=Command)
+"""`click.command`, for a `Command` unless another class is given."""
+
+
+def write_options(of: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Write the sections of a command's help that list its options."""
+    sections: dict[str, list[Row]] = {OWN_TITLE: [], COMMON_TITLE: []}
+    options = [each for each in of.get_params(ctx) if isinstance(each, click.Option)]
+    for each in sorted(options, key=_rank):
+        if (row := help_row(ctx, each)) is not None:
+            sections[OWN_TITLE if _rank(each) == 0 else COMMON_TITLE].append(row)
+    for title, rows in sections.items():
+        if rows:
+            with formatter.section(title):
+                formatter.write_dl(rows)
+    formatter.write_paragraph()
+    with formatter.indentation():
+        formatter.write_text(DETAILS_NOTE)
+
+
+def help_row(ctx: click.Context, option: click.Option) -> Row | None:
+    """Return how help lists an option, or None if it is hidden."""
+    row = option.get_help_record(ctx)
+    return (row[0], HELP_TEXT) if row is not None and not isinstance(option, Option) else row
+
+
+def _rank(option: click.Option) -> int:
+    """Return the place of an option in help: own ones, common ones, global ones, and click's own `--help`."""
+    return option.is_common + option.is_global if isinstance(option, Option) else 3
+
+
+def summary_of(of: click.Command) -> str:
+    """Return the first paragraph of a command's help on one line, without its full stop."""
+    first = (of.help or "").replace("\b", "").strip().partition("\n\n")[0]
+    return " ".join(first.split()).removesuffix(".")
