@@ -23,7 +23,7 @@ def note_partial_file(question: Question, path: bytes, item: int) -> None:
         return
     states = (record.get("parse") for record in records.item_records("parse", item) or ())
     if any(state in IN_PART for state in states):
-        question.note(f"{display_path(path)} is parsed in part: definitions may be missing")
+        question.note(f"{display_path(path)} is partially parsed: definitions may be missing")
 
 
 def note_partial_files(
@@ -35,7 +35,7 @@ def note_partial_files(
     """
     paths = [path for path in _partial_paths(question) if is_wanted(path)]
     if len(paths) > _FILES_READ_MAX:
-        question.note(f"{count_of(len(paths), 'file')} are parsed in part: {missing} of {name} may be missing there")
+        question.note(f"{count_of(len(paths), 'file')} are partially parsed: {missing} of {name} may be missing there")
         return
     word = re.compile(rb"(?<![A-Za-z0-9_])%s(?![A-Za-z0-9_])" % re.escape(name.encode()))
     found = [path for path, content in _contents(question, paths) if word.search(content)]
@@ -43,7 +43,7 @@ def note_partial_files(
         shown = ", ".join(map(display_path, found[:_PATHS_SHOWN_MAX]))
         more = f" and {len(found) - _PATHS_SHOWN_MAX:,} more" if len(found) > _PATHS_SHOWN_MAX else ""
         are = "is" if len(found) == 1 else "are"
-        question.note(f"{shown}{more} {are} parsed in part: {missing} of {name} may be missing there")
+        question.note(f"{shown}{more} {are} partially parsed: {missing} of {name} may be missing there")
 
 
 def _partial_paths(question: Question) -> list[bytes]:
@@ -60,5 +60,5 @@ def _contents(question: Question, paths: list[bytes]) -> list[tuple[bytes, bytes
         try:
             contents.append((path, records.read_object(records.items[item])))
         except ObjectMissing:
-            question.note(f"{display_path(path)} is parsed in part, and its content is lost")
+            question.note(f"{display_path(path)} is partially parsed, and its content is missing from the store")
     return contents

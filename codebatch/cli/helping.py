@@ -56,8 +56,8 @@ def help_(answering: Answering, words: tuple[str, ...]) -> None:
     if not words:
         topics = tuple(HelpTopic(topic=each, title=title(each)) for each in TOPICS)
         rows = ((each.topic, each.title) for each in topics)
-        answering.print(HelpShown(topics=topics), table(rows, ("topic", "is of")))
-        answering.note("read one with: codebatch help TOPIC; all commands: codebatch --help")
+        answering.print(HelpShown(topics=topics), table(rows, ("topic", "title")))
+        answering.note("read a page with: codebatch help TOPIC; list all commands with: codebatch --help")
         return
     if len(words) == 1 and words[0] in TOPICS:
         text = page(words[0])
@@ -87,6 +87,6 @@ def _help_of_command(words: tuple[str, ...]) -> str:
             of = "topic or command" if len(words) == 1 else "command"
             meant = group.meant(context, word, TOPICS if len(words) == 1 else ()) if isinstance(group, Group) else None
             hint = f"did you mean {meant!r}?" if meant else f"see: {context.command_path} --help"
-            raise InvalidInput(f"there is no {of} {' '.join(words)!r}", hint=hint)
+            raise InvalidInput(f"no such {of}: {' '.join(words)!r}", hint=hint)
         context = click.Context(below, context, word, **group.context_settings)
     return context.get_help()
