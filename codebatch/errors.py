@@ -45,7 +45,7 @@ class Stopped(CodebatchError):
     @classmethod
     def before_mending(cls, damage: StoreCorrupt, exit_status: int) -> Stopped:
         """Of damage that was met after the signal."""
-        return cls(f"stopped, and not mended: {damage.message}", hint=damage.hint, exit_status=exit_status)
+        return cls(f"stopped before repair: {damage.message}", hint=damage.hint, exit_status=exit_status)
 
 
 class InvalidInput(CodebatchError):
@@ -80,7 +80,7 @@ class NotInStore(UnknownId):
     """There is no batch, or no snapshot, of that name. `noun` is which."""
 
     def __init__(self, noun: str, name: str) -> None:
-        super().__init__(f"there is no {noun} {name!r} in this store", hint=f"see: codebatch {noun} list")
+        super().__init__(f"no {noun} {name!r} in this store", hint=f"see: codebatch {noun} list")
         self.noun = noun
         self.name = name
 
@@ -96,7 +96,7 @@ class CollectedMeanwhile(UnknownId):
     """A batch that went while it was read: nothing is damaged."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name} was collected meanwhile", hint="see what there is: codebatch batch list")
+        super().__init__(f"{name} was removed meanwhile", hint="list batches with: codebatch batch list")
         self.name = name
 
 
@@ -119,7 +119,7 @@ class InvalidWork(InvalidConfiguration):
         lines = [message if hint is None else f"{message}; {hint}" for message, hint in told]
         if count > len(told):
             lines.append(f"and {count - len(told):,} more")
-        self._lines = (told[0][0],) if count == 1 else (f"{count:,} things are wrong with what is to be done", *lines)
+        self._lines = (told[0][0],) if count == 1 else (f"{count:,} problems found", *lines)
         super().__init__("\n".join(self._lines), hint=told[0][1] if count == 1 else None)
 
     @property
@@ -203,8 +203,8 @@ class UnsafeStorePlace(StoreError):
 
     def __init__(self, directory: str) -> None:
         super().__init__(
-            f"no store is made in {directory} unless it is named",
-            hint=f"run in the directory of a project, or name a place: --store {directory.rstrip('/')}/.codebatch",
+            f"will not create a store in {directory} unless given explicitly",
+            hint=f"run in a project directory, or give a location: --store {directory.rstrip('/')}/.codebatch",
         )
         self.directory = directory
 
@@ -255,7 +255,7 @@ class StoreInUse(StoreError):
     code = "store_in_use"
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint or "run the same command again when that run has ended")
+        super().__init__(message, hint=hint or "run the same command again when the other run has ended")
 
 
 class SnapshotUnstable(StoreError):

@@ -16,7 +16,7 @@ from codebatch.errors import (
 )
 
 TOLD = {
-    "there is no batch 'x' in this store": NotInStore("batch", "x"),
+    "no batch 'x' in this store": NotInStore("batch", "x"),
     "/s/plan.json is missing": CorruptFile("/s/plan.json", "is missing", hint="run it anew"),
     "cannot read a/b: Permission denied": UnreadablePath("a/b", "Permission denied"),
     "the file system of /s cannot make hard links, which the store needs": UnfitFileSystem("/s", "make hard links"),

@@ -30,7 +30,7 @@ def _find_path(records: BatchRecords, path: str, note: Note) -> str:
         return text_of_path(directory)
     if is_pattern(path):
         return path
-    raise unknown_path(records, path, "no file at or below")
+    raise unknown_path(records, path, "no file in")
 
 
 def _find_directory(records: BatchRecords, path: str) -> bytes | None:

@@ -175,7 +175,7 @@ class Answer(Generic[Found]):
 
     @property
     def progress(self) -> str:
-        """How far a batch is that runs still: `of a running batch: 812 of 4,450 files`; else nothing."""
+        """How far a batch is that runs still: `812 of 4,450 files done`; else nothing."""
         return self.whole.progress
 
     @property
@@ -185,14 +185,14 @@ class Answer(Generic[Found]):
             return None
         batch, whole = self.question.batch, self.whole
         results = f"{whole.done - whole.failed - whole.lost:,} of {whole.planned:,} results"
-        told = f"{whole.percent} % of what is asked of batch {batch.id} is there ({results})"
+        told = f"batch {batch.id} has {whole.percent}% of the data needed ({results})"
         told = ", ".join(filter(None, (whole.progress, told)))
         hint = f"see: codebatch errors --batch {batch.id}"
         if whole.done < whole.planned:
-            hint = f"go on with: codebatch run --batch {batch.id}"
+            hint = f"resume it with: codebatch run --batch {batch.id}"
         elif whole.lacks_files:
-            told = f"batch {batch.id} is of {', '.join(shown_paths(batch))} alone, and this asks for all files"
-            hint = "look at all with: codebatch run PATH"
+            told = f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}, and this query needs all files"
+            hint = "analyse all files with: codebatch run PATH"
         elif whole.unfollowed:
             told, _, hint = whole.unfollowed.partition("; ")
         return BatchIncomplete(told, hint=hint)
@@ -231,9 +231,9 @@ def unknown_path(records: BatchRecords, path: str, what: str) -> InvalidInput:
     elif meant:
         shown = ", ".join(map(display_path, meant[:NEAR_SHOWN_MAX]))
         more = f" and {len(meant) - NEAR_SHOWN_MAX:,} more" if len(meant) > NEAR_SHOWN_MAX else ""
-        hint = f"which of {len(meant):,}? {shown}{more}; {hint}"
-    of = f", which is of {', '.join(shown_paths(records.batch))} alone" if records.batch.about.paths else ""
-    return InvalidInput(f"the batch{of and of + ','} has {what} {path!r}", hint=hint)
+        hint = f"{len(meant):,} files match: {shown}{more}; {hint}"
+    of = f", restricted to {', '.join(shown_paths(records.batch))}," if records.batch.about.paths else ""
+    return InvalidInput(f"the batch{of} has {what} {path!r}", hint=hint)
 
 
 def _near(paths: list[bytes], wanted: bytes) -> list[bytes]:
@@ -266,7 +266,7 @@ def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, 
         if items:
             chosen, *others = items
             if others:
-                note(f"{display_path(chosen)} is asked, as the project has it; there is {display_path(others[0])} too")
+                note(f"using {display_path(chosen)} of the project; {display_path(others[0])} exists too")
             return chosen, items[chosen]
     return None
 

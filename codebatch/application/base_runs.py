@@ -69,10 +69,8 @@ def run_snapshot_as(
         if not standing(batch).is_over:
             executed = execution.execute(store, lock, batch, Scope(), listener, snapshot)
             if executed.signal_status:
-                hint = "run the same command again: what is done is kept"
-                raise Stopped(
-                    "stopped before the tree to compare was run", hint=hint, exit_status=executed.signal_status
-                )
+                hint = "run the same command again: finished work is kept"
+                raise Stopped("stopped before the base was analysed", hint=hint, exit_status=executed.signal_status)
     return batch
 
 
@@ -85,10 +83,13 @@ def under_tasks_of(store: Store, head: Batch, batch: Batch, execution: Execution
         return batch
     checkout = Checkout(batch.about.commit, batch.about.is_clean)
     try:
-        listener.note(f"batch {batch.id} is of other tasks: its tree is run under those of {head.id}")
+        listener.note(f"batch {batch.id} was made with different tasks; re-analysing it with those of {head.id}")
         return run_snapshot_as(store, head, snapshot_of(store, batch), execution, listener, checkout, batch)
     except ToolMismatch as error:
-        told = f"batch {batch.id} is of other tasks, and cannot be run under those of {head.id}: {error.message}"
+        told = (
+            f"batch {batch.id} was made with different tasks and cannot be re-analysed with those of "
+            f"{head.id}: {error.message}"
+        )
         raise ToolMismatch(told, hint=error.hint) from error
 
 
@@ -100,7 +101,7 @@ def run_commit_as(
     The tree comes from a batch of that commit, otherwise from git's objects. `label` names the commit in a note. Raises
     GitError if git cannot provide the tree, OSError, and what `run_snapshot_as` raises.
     """
-    listener.note(f"there is no batch of {label}: its tree is run under the tasks of {head.id}")
+    listener.note(f"no batch of {label}; analysing it with the tasks of {head.id}")
     known = max(
         batches_of_commit(store, head, commit),
         key=lambda each: len(head.about.imports.keys() & each.about.imports.keys()),
@@ -124,16 +125,16 @@ def batch_of_commit(store: Store, head: Batch, commit: Commit, execution: Execut
     except Stopped:
         raise
     except (GitError, CodebatchError, OSError) as error:
-        told = f"there is no batch of {commit.label}, and it cannot be run: {error}"
+        told = f"no batch of {commit.label}, and it cannot be analysed: {error}"
         found = find_batch_of(store, commit)
         if found is not None:
-            listener.note(f"{commit.label} cannot be run: {error}; compared is {found.id}, another batch of it")
+            listener.note(f"{commit.label} cannot be analysed: {error}; comparing with {found.id}, another batch of it")
             return found
         if isinstance(error, ToolMismatch):
-            raise BatchIncomplete(told, hint="run the tree again first: codebatch run .") from error
+            raise BatchIncomplete(told, hint="analyse the files again first: codebatch run .") from error
         if isinstance(error, CodebatchError):
             raise
-        hint = f"check it out and run it: git checkout {commit.id[:12]} && codebatch run ."
+        hint = f"check it out and analyse it: git checkout {commit.id[:12]} && codebatch run ."
         raise UnknownId(told, hint=hint) from error
 
 
@@ -173,10 +174,10 @@ def freeze_commit(store: Store, head: Batch, commit: str, execution: Execution, 
     """
     found = repository_of(head.about.sources)
     if found is None:
-        raise GitError(f"batch {head.id} is not of one directory in a git work tree")
+        raise GitError(f"batch {head.id} is not of a single directory in a git work tree")
     repository = Repository(*found)
     if repository.find(commit) is None:
-        raise GitError(f"the repository of {display_path(repository.directory)} does not have it")
+        raise GitError(f"the commit is not in the repository of {display_path(repository.directory)}")
     rules = rules_of(store.files, store.root, _stat_cache_like(store, head))
     with tree_of(repository, commit) as directory:
         taken = take(

@@ -19,7 +19,7 @@ from codebatch.store.store import Store
 from codebatch.system.git import GitError
 from codebatch.system.git_ancestry import Repository, is_commit
 
-_IS_FIRST = "the store has no batch of another tree of this source"
+_IS_FIRST = "first run: the store has no other batch of this source"
 
 
 class Base(NamedTuple):
@@ -64,7 +64,7 @@ def choose_base(
         base: Base | NoBase = NoBase(str(error))
     else:
         base = _of_commit(store, head, others, repository, begins, execution, listener)
-    return NoBase(f"{_IS_FIRST}, and {base.why}", is_first=True) if is_first and isinstance(base, NoBase) else base
+    return NoBase(f"{_IS_FIRST}; {base.why}", is_first=True) if is_first and isinstance(base, NoBase) else base
 
 
 def _has_been_elsewhere(store: Store, head: Batch, repository: Repository) -> bool:
@@ -108,18 +108,18 @@ def _of_commit(
     nearest = next((each for each in near if have_same_submodules(store, each, head)), None)
     told = f"commit {begins.commit[:12]}, {begins.told}"
     if nearest is not None and nearest.about.commit == begins.commit:
-        return Base(nearest, f"the batch of {told}")
+        return Base(nearest, f"batch of {told}")
     try:
         made = run_commit_as(store, head, begins.commit, execution, listener, label=told)
-        return Base(made, f"the batch of {told}, which was run for this")
+        return Base(made, f"batch of {told}, analysed for this check")
     except Stopped:
         raise
     except (GitError, CodebatchError, OSError) as error:
-        why = f"the tree of {told}, cannot be run: {error}"
+        why = f"{told}, cannot be analysed: {error}"
     if nearest is None:
-        fetch = "; fetch more: git fetch --deepen=1, or with actions/checkout `fetch-depth: 2`"
+        fetch = "; fetch more history: git fetch --deepen=1, or in actions/checkout set `fetch-depth: 2`"
         return NoBase(why + (fetch if repository.is_shallow else ""))
-    return Base(nearest, f"the batch of commit {nearest.about.commit[:12]}, the nearest one; {why}", begins.commit)
+    return Base(nearest, f"batch of commit {nearest.about.commit[:12]}, the nearest available; {why}", begins.commit)
 
 
 def _nearest(head: Batch, others: list[Batch], repository: Repository, commit: str) -> Iterator[Batch]:
@@ -148,10 +148,10 @@ def _before(head: Batch, others: list[Batch]) -> Base | NoBase:
     )
     found = next(filter(has_ended, alike), None)
     if found is None:
-        return NoBase("no older batch of this source, patterns and pipeline has ended")
+        return NoBase("no finished older batch has the same source, patterns and pipeline")
     is_in_git = any(map(is_in_repository, head.about.sources))
-    why = "there is no git to ask" if is_in_git else "the tree is in no git repository"
-    return Base(found, f"the batch before, for {why}")
+    why = "git is not available" if is_in_git else "the directory is in no git repository"
+    return Base(found, f"the previous batch, because {why}")
 
 
 def _is_of_another_tree(batch: Batch, head: Batch) -> bool:

@@ -73,7 +73,7 @@ def findings_held(batch: OpenedBatch) -> Answer[HeldFindings]:
     for path, diagnostics in of_paths.items():
         entry = records.snapshot.entry(path)
         if entry is None:
-            raise StoreCorrupt(f"a record is of {display_path(path)}, which the snapshot has not")
+            raise StoreCorrupt(f"a record refers to {display_path(path)}, which is not in the snapshot")
         texts, around = Texts(records.read_object(entry).split(b"\n")), scopes.get(path, NO_SCOPES)
         diagnostics.sort(key=lambda each: (each.line, each.column))
         found += diagnostics
@@ -88,21 +88,21 @@ def read_baseline(path: Path) -> list[Kept]:
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidInput(f"{shown} is no plain file")
+                raise InvalidInput(f"{shown} is not a regular file")
             data = file.read(BASELINE_BYTES_MAX + 1)
     except (OSError, ValueError) as error:
         told = error.strerror if isinstance(error, OSError) else error
-        hint = "make one with: codebatch baseline create FILE"
+        hint = "create one with: codebatch baseline create FILE"
         raise InvalidInput(f"cannot read {shown}: {told}", hint=hint) from error
     if len(data) > BASELINE_BYTES_MAX:
-        raise InvalidInput(f"{shown} is too long for a baseline")
+        raise InvalidInput(f"{shown} is too large for a baseline")
     try:
         return decode_baseline(data.removeprefix(codecs.BOM_UTF8))
     except BaselineError as error:
-        hint = "make it anew with: codebatch baseline create FILE"
+        hint = "create it again with: codebatch baseline create FILE"
         if "conflict" in str(error):
             name = display_path(os.fsencode(path.name))
-            hint = f"keep the lines of both sides; git does so where .gitattributes says: {name} merge=union"
+            hint = f"keep the lines of both sides; git does so with this line in .gitattributes: {name} merge=union"
         raise InvalidInput(f"line {error.line} of {shown} {error}", hint=hint) from error
 
 
@@ -125,8 +125,8 @@ def create_baseline(batch: OpenedBatch, path: Path) -> Answer[int]:
     """
     set_beside(batch, path)
     if os.path.lexists(path):
-        hint = "bring it up to date with: codebatch baseline update FILE"
-        raise InvalidInput(f"{display_path(os.fsencode(path))} is there", hint=hint)
+        hint = "update it with: codebatch baseline update FILE"
+        raise InvalidInput(f"{display_path(os.fsencode(path))} already exists", hint=hint)
     _check_place(batch, path)
     answer = _whole(findings_held(batch))
     RealFiles().write_atomic(path, encode_baseline(answer.found.kept))
@@ -250,6 +250,6 @@ def _whole(answer: Answer[HeldFindings]) -> Answer[HeldFindings]:
 def _check_place(batch: OpenedBatch, path: Path) -> None:
     store = os.path.realpath(batch.question.store.root)
     if Path(os.path.realpath(path)).is_relative_to(store):
-        raise InvalidInput(f"{display_path(os.fsencode(path))} is in the store", hint="name a file outside of it")
+        raise InvalidInput(f"{display_path(os.fsencode(path))} is in the store", hint="choose a file outside it")
     if not path.parent.is_dir():
-        raise InvalidInput(f"there is no directory {display_path(os.fsencode(path.parent))}")
+        raise InvalidInput(f"no such directory: {display_path(os.fsencode(path.parent))}")

@@ -154,7 +154,7 @@ def shard_states(store: Store, batch: Batch, task: str) -> Iterator[ShardStatus]
     records = BatchRecords(store, batch)
     (name,) = records.choose_tasks(task)
     if name in records.plan.project_tasks:
-        raise InvalidInput(f"{name} works on the project, not on shards", hint="see: codebatch tasks")
+        raise InvalidInput(f"{name} runs once per project and has no shards", hint="see: codebatch tasks")
     leases = LeaseReader(batch.files, batch.root).leases().values()
     leased = {lease.shard for lease in leases if lease.is_live}
     for shard, so_far in zip(records.plan.shards, records.source.iter_shards(name), strict=True):
@@ -174,6 +174,6 @@ def outputs_of(batch: Batch) -> Path:
     """The directory of a batch's merged outputs. Raises BatchIncomplete where it has none yet."""
     outputs = current_outputs(batch)
     if outputs is None:
-        hint = f"go on with: codebatch run --batch {batch.id}"
+        hint = f"resume it with: codebatch run --batch {batch.id}"
         raise BatchIncomplete(f"batch {batch.id} has no outputs yet", hint=hint)
     return outputs.root

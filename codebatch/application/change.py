@@ -29,7 +29,7 @@ def beginning_of(head: Batch, repository: Repository, environment: Mapping[str, 
     """
     commit = head.about.commit
     if not is_commit(commit):
-        raise GitError(f"it is not known of which commit batch {head.id} is")
+        raise GitError(f"the commit of batch {head.id} is unknown")
     parents = repository.parents(commit)
     is_merge = _MERGE_OF_GITHUB.match(environment.get("GITHUB_REF", "")) and environment.get("GITHUB_SHA") == commit
     if is_merge and len(parents) == 2:
@@ -38,27 +38,25 @@ def beginning_of(head: Batch, repository: Repository, environment: Mapping[str, 
     name = f"origin/{branch}" if branch else _DEFAULT_BRANCH
     other = repository.find(f"refs/remotes/{name}")
     if other is None and branch:
-        raise GitError(f"there is no {name} in this clone; fetch it: {_fetch(repository, branch)}")
+        raise GitError(f"{name} is not in this clone; fetch it: {_fetch(repository, branch)}")
     if other is not None:
         try:
             base = repository.merge_base(other, commit)
         except GitError as error:
-            raise GitError(
-                f"the merge base with {name} is not known: {error}; fetch more: {_fetch(repository)}"
-            ) from error
+            raise GitError(f"no merge base with {name}: {error}; fetch more: {_fetch(repository)}") from error
         if base != commit:
             return Beginning(base, f"the merge base with {name}")
     if not head.about.is_clean:
-        return Beginning(commit, "HEAD, for the tree has what is not committed yet, or may have")
+        return Beginning(commit, "HEAD, because there may be uncommitted changes")
     if not parents:
-        raise GitError(f"commit {commit[:12]} is the first one")
-    why = f"{name} has it" if other is not None else f"there is no {name}"
-    return Beginning(parents[0], f"the commit before HEAD, for {why}")
+        raise GitError(f"commit {commit[:12]} has no parent")
+    why = f"{name} contains it" if other is not None else f"{name} does not exist"
+    return Beginning(parents[0], f"the commit before HEAD, because {why}")
 
 
 def _fetch(repository: Repository, branch: str = "") -> str:
     """What to type. A clone of one branch fetches no other one unless it is named."""
     named = shlex.join([f"{branch}:refs/remotes/origin/{branch}"]) if branch else ""
     if repository.is_shallow:
-        return f"{f'git fetch --unshallow origin {named}'.rstrip()}, or with actions/checkout `fetch-depth: 0`"
+        return f"{f'git fetch --unshallow origin {named}'.rstrip()}, or in actions/checkout set `fetch-depth: 0`"
     return f"git fetch origin {named}".rstrip()

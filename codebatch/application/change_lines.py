@@ -35,10 +35,10 @@ def touched_since(head: Batch, commit: str | None) -> TouchedLines | None:
     found = repository_of(head.about.sources)
     try:
         if found is None:
-            raise GitError("the tree is in no git repository any more")
+            raise GitError("the directory is no longer in a git repository")
         return TouchedLines(
             touched_lines(Repository(*found), commit, head.about.commit if head.about.is_clean else None)
         )
     except GitError as error:
-        told = f"which lines changed since commit {commit[:12]} is not known: {error}"
-        raise BatchIncomplete(told, hint="name what to compare with: codebatch check BASE") from error
+        told = f"cannot tell which lines changed since commit {commit[:12]}: {error}"
+        raise BatchIncomplete(told, hint="name a base: codebatch check BASE") from error

@@ -138,7 +138,8 @@ class Checker(NamedTuple):
         unknown = [each.text for each in conditions if each.text == SEVERITY_RAISED or each.kind != "diagnostic"]
         if unknown:
             told = (
-                f"a baseline does not say what {', '.join(unknown)} asks: it has findings, and not how grave they are"
+                f"--fail-on {', '.join(unknown)} cannot be used with a baseline, which stores findings "
+                "without severities and metrics"
             )
             raise InvalidInput(told, hint="compare with a batch: codebatch check BASE")
         kept = read_baseline(path)
@@ -150,7 +151,7 @@ class Checker(NamedTuple):
         counts: dict[State, int] = {"unchanged": known, "new": len(beside.new), "fixed": beside.gone}
         if beside.not_comparable:
             counts["not_comparable"] = beside.not_comparable
-        base = KeptBase(f"{count_of(len(kept), 'finding')} of the baseline {display_path(os.fsencode(path))}")
+        base = KeptBase(f"{count_of(len(kept), 'finding')} in the baseline {display_path(os.fsencode(path))}")
         return Checked(newer, base, None, *verdicts, counts)
 
     def _head(self, reference: str | None) -> OpenedBatch:
@@ -166,8 +167,8 @@ class Checker(NamedTuple):
     def _named(self, reference: str, head: Batch) -> Base:
         side = name_side(self.store, reference, partial=True)
         if isinstance(side, OpenedBatch):
-            return Base(side.question.batch, "as it was named")
-        return Base(self._run_commit(self.store.store, head, side), f"the batch of {side.label}, as it was named")
+            return Base(side.question.batch, "given on the command line")
+        return Base(self._run_commit(self.store.store, head, side), f"batch of {side.label}, given on the command line")
 
     def _run_commit(self, store: Store, head: Batch, commit: Commit) -> Batch:
         return batch_of_commit(store, head, commit, self.execution, self.listener)
@@ -179,11 +180,11 @@ class Checker(NamedTuple):
         except ToolMismatch as error:
             if self.allow_incomparable:
                 return base
-            hint = "run HEAD again here; or compare all the same with --allow-incomparable"
+            hint = "run HEAD again here, or compare as they are with --allow-incomparable"
             raise BatchIncomplete(error.message, hint=hint) from error
         if made.id == base.batch.id:
             return base
-        return Base(made, f"{base.why}, run under the tasks of HEAD", base.change_begins)
+        return Base(made, f"{base.why}, re-analysed with the tasks of HEAD", base.change_begins)
 
 
 def _refuse_newer_part(store: Store, head: Batch) -> None:
@@ -192,7 +193,9 @@ def _refuse_newer_part(store: Store, head: Batch) -> None:
     if latest.about.snapshot_id == head.about.snapshot_id:
         return
     of = ", ".join(map(display_path, latest.about.paths))
-    told = f"the latest run, {latest.id}, is of {of} alone, and of another tree than {head.id}, of the whole project"
+    told = (
+        f"the latest run, {latest.id}, is restricted to {of} and newer than {head.id}, which covers the whole project"
+    )
     hint = f"run the whole project: codebatch run {shlex.quote(display_path(latest.about.project_root))}"
     raise BatchIncomplete(told, hint=hint)
 
@@ -224,7 +227,7 @@ def check(
     if baseline is None:
         return checker.check(conditions, base, head, changed_lines=changed_lines)
     if base is not None or changed_lines:
-        raise InvalidInput("a baseline stands for BASE, and has no lines")
+        raise InvalidInput("a baseline replaces the base and cannot be used with changed lines")
     return checker.check_baseline(conditions, path_of(baseline), head)
 
 

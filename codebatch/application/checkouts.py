@@ -52,13 +52,13 @@ def asking_checkout(frozen: Frozen, commit: str, note: Note) -> Iterator[Callabl
             is_clean = asked.is_clean(entry.path for entry in frozen.snapshot.entries)
             return Checkout(commit, is_clean and find_head(git, directory).commit == commit)
         except GitError as error:
-            note(f"not known whether the tree is that of its commit: {error}")
+            note(f"cannot tell whether the working tree is clean: {error}")
             return Checkout(commit, False)
 
     try:
         asked = AskedCheckout(git, directory, is_top=begins_in(directory))
     except GitError as error:
-        note(f"not known whether the tree is that of its commit: {error}")
+        note(f"cannot tell whether the working tree is clean: {error}")
     try:
         yield answer
     finally:

@@ -31,18 +31,18 @@ class Churn(msgspec.Struct, frozen=True):
 def find_newest_commit(sources: Sequence[bytes]) -> Head | str:
     """The newest commit of the work tree that a batch of some sources was taken of; or why it is not known."""
     if not sources:
-        return "changes are not known: nor is the tree that the batch is of"
+        return "change frequency unknown: the files of the batch are not in a git work tree"
     directory = os.path.commonpath(sources)
     if not os.path.isdir(directory):
-        return "changes are not known: the tree that the batch is of is not there"
+        return "change frequency unknown: the directory of the batch does not exist"
     if not is_in_repository(directory):
-        return "changes are not known: the tree is in no git repository"
+        return "change frequency unknown: the directory is in no git repository"
     from codebatch.application.kept_history import GitError, find_newest  # 8 ms, with `subprocess`
 
     try:
         return find_newest(directory)
     except GitError as error:
-        return f"changes are not known: {error}"
+        return f"change frequency unknown: {error}"
 
 
 def churn(question: Question) -> Churn:
@@ -56,13 +56,13 @@ def churn(question: Question) -> Churn:
     try:
         history = find_history(question.store, os.path.commonpath(question.batch.about.sources), head)
     except GitError as error:
-        return Churn(None, f"changes are not known: {error}")
+        return Churn(None, f"change frequency unknown: {error}")
     told = ""
     commits = count_of(history.changed_commits, "commit")
     if history.is_cut:
-        told = f"changes are those of the last {commits} alone, and not of a year; the next question reads more"
+        told = f"change frequency covers only the last {commits}, not a year; the next query reads more"
     elif head.is_shallow:
-        told = f"changes are those of {commits} alone: the repository is shallow"
+        told = f"change frequency covers only {commits}: the clone is shallow"
     return Churn(count_file_changes(history.commits), told, history)
 
 

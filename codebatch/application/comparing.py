@@ -188,8 +188,8 @@ def compare(
     comparison = Comparison(*sides, kinds, asked, task)
     if comparison.trees.are_strangers and not _are_of_one_work_tree(old, new):
         raise InvalidInput(
-            f"{old.id} and {new.id} are of different projects: they have no file in common, by path or by content",
-            hint="see what batches are of: codebatch batch list",
+            f"{old.id} and {new.id} are of different projects: no file has the same path or content",
+            hint="list batches with their sources: codebatch batch list",
         )
     return comparison
 

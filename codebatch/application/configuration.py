@@ -154,7 +154,7 @@ def _read(path: Path) -> dict[str, object] | None:
     except UnicodeDecodeError as error:
         raise InvalidConfiguration(f"cannot read {path}: {error}") from error
     except TomlError as error:
-        raise InvalidConfiguration(f"{path} is no TOML: {error}") from error
+        raise InvalidConfiguration(f"{path} is not valid TOML: {error}") from error
     if is_ours:
         return document
     tool = document.get("tool", {})
@@ -167,7 +167,7 @@ def _refuse_unknown(path: Path, table: Iterable[str], type_: type[msgspec.Struct
     for name in table:
         if name not in known:
             hint = did_you_mean(name, known)
-            raise InvalidConfiguration(f"{path} sets {above + name!r}, which there is not", hint=hint)
+            raise InvalidConfiguration(f"unknown setting {above + name!r} in {path}", hint=hint)
 
 
 def _decode(path: Path, table: dict[str, object]) -> Configuration:

@@ -41,7 +41,7 @@ class ConfigurationFile:
         Raises InvalidInput where what is there cannot be gone on from so, or OSError.
         """
         if self.path.is_symlink():
-            hint = f"go to where the file is that it leads to: {self.path.resolve()}"
+            hint = f"change to the directory of the file it points to: {self.path.resolve()}"
             raise InvalidInput(f"{self.path} is a symbolic link", hint=hint)
         before = read_regular(self.path, bytes_max=BYTES_MAX, is_link_followed=False) if self._is_there else b""
         ending = b"\r\n" if b"\r\n" in before else b"\n"
@@ -63,8 +63,8 @@ class ConfigurationFile:
             found = None
         if found != wanted:
             head = text.split("\n")[1]
-            told = f"{self.path} holds inline tables or dotted keys that no {head} can follow"
-            raise InvalidInput(told, hint=f"write them as tables such as {head}, or add to them by hand")
+            told = f"cannot add {head} to {self.path}: it has inline tables or dotted keys"
+            raise InvalidInput(told, hint=f"write these as tables such as {head}, or add the setting by hand")
         self._write(added)
 
     def _write(self, added: bytes) -> None:

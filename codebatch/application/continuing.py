@@ -72,13 +72,13 @@ def run_shards(execution: Execution, store: Store, batch: Batch, task: str, pref
     scope, name, plan = scope_of(batch, task), task_name(task), batch.plan()
     if name in plan.project_tasks:
         raise InvalidInput(
-            f"{name} works on the project, not on shards",
+            f"{name} runs once per project and has no shards",
             hint=f"run it with: codebatch run --batch {batch.id} --task {name}",
         )
     chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
     if not chosen:
         raise NothingToDo(
-            f"no shard begins with {prefix!r}", hint=f"see: codebatch shards --batch {batch.id} --task {name}"
+            f"no shard id starts with {prefix!r}", hint=f"see: codebatch shards --batch {batch.id} --task {name}"
         )
     with store.writing() as lock:
         stands = standing(batch)
@@ -137,7 +137,7 @@ def tidied(execution: Execution, ran: Ran, listener: Listener) -> Ran:
     try:
         collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, ran=ran.batch)
     except StoreError as error:
-        listener.note(f"what is old stays: {error.message}")
+        listener.note(f"old batches were not removed: {error.message}")
         return ran
     if collected is not None and not collected.is_nothing:
         listener.collected(collected)
@@ -156,7 +156,7 @@ def _index(ran: Ran, listener: Listener) -> None:
     try:
         build_index(ran.store, ran.batch, note=listener.note)
     except StoreError as error:
-        listener.note(f"there is no new index: {error.message}")
+        listener.note(f"index not updated: {error.message}")
 
 
 def scope_of(batch: Batch, task: str | None) -> Scope:

@@ -145,7 +145,10 @@ class _CodeReader:
         """Note how many files could not be read."""
         if self._lost:
             lost = count_of(self._lost, "file")
-            self._question.note(f"not all places are known: the content of {lost} is lost: codebatch diagnose")
+            self._question.note(
+                f"some locations are unknown: the content of {lost} is missing; check the store with: "
+                "codebatch diagnose"
+            )
 
     def _read(self, path: bytes) -> _Code:
         records = self._question.records

@@ -148,7 +148,7 @@ def _longest_blocks(
     """Return the longest blocks by their records alone. Raises InvalidInput or StoreCorrupt."""
     records = question.records
     if "duplicates" not in records.task_names:
-        raise InvalidInput("the batch does not know what is copied", hint="run the pipeline `full`")
+        raise InvalidInput("the batch has no data on duplicates", hint="use the pipeline `full`")
     apart = None if everything else question.apart
     best = MostLines(
         number,
@@ -176,7 +176,7 @@ def read_copies(question: Question, block: CopiedBlock) -> list[tuple[CopiedPlac
         try:
             found.append((place, read_lines(question, name, item, place.line, last)[1]))
         except ObjectMissing as error:
-            question.note(f"the source of {display_path(name)} is not shown: {error.message}")
+            question.note(f"source of {display_path(name)} not shown: {error.message}")
     return found
 
 

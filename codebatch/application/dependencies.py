@@ -32,7 +32,9 @@ def impact(question: Question, path: str, depth: int | None = None) -> Answer[Im
     try:
         text = name.decode()
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{display_path(name)} is no UTF-8, and imports of such files are not followed") from error
+        raise InvalidInput(
+            f"{display_path(name)} is not valid UTF-8, and imports of such files are not resolved"
+        ) from error
     importers_of = Imports(records).importers_of
     found = dependents_of(importers_of, text, depth)
     whole = completeness(records, needed_tasks(records), lacks_files=bool(question.batch.about.paths))

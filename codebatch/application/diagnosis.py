@@ -143,7 +143,7 @@ class _Look:
         found = self._store.files.stat(path)
         if found is None or stat.S_ISDIR(found.st_mode):
             return True
-        problem, hint = f"{path} is no directory", f"move it away: {path}"
+        problem, hint = f"{path} is not a directory", f"move it away: {path}"
         self._unreadable.append(Damage(problem=problem, names=(self._shown(path),), hint=hint))
         return False
 
@@ -210,8 +210,8 @@ class _Look:
     def _look_at_attempts(self, batch: Batch, commands: Sequence[CommandId]) -> None:
         """Nothing but its register says how an attempt ended."""
         for item in unreadable_last(Attempts(batch.plan(), Outcomes(batch.files, batch.root)).read()):
-            problem = f"how the last attempt of {commands[item]} ended cannot be read; it counts as interrupted"
-            hint = f"see what follows with: codebatch status --batch {batch.id}"
+            problem = f"the outcome of the last attempt of {commands[item]} cannot be read; it counts as interrupted"
+            hint = f"see what happens next with: codebatch status --batch {batch.id}"
             self._unreadable.append(Damage(problem=problem, names=(self._shown(batch.root),), hint=hint))
 
     @contextlib.contextmanager
@@ -251,7 +251,7 @@ class _Look:
         if mended is None:
             return self._damage(fault, fault.problem, DAMAGE_HINT)
         reason = mended.reason(fault.digest)
-        return self._damage(fault, f"{fault.problem}; not mended: {reason.told}", reason.hint)
+        return self._damage(fault, f"{fault.problem}; not repaired: {reason.told}", reason.hint)
 
     def _damage(self, fault: Fault, problem: str, hint: str) -> Damage:
         names = tuple(self._shown(name.path) for name in fault.names)

@@ -69,7 +69,7 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         refuse_below_one(jobs=self.jobs, memory_mb=self.memory_mb)
         if self.file_seconds is not None and not self.file_seconds > 0:
-            raise InvalidInput(f"`file_seconds` must be more than 0, and is {self.file_seconds}")
+            raise InvalidInput(f"`file_seconds` must be more than 0, not {self.file_seconds}")
 
     def execute(
         self,

@@ -62,7 +62,7 @@ class _Told:
         if searched.lost:
             self.lost += 1
             if self.lost <= _TOLD_MAX:
-                self._question.note(f"{display_path(path)} is passed over: {searched.lost}")
+                self._question.note(f"{display_path(path)} skipped: {searched.lost}")
         if searched.unread:
             self._unread[searched.unread] += 1
         self._with_errors += searched.has_errors
@@ -71,19 +71,19 @@ class _Told:
         """Say it."""
         if self._unread:
             counts = ", ".join(f"{count:,} {why}" for why, count in sorted(self._unread.items()))
-            self._question.note(f"not looked at, of the files that are {language}: {counts}")
+            self._question.note(f"{language} files that were not searched: {counts}")
         if self._with_errors:
             files = count_of(self._with_errors, "file")
-            self._question.note(f"{files} with syntax errors: where these are, places may be missing")
+            self._question.note(f"{files} with syntax errors: matches near these may be missing")
 
 
 def find(question: Question, wanted: Wanted, progress: Progress) -> Answer[list[JsonRecord]]:
     """The places that are wanted, by path and position. Raises InvalidInput or StoreCorrupt."""
     refuse_below_one(limit=wanted.limit, jobs=wanted.jobs)
     if not wanted.file_seconds > 0:
-        raise InvalidInput(f"`file_seconds` must be more than 0, and is {wanted.file_seconds}")
+        raise InvalidInput(f"`file_seconds` must be more than 0, not {wanted.file_seconds}")
     if (wanted.query is None) == (wanted.pattern is None):
-        raise InvalidInput("name what to look for: a query or a pattern, and not both")
+        raise InvalidInput("give either a query or a pattern")
     kind, text = ("query", wanted.query) if wanted.pattern is None else ("pattern", wanted.pattern)
     language = cast("str", load_question("named_language")(wanted.language))
     looked_for = load_question("finder")(kind, text, language)
@@ -116,7 +116,7 @@ def find(question: Question, wanted: Wanted, progress: Progress) -> Answer[list[
             done += 1
             progress(done, len(items))
             if len(found) >= enough:
-                question.note(f"no more than {enough:,} are told: there may be others")
+                question.note(f"stopped after {enough:,} matches; there may be more")
                 break
     told.tell(language)
     whole = Completeness(planned=len(items), done=len(items), lost=told.lost)

@@ -224,8 +224,11 @@ def shortfall_of(batch: Batch, stands: Standing) -> BatchIncomplete | None:
         return cancelled(batch)
     if not stands.state.is_final:
         return BatchIncomplete(
-            f"{tally.open:,} of {tally.planned:,} results of batch {batch.id} are missing, and nobody is at work on it",
-            hint=f"go on with: {resume}",
+            (
+                f"{tally.open:,} of {tally.planned:,} results of batch {batch.id} are missing, and no process "
+                "is running it"
+            ),
+            hint=f"resume it with: {resume}",
         )
-    hint = f"see: codebatch errors --batch {batch.id}; do them again with: {resume}"
+    hint = f"see: codebatch errors --batch {batch.id}; retry them with: {resume}"
     return BatchIncomplete(f"{tally.failed + tally.cancelled:,} of {tally.planned:,} results failed", hint=hint)

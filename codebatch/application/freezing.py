@@ -56,7 +56,7 @@ def rules_for(
     root = Path.cwd() if configuration.file is None else configuration.file.parent
     for name, patterns, given in (("include", rules.include, include), ("exclude", rules.exclude, exclude)):
         if (mistake := mistake_in(patterns, root)) is not None:
-            message = f"{name} has the pattern {mistake.pattern!r}, which can match no path: {mistake.reason}"
+            message = f"pattern {mistake.pattern!r} of {name} can match no path: {mistake.reason}"
             if mistake.pattern in given:
                 raise InvalidInput(message, hint=mistake.hint)
             raise InvalidConfiguration(f"{configuration.file}: {message}", hint=mistake.hint)
@@ -97,7 +97,7 @@ def freeze(
         note(text)
     if selection.paths:
         project, parts = (", ".join(map(display_path, each)) for each in (selection.projects, selection.paths))
-        note(f"project {project}, of it: {parts}")
+        note(f"project {project}, restricted to: {parts}")
     if files == 0 and not allow_empty:
         raise nothing_to_do(paths)
     return Frozen(
@@ -139,8 +139,8 @@ def thaw(store: Store, reference: str, note: Note) -> Frozen:
 def nothing_to_do(paths: Sequence[Path]) -> NothingToDo:
     """The error of who named paths of which no file is taken."""
     return NothingToDo(
-        f"no file in {', '.join(map(str, paths))} is to be taken",
-        hint="see what is left out with: codebatch files --why PATH; or pass --allow-empty",
+        f"no files to analyse in {', '.join(map(str, paths))}",
+        hint="see why a path is excluded with: codebatch files --why PATH; or pass --allow-empty",
     )
 
 

@@ -116,11 +116,13 @@ def hotspots(
     least = (1 if is_of_files else FUNCTION_LEAST) if least is None else least
     refuse_below_one(limit=limit, least=least)
     if limit > HOTSPOTS_MAX:
-        raise InvalidInput(f"`limit` must be at most {HOTSPOTS_MAX:,}", hint="for all: codebatch query metrics")
+        raise InvalidInput(f"`limit` must be at most {HOTSPOTS_MAX:,}", hint="for all values: codebatch query metrics")
     records, metric = question.records, _METRIC.get(by, by)
     for task in ("analyze", task_of(metric)):
         if task not in records.task_names:
-            raise InvalidInput(f"the batch lacks {task!r}, by which that is ranked", hint="run the pipeline `full`")
+            raise InvalidInput(
+                f"the batch has no results of {task!r}, which this ranking needs", hint="use the pipeline `full`"
+            )
     history = churn(question)
     if history.changes is None and by == "churn":
         raise InvalidInput(history.told)
@@ -187,15 +189,15 @@ class _ChangesKnown:
         try:
             self._counted = self._changes.count(map(_place, candidates))
         except GitError as error:
-            self._told = f"changes of functions are not known: {error}"
+            self._told = f"change frequency of functions unknown: {error}"
         if self._changes.is_cut:
-            self._told = "changes of some functions are not known, for git takes long; the next question reads more"
+            self._told = "change frequency of some functions unknown: git takes too long; the next query reads more"
 
     def describe_lack(self, shown: Iterable[Candidate]) -> str:
         """Return what is not known of functions, empty if nothing lacks or there is no history at all."""
         if self._told or self._changes is None or all(self.of(each) is not None for each in shown):
             return self._told
-        return "changes of some functions are not known: git cannot compare all versions of their files by lines"
+        return "change frequency of some functions unknown: git cannot compare all versions of their files line by line"
 
     def of(self, candidate: Candidate) -> int | None:
         """Return the changes of a function that were read."""

@@ -78,8 +78,8 @@ def import_files(
     Where no batch is named and another import is through before this one, it starts from that: so none is lost.
     """
     if not names or names.count(STANDARD_INPUT) > 1:
-        problem = "standard input is named twice" if names else "no file is named"
-        raise InvalidInput(problem, hint=f"such as: codebatch import {form} FILE FILE --as {task}")
+        problem = "standard input was given twice" if names else "no file given"
+        raise InvalidInput(problem, hint=f"for example: codebatch import {form} FILE FILE --as {task}")
     files = _read_all(names)
     named = ", ".join(names)
     first = start = resolve_batch(store, reference, listener.note, whole=True)
@@ -108,8 +108,8 @@ def import_files(
             start = resolve_batch(store, reference, listener.note, whole=True)
             if start.about.snapshot_id != first.about.snapshot_id:
                 break
-    hint = f"say of which batch it is: codebatch import {form} FILE --as {task} --batch {first.id}"
-    raise BatchIncomplete(f"{named}: another batch came in between, and nothing was imported", hint=hint)
+    hint = f"name the batch: codebatch import {form} FILE --as {task} --batch {first.id}"
+    raise BatchIncomplete(f"{named}: nothing was imported, because another batch was made meanwhile", hint=hint)
 
 
 def _read_all(names: Sequence[str]) -> list[bytes]:
@@ -128,5 +128,5 @@ def _read(file: str) -> bytes:
             return sys.stdin.buffer.read(IMPORT_BYTES_MAX + 1)
         return read_regular(path_of(file), bytes_max=IMPORT_BYTES_MAX, is_link_followed=True)
     except OSError as error:
-        hint = "what a program writes is read from standard input, which is -"
+        hint = "to import the output of a program, pipe it and give - as FILE"
         raise InvalidInput(f"cannot read {file}: {error.strerror}", hint=hint) from error

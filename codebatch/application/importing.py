@@ -32,8 +32,8 @@ from codebatch.system.clock import wall_ns
 
 _UNREADABLE = "Unreadable: "
 _HINTS = {
-    "memory": "nothing was imported; let a worker have more with --memory-mb",
-    "timeout": "nothing was imported; a task of project scope may take `project_seconds_max` of the configuration",
+    "memory": "nothing was imported; raise the limit with --memory-mb",
+    "timeout": "nothing was imported; raise `project_seconds_max` in the configuration",
 }
 
 
@@ -114,7 +114,7 @@ def _index(store: Store, batch: Batch, listener: Listener) -> None:
     try:
         build_index(store, batch, note=listener.note)
     except StoreError as error:
-        listener.note(f"there is no new index: {error.message}")
+        listener.note(f"index not updated: {error.message}")
 
 
 def _answering(planner: Planner, found: Batch, start: Batch, check: Callable[[], None]) -> Batch:
@@ -134,17 +134,17 @@ def _check(execution: Execution, files: Sequence[bytes], form: str, task: str) -
     """Refuse what cannot be imported before anything is written. Raises InvalidInput."""
     catalogue = execution.configuration.catalogue
     if form not in FORMATS:
-        raise InvalidInput(f"there is no format {form!r}", hint=f"one of: {', '.join(FORMATS)}")
+        raise InvalidInput(f"unknown format {form!r}", hint=f"one of: {', '.join(FORMATS)}")
     if not TASK_NAME_PATTERN.match(task):
         raise InvalidInput(
-            f"{task!r} is no name for a task",
-            hint="it has at most 64 of a-z, 0-9, '-' and '_', and begins with a letter",
+            f"{task!r} is not a valid task name",
+            hint="task names have at most 64 of a-z, 0-9, '-' and '_', and start with a letter",
         )
     if task in catalogue.installed or task in catalogue.own_places:
-        raise InvalidInput(f"{task} is a task that is run here", hint="import it --as another name")
+        raise InvalidInput(f"{task} is a task that codebatch runs itself", hint="choose another name with --as")
     if sum(map(len, files)) > IMPORT_BYTES_MAX:
         has = "it has" if len(files) == 1 else "together they have"
-        raise Unimportable(f"{has} more than {IMPORT_BYTES_MAX:,} bytes, which is the most that is imported")
+        raise Unimportable(f"{has} more than {IMPORT_BYTES_MAX:,} bytes, the limit for imports")
 
 
 def _config(store: Store, start: Batch, data: bytes, form: ImportFormat, root: bytes | None) -> ImportConfig:
@@ -194,15 +194,15 @@ def _refuse_failed(batch: Batch, task: str, form: ImportFormat, *, allow_failed:
     if failed:
         what = " ".join(taken_apart(failed[-1].evidence or "").what)
         if _UNREADABLE in what:
-            raise Unimportable(f"it cannot be read as {form}: {what.partition(_UNREADABLE)[2]}")
+            raise Unimportable(f"not readable as {form}: {what.partition(_UNREADABLE)[2]}")
         reason = f"reading it as {form} failed ({failed[-1].reason})"
         hint = _HINTS.get(failed[-1].reason or "", "nothing was imported")
         raise BatchIncomplete(f"{reason}: {what}" if what else reason, hint=hint)
     left_out = _left_out(batch, task)
     if left_out is not None and left_out.has_failed and not allow_failed:
         raise Unimportable(
-            "it says that the tool did not do all, so that what it does not say may be there all the same",
-            hint="import it nevertheless with --allow-failed",
+            "the report is marked as incomplete: findings may be missing",
+            hint="import it anyway with --allow-failed",
         )
 
 

@@ -52,7 +52,7 @@ def verify_index(store: Store, batch: Batch, note: Note = ignore_note) -> IndexA
     found = open_index(store, batch.id)
     if found is None:
         raise UnknownId(
-            f"batch {batch.id} has no index", hint=f"make it with: codebatch index-build --batch {batch.id}"
+            f"batch {batch.id} has no index", hint=f"build it with: codebatch index-build --batch {batch.id}"
         )
     anew, damaged = posted_anew(store, _outputs(batch), note)
     if damaged:
@@ -60,7 +60,7 @@ def verify_index(store: Store, batch: Batch, note: Note = ignore_note) -> IndexA
     posted = found.posted()
     expected = {digest: terms.by_key() for digest, terms in anew.items()}
     if any(posted.get(digest) != terms for digest, terms in expected.items()):
-        raise StoreCorrupt(f"the index of batch {batch.id} is not what its records say", hint=index_hint(batch.id))
+        raise StoreCorrupt(f"the index of batch {batch.id} does not match its records", hint=index_hint(batch.id))
     return IndexAnswer(
         batch_id=batch.id,
         shard_files=len(expected),
@@ -77,6 +77,6 @@ def _outputs(batch: Batch) -> Outputs:
     outputs = current_outputs(batch)
     if outputs is None:
         raise BatchIncomplete(
-            f"nothing of batch {batch.id} is merged yet", hint=f"go on with: codebatch run --batch {batch.id}"
+            f"batch {batch.id} has no merged results yet", hint=f"resume it with: codebatch run --batch {batch.id}"
         )
     return outputs

@@ -78,7 +78,7 @@ def inspect_line(question: Question, path: str, line: int, *, kinds: tuple[str, 
     try:
         source = _source(question, every, line)
     except ObjectMissing as error:
-        question.note(f"the source of {display_path(every.path)} is not shown: {error.message}")
+        question.note(f"source of {display_path(every.path)} not shown: {error.message}")
         whole = msgspec.structs.replace(whole, lost=1)
     found = msgspec.structs.replace(every, records=list(_at(every.records, line, kinds)))
     return Answer(question=question, found=InspectedLine(found, line, source), whole=whole)
@@ -88,13 +88,13 @@ def _source(question: Question, found: Inspected, line: int) -> tuple[SourceLine
     """The lines around one. Raises ObjectMissing, and InvalidInput where there is no such line."""
     shown = display_path(found.path)
     if line < 1:
-        raise InvalidInput(f"{shown} has no line {line}", hint="the first line is 1")
+        raise InvalidInput(f"{shown} has no line {line}", hint="lines are numbered from 1")
     first = max(line - SOURCE_LINES_AROUND, 1)
     count, source = read_lines(question, found.path, found.item, first, line + SOURCE_LINES_AROUND)
     if count is None:
-        question.note(f"{shown} is binary, and has no lines")
+        question.note(f"{shown} is a binary file without lines")
     elif line > count:
-        raise InvalidInput(f"{shown} has no line {line:,}", hint=f"the batch has it with {count_of(count, 'line')}")
+        raise InvalidInput(f"{shown} has no line {line:,}", hint=f"the file has {count_of(count, 'line')} in the batch")
     return source
 
 

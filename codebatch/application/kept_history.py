@@ -150,7 +150,7 @@ def find_history(store: Store, directory: bytes, head: Head) -> KeptHistory:
 def _git() -> str:
     git = find_git()
     if git is None:
-        raise GitError("there is no git")
+        raise GitError("git is not available")
     return git
 
 

@@ -97,7 +97,7 @@ def explain_misses(
         _, item = find_item(records, path, note)
         of_files = tuple(name for name in chosen if name not in records.plan.project_tasks)
         if not of_files:
-            raise InvalidInput(f"{', '.join(chosen)} works on the project, not on files", hint="name no file")
+            raise InvalidInput(f"{', '.join(chosen)} runs once per project, not per file", hint="leave out FILE")
         chosen = of_files
     asked = _Asked(records, catalogue)
     found = []

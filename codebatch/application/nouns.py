@@ -68,12 +68,12 @@ class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
             self._check_open()
             kind = row.get("kind")
             if not isinstance(kind, str) or kind not in types:
-                raise StoreCorrupt(f"a record of batch {batch_id} is of no kind")
+                raise StoreCorrupt(f"a record of batch {batch_id} has no kind")
             path_bytes(row)  # That it has one is asked of all.
             try:
                 record = convert(row, types[kind])
             except ValidationError as error:
-                raise StoreCorrupt(f"a record of batch {batch_id} is no {kind}: {error}") from error
+                raise StoreCorrupt(f"a record of batch {batch_id} is not a valid {kind}: {error}") from error
             yield record
 
 

@@ -91,7 +91,7 @@ class OpenedStore:
     def check_open(self) -> None:
         """Raise InvalidInput where it was closed."""
         if not self._is_open:
-            raise InvalidInput(f"the store {self.root} was closed", hint="open it again, or ask within `with`")
+            raise InvalidInput(f"the store {self.root} is closed", hint="open it again, or query it within `with`")
 
     def close(self) -> None:
         """Have nothing more asked or read. Again is nothing."""
@@ -120,8 +120,8 @@ def open(path: str | Path | None = None, *, project: str | Path | None = None, n
 
 def _check_text(reference: object) -> None:
     if not isinstance(reference, str):
-        hint = "by its id, a unique prefix of it, latest, latest~N or @NAME"
-        raise InvalidInput(f"a batch is named by a text, and not by {reference!r}", hint=hint)
+        hint = "use its id, a unique prefix of it, latest, latest~N or @NAME"
+        raise InvalidInput(f"a batch must be given as str, not as {reference!r}", hint=hint)
 
 
 def _warn(text: str) -> None:

@@ -58,7 +58,7 @@ class OpenedBatch(Nouns):
     def check(self, answer: AnyAnswer) -> AnyAnswer:
         shortfall = None if self._is_partial else answer.shortfall
         if shortfall is not None:
-            told = f"{shortfall.message}; for what there is, open the batch with partial=True"
+            told = f"{shortfall.message}; to accept incomplete answers, open the batch with partial=True"
             raise BatchIncomplete(told, hint=shortfall.hint)
         return answer
 

@@ -149,7 +149,7 @@ def _with_source(question: Question, file: Inspected, diagnostics: Sequence[Json
         try:
             _, source = read_lines(question, file.path, file.item, line, line)
         except ObjectMissing as error:
-            question.note(f"the source of {display_path(file.path)} is not shown: {error.message}")
+            question.note(f"source of {display_path(file.path)} not shown: {error.message}")
         found.append(Found(each, source[0] if source else None))
     return tuple(found)
 

@@ -24,7 +24,7 @@ def note_partial_file(question: Question, path: bytes, item: int) -> tuple[str, 
     states = (record.get("parse") for record in records.item_records("parse", item) or ())
     if not any(state in IN_PART for state in states):
         return ()
-    return _noted(question, f"{display_path(path)} is parsed in part: definitions may be missing")
+    return _noted(question, f"{display_path(path)} is partially parsed: definitions may be missing")
 
 
 def note_partial_files(
@@ -37,7 +37,7 @@ def note_partial_files(
     paths = [path for path in _partial_paths(question) if is_wanted(path)]
     if len(paths) > _FILES_READ_MAX:
         number = count_of(len(paths), "file")
-        return _noted(question, f"{number} are parsed in part: {missing} of {name} may be missing there")
+        return _noted(question, f"{number} are partially parsed: {missing} of {name} may be missing there")
     word = re.compile(rb"(?<![A-Za-z0-9_])%s(?![A-Za-z0-9_])" % re.escape(name.encode()))
     found = [path for path, content in _contents(question, paths) if word.search(content)]
     if not found:
@@ -45,7 +45,7 @@ def note_partial_files(
     shown = ", ".join(map(display_path, found[:_PATHS_SHOWN_MAX]))
     more = f" and {len(found) - _PATHS_SHOWN_MAX:,} more" if len(found) > _PATHS_SHOWN_MAX else ""
     are = "is" if len(found) == 1 else "are"
-    return _noted(question, f"{shown}{more} {are} parsed in part: {missing} of {name} may be missing there")
+    return _noted(question, f"{shown}{more} {are} partially parsed: {missing} of {name} may be missing there")
 
 
 def _noted(question: Question, note: str) -> tuple[str, ...]:
@@ -67,5 +67,5 @@ def _contents(question: Question, paths: list[bytes]) -> list[tuple[bytes, bytes
         try:
             contents.append((path, records.read_object(records.items[item])))
         except ObjectMissing:
-            question.note(f"{display_path(path)} is parsed in part, and its content is lost")
+            question.note(f"{display_path(path)} is partially parsed, and its content is missing from the store")
     return contents

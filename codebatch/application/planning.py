@@ -110,7 +110,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
                 if not (is_answering or self._may_answer_elsewhere(batch, stands)):
                     continue
             except (StoreError, UnknownId) as error:
-                note(f"{batch.id} is passed over: {error.message}")
+                note(f"{batch.id} skipped: {error.message}")
                 continue
             if is_answering:
                 return batch
@@ -182,7 +182,7 @@ def planner_of(
     is_of_project = file is not None and (os.fsencode(file.parent.resolve()),) == frozen.sources
     prepared, notes = prepare_tasks(catalogue, pipeline.tasks, settings.tasks, is_project=is_of_project)
     for each in notes:
-        note(f"{each}, for what is run is not the project of {file}")
+        note(f"{each}, because the analysed directory is not in the project of {file}")
     return Planner(
         store=store,
         frozen=frozen,

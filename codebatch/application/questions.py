@@ -304,7 +304,7 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
         path = path_of(of, event.start, records.items)
         if isinstance(event, Lost):
             size = human_bytes(event.memory_peak_bytes or 0)
-            peak = f"peak memory: {size}, without its children" if event.memory_peak_bytes else None
+            peak = f"peak memory: {size} (without child processes)" if event.memory_peak_bytes else None
             deaths[path, event.task] = deaths[path, None] = "\n".join(
                 filter(None, [event.reason, peak, event.evidence])
             )
@@ -340,7 +340,7 @@ def _tell_unknown_languages(question: Question, asked: RecordFilter) -> None:
     if asked.languages:
         known = sorted(set(question.records.languages.values()))
         for language in set(asked.languages) - set(known):
-            question.note(f"no file of the batch is {language}; there are: {', '.join(known)}")
+            question.note(f"no {language} files in the batch; its languages: {', '.join(known)}")
 
 
 def _place(record: JsonRecord) -> tuple[bytes, int, int, str]:

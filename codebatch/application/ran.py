@@ -66,15 +66,15 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
                 return None
             return BatchIncomplete(
                 f"{tally.open:,} of {tally.planned:,} results are missing",
-                hint=f"continue with: codebatch run --batch {batch.id}",
+                hint=f"resume with: codebatch run --batch {batch.id}",
             )
         if self.is_complete:
             return None
         if self.standing.state is BatchState.CANCELLED and tally.open:
             return cancelled(batch)
-        hint = f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}"
+        hint = f"see: codebatch errors --batch {batch.id}; retry them with: codebatch resume --batch {batch.id}"
         if any(record["reason"] == "object" for record in self.failures):
-            hint += "; what is lost from the store comes back with: codebatch snapshot PATH"
+            hint += "; restore content that is missing from the store with: codebatch snapshot PATH"
         failed = f"{tally.failed + tally.cancelled:,} of {count_of(tally.planned, 'result')} failed"
         return BatchIncomplete(failed, hint=hint)
 
@@ -82,7 +82,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 def cancelled(batch: Batch) -> BatchCancelled:
     """What is told of a batch that was cancelled."""
     return BatchCancelled(
-        f"batch {batch.id} was cancelled", hint=f"go on all the same with: codebatch resume --batch {batch.id}"
+        f"batch {batch.id} was cancelled", hint=f"resume it with: codebatch resume --batch {batch.id}"
     )
 
 

@@ -44,7 +44,7 @@ def references(
     Each has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. Raises InvalidInput or StoreCorrupt.
     """
     if not name or any(character.isspace() for character in name):
-        raise InvalidInput(f"{name!r} is no name", hint="name one identifier, without its scope")
+        raise InvalidInput(f"{name!r} is not an identifier", hint="give an identifier without its scope")
     refuse_text(roles=roles)
     refuse_unknown("role", roles, ROLES)
     lost: list[bytes] = []
@@ -68,7 +68,7 @@ def _found(question: Question, name: str, path: Paths, lost: list[bytes], progre
         try:
             content = records.read_object(entry)
         except ObjectMissing as error:
-            question.note(f"{display_path(entry.path)} is passed over: {error.message}")
+            question.note(f"{display_path(entry.path)} skipped: {error.message}")
             lost.append(entry.path)
             continue
         answer = find(name, entry.path, content, records.plan.context_of(item), known.get(entry.path))

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_GO_ON = "run the same command again: what was mended is kept"
+_GO_ON = "run the same command again: repaired files are kept"
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class Mended(NamedTuple):
     def reason(self, digest: Digest) -> Reason:
         """Why a file of a digest is damaged still."""
         if self.signal_status:
-            left = Reason("it was broken off", hint=_GO_ON)
+            left = Reason("the repair was stopped", hint=_GO_ON)
         else:
             left = Reason("it is damaged again")
         return self.reasons.get(digest, left)
@@ -85,7 +85,7 @@ def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener
         wanted = {digest: name for digest in lacking for name in lacking[digest] if name.batch.id == batch_id}
         if not wanted:
             continue
-        listener.note(f"executing again what is damaged: {count_of(len(wanted), 'shard file')} of {batch_id}")
+        listener.note(f"re-executing damaged results: {count_of(len(wanted), 'shard file')} of {batch_id}")
         signal_status = 0
         try:
             with (
@@ -101,7 +101,7 @@ def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener
             signal_status = stopped.exit_status
         if signal_status:
             return Mended(reasons, signal_status)
-    return Mended({**dict.fromkeys(lacking, Reason("executed again it is another result")), **reasons})
+    return Mended({**dict.fromkeys(lacking, Reason("re-executing it gave a different result")), **reasons})
 
 
 def _give_equal(store: Store, found: Survey, reasons: dict[Digest, Reason]) -> dict[Digest, list[ShardName]]:
@@ -131,10 +131,10 @@ def mend_batch(execution: Execution, store: Store, lock: Lock, listener: Listene
     found = survey(store.files, names_of(iter_batches(store), digests), is_full=True)
     mended = mend(execution, store, lock, found, listener)
     if mended.signal_status:
-        raise Stopped("stopped while damage was mended", hint=_GO_ON, exit_status=mended.signal_status)
+        raise Stopped("stopped while repairing damage", hint=_GO_ON, exit_status=mended.signal_status)
     for fault in survey(store.files, shard_names(batch), is_full=True).faults:
         reason = mended.reason(fault.digest)
-        told = f"{fault.names[0].path} is damaged ({fault.problem}) and not mended: {reason.told}"
+        told = f"{fault.names[0].path} is damaged ({fault.problem}) and could not be repaired: {reason.told}"
         raise StoreCorrupt(told, hint=reason.hint)
     return True
 

@@ -106,7 +106,7 @@ def run_paths(
         batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses)
         if before is not None and (left := sorted(before.about.imports.keys() - batch.about.imports.keys())):
             listener.note(
-                f"what {', '.join(left)} said is in {before.id} alone: import what is said of the tree as run"
+                f"imported findings of {', '.join(left)} remain in {before.id}: import them again for this batch"
             )
         stands = standing(batch)
         action: Action = "ran" if is_new else found_action(stands)

@@ -62,8 +62,8 @@ def find_side(opened: OpenedStore, reference: str, *, partial: bool = False, of_
         return side
     found = find_batch_of(opened.store, side)
     if found is None:
-        hint = f"run it, in its work tree: codebatch diff {side.id[:12]} latest"
-        raise UnknownId(f"there is no batch of {side.label}", hint=hint)
+        hint = f"analyse it in its work tree: codebatch diff {side.id[:12]} latest"
+        raise UnknownId(f"no batch of {side.label}", hint=hint)
     return opened.batch(found.id, partial=partial)
 
 
@@ -86,7 +86,7 @@ def name_side(
             raise
         raise _named_nothing(reference, repository, error) from error
     if commit_id is not None:
-        opened.note(f"{reference} is taken for batch {found.id}; git knows it as commit {commit_id[:12]} too")
+        opened.note(f"{reference} is batch {found.id}; it is also a git commit ({commit_id[:12]})")
     return found
 
 
@@ -150,8 +150,8 @@ def _of_snapshot(opened: OpenedStore, reference: str, *, partial: bool, of_files
         return opened.batch(found.id, partial=partial)
     if of_files:
         return _of_tree(opened, snapshot, partial=partial)
-    hint = "its files alone can be compared: --kind file; or see: codebatch batch list"
-    raise UnknownId(f"there is no batch over the snapshot {snapshot.id}", hint=hint)
+    hint = "only its files can be compared: --kind file; or see: codebatch batch list"
+    raise UnknownId(f"no batch of the snapshot {snapshot.id}", hint=hint)
 
 
 def _of_tree(opened: OpenedStore, snapshot: Snapshot, *, partial: bool) -> OpenedBatch:
@@ -185,11 +185,11 @@ def _repository_here() -> Repository | None:
 def _named_nothing(reference: str, repository: Repository, error: InvalidId | NotInStore) -> InvalidId | UnknownId:
     """Return the error for a reference that names no batch and no commit, with what to do next."""
     kind: type[InvalidId | UnknownId] = InvalidId if isinstance(error, InvalidId) else UnknownId
-    hint = "see: codebatch batch list; of commits: git log --oneline"
+    hint = "list batches with: codebatch batch list; list commits with: git log --oneline"
     first, dots, second = reference.partition("..")
     if dots:
         ends = [end for end in (first, second.lstrip(".")) if end]
-        hint = f"a range is no side; name each of its ends: {' '.join(ends)}"
+        hint = f"ranges are not supported; give both ends: {' '.join(ends)}"
     elif repository.is_shallow:
-        hint = f"{hint}; this clone is shallow, to fetch more: git fetch --unshallow"
-    return kind(f"{reference[:_SHOWN_MAX]!r} names no batch and no commit", hint=hint)
+        hint = f"{hint}; this clone is shallow, fetch more with: git fetch --unshallow"
+    return kind(f"no batch or commit {reference[:_SHOWN_MAX]!r}", hint=hint)

@@ -38,7 +38,7 @@ def source_texts(question: Question, found: Iterable[JsonRecord]) -> list[Source
     content = dict(_contents(question.records, paths))
     if len(content) < len(paths):
         lost = count_of(len(paths) - len(content), "file")
-        question.note(f"the source of {lost} is lost, or damaged, in the store: codebatch diagnose")
+        question.note(f"the source of {lost} is missing or damaged in the store; check it with: codebatch diagnose")
     in_cells = {path for path, diagnostic in about if path in content and diagnostic.cell is not UNSET}
     cells = {path: lines_of_cells(content[path]) for path in sorted(in_cells)}
     return [

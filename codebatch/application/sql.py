@@ -85,7 +85,9 @@ def _load() -> None:
     try:
         import duckdb  # noqa: F401 - 50 ms, and an extra
     except ImportError as error:
-        raise InvalidInput("DuckDB is not installed, which answers SQL", hint="pip install 'codebatch[sql]'") from error
+        raise InvalidInput(
+            "SQL queries need DuckDB, which is not installed", hint="install it with: pip install 'codebatch[sql]'"
+        ) from error
 
 
 class _Session:
@@ -111,16 +113,16 @@ class _Session:
     def check(self, statement: str) -> None:
         """Raise InvalidInput for what is not one statement that asks."""
         if not statement.isascii() and statement.encode("utf-8", "replace").decode() != statement:
-            raise InvalidInput("the statement is no UTF-8")
+            raise InvalidInput("the statement is not valid UTF-8")
         found = self._run(lambda: self._connection.extract_statements(statement))
         if len(found) != 1:
             raise InvalidInput(
-                f"{len(found)} statements, where one is wanted" if found else "the statement is empty",
-                hint="such as: codebatch sql 'select lang, count(*) from file group by lang'",
+                f"expected one statement, got {len(found)}" if found else "the statement is empty",
+                hint="for example: codebatch sql 'select lang, count(*) from file group by lang'",
             )
         name = found[0].type.name
         if name not in _ASKING or (name == "MULTI" and not _FIRST.match(statement)):
-            raise InvalidInput(f"a statement that asks is wanted, and this is {name}", hint="it begins with SELECT")
+            raise InvalidInput(f"only queries are allowed, not {name}", hint="start it with SELECT")
 
     def make_views(self, records: BatchRecords, kinds: Sequence[str], named: Collection[str]) -> None:
         """Make all views, over what there is of some kinds, and let nothing else be reached from now on.
@@ -134,7 +136,7 @@ class _Session:
             if name in kinds:
                 continue
             is_made = name in named and len(view.kinds) > 1
-            refusal = f"name the view in the statement itself: {name}"
+            refusal = f"use the view name in the statement itself: {name}"
             statements.append(create_pivoted(name) if is_made else create_empty(name, refusal))
         statements += (
             f"SET allowed_directories = [{quoted(str(self._directory))}]",
@@ -219,7 +221,7 @@ def _wholeness(question: Question, kinds: Sequence[str]) -> Completeness:
         return Completeness()
     for kind in kinds:
         if not tasks_that_give(catalogue, records.task_names, (kind,)):
-            question.note(f"no task of the batch gives records of the kind {kind!r}: there are none")
+            question.note(f"no task of the batch produces records of kind {kind!r}")
     needed = tasks_that_give(catalogue, records.task_names, kinds)
     lacks = lacks_files(lambda: catalogue, records, needed, kinds)
     return completeness(records, needed, tells_failures=kinds == ("failure",), lacks_files=lacks)
@@ -238,15 +240,17 @@ def _once(names: Sequence[str]) -> list[str]:
 
 def _refused(error: duckdb.Error) -> InvalidInput:
     """What DuckDB says, in one line, and what was meant."""
-    told, *more = [line.strip() for line in str(error).splitlines() if line.strip()] or ["DuckDB refuses it"]
+    told, *more = [line.strip() for line in str(error).splitlines() if line.strip()] or ["DuckDB rejected it"]
     hint = next((line for line in more if line.startswith(("Did you mean", "Candidate"))), None)
     if told.startswith("Catalog Error: Table with name "):
         name = told.removeprefix("Catalog Error: Table with name ").partition(" ")[0]
         hint = did_you_mean(name, list(VIEWS))
     elif told.startswith("Permission Error"):
-        hint = f"nothing can be read but the views: {', '.join(VIEWS)}"
+        hint = f"only these views can be read: {', '.join(VIEWS)}"
     elif told.startswith("Invalid Input Error: Required module 'pytz'"):  # nothing of ours requires it
-        told, hint = "a time with a zone cannot be answered", "ask for it as a text: now()::varchar"
+        told, hint = "times with a time zone cannot be returned", "cast it to text: now()::varchar"
     elif told.startswith("Out of Memory Error"):
-        hint = f"at most {SQL_MEMORY_BYTES_MAX // 1024**3} GiB: ask for fewer rows or columns, or for sums of them"
+        hint = (
+            f"at most {SQL_MEMORY_BYTES_MAX // 1024**3} GiB of memory: select fewer rows or columns, or aggregate them"
+        )
     return InvalidInput(told, hint=hint)

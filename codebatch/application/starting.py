@@ -75,11 +75,11 @@ def new_task(start: Path, name: str) -> NewTask:
     """
     configuration = load_configuration(start)
     if not TASK_NAME_PATTERN.match(name):
-        hint = "small letters, digits, - and _, a letter first"
-        raise InvalidInput(f"{name!r} is no name for a task", hint=hint)
+        hint = "use lower-case letters, digits, - and _, starting with a letter"
+        raise InvalidInput(f"{name!r} is not a valid task name", hint=hint)
     catalogue = configuration.catalogue
     if name in catalogue.installed or name in configuration.settings.tasks:
-        raise InvalidInput(f"there is a task {name!r}", hint="give yours another name; see: codebatch pipelines")
+        raise InvalidInput(f"a task {name!r} already exists", hint="choose another name; see: codebatch pipelines")
     file = ConfigurationFile(configuration, start)
     root = file.path.parent
     stem = name.replace("-", "_")
@@ -108,13 +108,13 @@ def _make(root: Path, path: str, content: str) -> Path:
     """Make a file that is not there, in a directory that is the project's. Raises InvalidInput or OSError."""
     place = root / path
     if not place.parent.resolve().is_relative_to(root.resolve()):
-        raise InvalidInput(f"{place.parent} leads out of the project")
+        raise InvalidInput(f"{place.parent} is outside the project")
     place.parent.mkdir(exist_ok=True)
     try:
         with open(place, "x", encoding="utf-8") as file:
             file.write(content)
     except FileExistsError as error:
-        raise InvalidInput(f"{place} is there already", hint="give the task another name, or move it") from error
+        raise InvalidInput(f"{place} already exists", hint="choose another name, or move the file") from error
     return place
 
 
@@ -123,7 +123,7 @@ def most_frequent_language(start: Path) -> str:
     languages = cast("Iterator[str]", load_question("languages_of_paths")(islice(_names(start), FILES_LOOKED_AT_MAX)))
     found = Counter(languages)
     if not found:
-        raise InvalidInput(f"no file below {start} is of a language that has rules", hint="name one with -l LANGUAGE")
+        raise InvalidInput(f"no file in {start} has a language with rules", hint="give one with -l LANGUAGE")
     return min(found, key=lambda language: (-found[language], language))
 
 

@@ -88,9 +88,9 @@ class StorePlace:
             error.hint = f"{error.hint}; or put the store elsewhere with --store PATH"
             raise
         if is_new:
-            note(f"new store: {store.root}")
+            note(f"created store: {store.root}")
             if self.named is None and self.project is not None and (above := find_store_above(self.project)):
-                note(f"the store above this project is not used: {above}; to use it: --store {above}")
+                note(f"the store {above} above this project is not used; use it with: --store {above}")
         return self._with_project(store)
 
     def new_place(self, *, is_asked: bool = False) -> Path:
@@ -110,24 +110,26 @@ class StorePlace:
     def _unsafe_place(self, path: Path) -> UnsafeStorePlace:
         error = UnsafeStorePlace(str(path.parent))
         if self.project is not None and self.project.kind == "git":
-            error.hint = f"name a place: --store {shlex.quote(str(path))}"
+            error.hint = f"give a location: --store {shlex.quote(str(path))}"
             if self.project.start != self.project.root:
                 start = shlex.quote(os.fsdecode(self.project.start))
-                error.hint = f"make a repository of the directory that you mean: git init {start}; or {error.hint}"
+                error.hint = f"make the directory a repository: git init {start}; or {error.hint}"
         return error
 
     def _not_found(self) -> StoreNotFound:
         if self.project is None:
-            return StoreNotFound("the current directory does not exist any more", hint="name a store with --store")
-        hint = "make one with `codebatch run PATH` or `codebatch init`, or name one with --store"
+            return StoreNotFound("the current directory no longer exists", hint="give a store with --store")
+        hint = "create one with `codebatch run PATH` or `codebatch init`, or give one with --store"
         root = self.project.root
         own = Path(os.fsdecode(root), layout.STORE_DIRECTORY)
         if is_shared_place(root):
             named = f"--store {shlex.quote(str(own))}"
-            hint = f"name the one here: {named}" if looks_like_store(own) else f"make one with: codebatch run . {named}"
+            hint = (
+                f"use the one here: {named}" if looks_like_store(own) else f"create one with: codebatch run . {named}"
+            )
         elif (above := find_store_above(self.project)) is not None:
-            hint = f"make one with `codebatch run PATH`; or use the one above the project: --store {above}"
-        return StoreNotFound(f"there is no store in the project {os.fsdecode(self.project.root)}", hint=hint)
+            hint = f"create one with `codebatch run PATH`, or use the one above the project: --store {above}"
+        return StoreNotFound(f"no store in the project {os.fsdecode(self.project.root)}", hint=hint)
 
     def _with_project(self, store: Store) -> Store:
         return replace(store, project=self.project or REMOVED)
@@ -140,5 +142,5 @@ def open_store(path: str | Path | None = None, project: str | Path | None = None
     """
     start = None if project is None else path_of(project)
     if start is not None and not start.exists():
-        raise InvalidInput(f"{display_path(os.fsencode(start))}: there is no such directory, so no project around it")
+        raise InvalidInput(f"no such directory: {display_path(os.fsencode(start))}")
     return StorePlace(None if path is None else path_of(path), start=start).open()

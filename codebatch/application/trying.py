@@ -94,7 +94,7 @@ def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
 
     def add(name: str) -> None:
         if name in waiting:
-            raise InvalidInput(f"the tasks {', '.join(waiting)} need one another in a circle")
+            raise InvalidInput(f"tasks depend on one another in a cycle: {', '.join(waiting)}")
         waiting.append(name)
         for need in describe_task(catalogue, name).needs:
             if need not in ordered:

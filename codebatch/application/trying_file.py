@@ -41,7 +41,9 @@ def try_file(execution: Execution, name: str, path: Path, listener: Listener) ->
     task = task_name(name)
     pipeline = pipeline_of(configuration.catalogue, task)
     if path.is_dir():
-        raise InvalidInput(f"{path} is a directory", hint=f"name a file, or try all with: codebatch task test {task}")
+        raise InvalidInput(
+            f"{path} is a directory", hint=f"give a file, or test all files with: codebatch task test {task}"
+        )
     resolve_sources((path,), None)
     with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
         store = StorePlace(Path(directory) / "store").open_or_make()

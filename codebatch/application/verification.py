@@ -53,7 +53,7 @@ def verify(execution: Execution, store: Store, batch: Batch, share: float, liste
     with store.writing() as lock:
         load_untrusted(store)  # One that is damaged is told before the work is done.
         if not standing(batch).is_over:
-            hint = f"go on with: codebatch run --batch {batch.id}"
+            hint = f"resume it with: codebatch run --batch {batch.id}"
             raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
         said = BatchRecords(store, batch)
         chosen = sample(said.items, said.plan.digest, share)

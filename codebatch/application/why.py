@@ -28,5 +28,7 @@ def _tree_with(path: Path) -> Path:
                 return root
     shown = display_path(os.fsencode(path))
     if not os.path.lexists(path):
-        raise InvalidInput(f"{shown} is not there")
-    raise InvalidInput(f"{shown} is in no tree here", hint="ask in the directory that was analysed, or above it")
+        raise InvalidInput(f"{shown} does not exist")
+    raise InvalidInput(
+        f"{shown} is outside the analysed project", hint="run the command in or above the analysed directory"
+    )

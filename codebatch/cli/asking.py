@@ -149,7 +149,7 @@ def tell_lost(answering: Answering, comparison: Comparison) -> None:
     if lost := sorted(comparison.trees.lost):
         more = f" and of {count_of(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
         where = f"{display_path(lost[0][1])} in {comparison.trees.batch(lost[0][0]).batch.id}{more}"
-        answering.tell(f"incomplete: the content of {where} is lost, and its findings are compared by what they say")
+        answering.tell(f"incomplete: the content of {where} is missing; its findings are matched by message only")
 
 
 def rerun(store: Store, batch: Batch, changes: Changes | None = None, *, of_all: bool = False) -> str:
@@ -202,7 +202,7 @@ def _tell(answering: Answering, question: Question, whole: Completeness) -> None
     tell_lacking(answering, question.store, batch, whole)
     answering.tell_other_project(question.store, batch)
     if batch.about.paths and not whole.lacks_files:
-        answering.note(f"of {', '.join(shown_paths(batch))} alone: all that batch {batch.id} is of")
+        answering.note(f"batch {batch.id} is restricted to {', '.join(shown_paths(batch))}")
 
 
 def _tell_changes(answering: Answering, question: Question) -> None:
@@ -210,29 +210,29 @@ def _tell_changes(answering: Answering, question: Question) -> None:
     if changes is None or changes.is_stale is False:
         return
     if changes.is_stale is None:
-        answering.note("not known whether the tree has changed since: to find out would take long")
+        answering.note("skipped the check for changed files (too slow here)")
         return
     if not changes.paths:
         found = question.find_batch_of(changes.frozen_since)
         if found is not None:
-            answering.tell(f"stale: the tree is as in another batch; ask it with --batch {found.id}")
+            answering.tell(f"results are out of date (files as in another batch); query that with --batch {found.id}")
             return
-    first = f"{display_path(changes.paths[0])} has" if changes.paths else "the tree has"
+    first = display_path(changes.paths[0]) if changes.paths else "files"
     more = len(changes.paths) - 1
-    others = " (and more)" if changes.is_cut else f" (and {more} more)" if more > 0 else ""
+    others = " and more" if changes.is_cut else f" and {more} more" if more > 0 else ""
     again = rerun(question.store, question.batch, changes)
-    answering.tell(f"stale: {first} changed since{others}; look again with: {again}")
+    answering.tell(f"results are out of date ({first}{others} changed); update them with: {again}")
 
 
 def _so_far(if_none: str, whole: Completeness) -> str:
-    return f"{if_none} so far ({whole.percent} %)" if if_none and whole.done < whole.planned else if_none
+    return f"{if_none} so far ({whole.percent}% done)" if if_none and whole.done < whole.planned else if_none
 
 
 def _reasons(store: Store, batch: Batch, whole: Completeness) -> Iterable[str]:
     if whole.done < whole.planned:
         counts = f"({whole.done:,} of {whole.planned:,} results)"
-        told = f"{whole.percent} % of batch {batch.id} is done {counts}"
-        yield f"{', '.join(filter(None, (whole.progress, told)))}; go on with: codebatch run --batch {batch.id}"
+        told = f"batch {batch.id} is {whole.percent}% done {counts}"
+        yield f"{', '.join(filter(None, (whole.progress, told)))}; resume it with: codebatch run --batch {batch.id}"
     if whole.failed:
         counts = f"{whole.failed:,} of {whole.planned:,} results of batch {batch.id} failed"
         yield f"{counts} ({', '.join(whole.failed_tasks)}); see: codebatch errors --batch {batch.id}"
@@ -240,7 +240,7 @@ def _reasons(store: Store, batch: Batch, whole: Completeness) -> Iterable[str]:
         yield f"{count_of(whole.lost, 'file')} could not be read"
     if whole.lacks_files:
         of = ", ".join(shown_paths(batch))
-        unknown = f"batch {batch.id} is of {of} alone, and what other files hold is not known"
-        yield f"{unknown}; look at all with: {rerun(store, batch, of_all=True)}"
+        unknown = f"batch {batch.id} is restricted to {of}, files outside it are not covered"
+        yield f"{unknown}; analyse all files with: {rerun(store, batch, of_all=True)}"
     if whole.unfollowed:
         yield whole.unfollowed

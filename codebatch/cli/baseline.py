@@ -71,7 +71,7 @@ def baseline_create(answering: Answering, file: Path, batch_reference: str | Non
     document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.found}
     status = answer_document(answering, answer, document, [f"{_shown(file)}: {count_of(answer.found, 'finding')}"])
     answering.note(
-        f"branches that change it are merged where .gitattributes says: {_shown(Path(file.name))} merge=union"
+        f"to merge changes of several branches, add to .gitattributes: {_shown(Path(file.name))} merge=union"
     )
     return status
 
@@ -91,14 +91,14 @@ def baseline_update(answering: Answering, file: Path, batch_reference: str | Non
     update = answer.found
     document = {"batch_id": batch.id, "path": str(file), **msgspec.structs.asdict(update)}
     told = {"removed": update.removed, "moved": update.moved, "added": update.added}
-    changes = ", ".join(f"{number:,} {word}" for word, number in told.items() if number) or "as it was"
+    changes = ", ".join(f"{number:,} {word}" for word, number in told.items() if number) or "unchanged"
     status = answer_document(
         answering, answer, document, [f"{_shown(file)}: {count_of(update.findings, 'finding')}, {changes}"]
     )
     if update.not_comparable:
-        answering.note(f"{update.not_comparable:,} stay in it, for they are not looked for as they were")
+        answering.note(f"{update.not_comparable:,} kept: this batch was not checked for them in the same way")
     if update.left_out:
-        answering.note(f"{update.left_out:,} new are not in it; add them with --accept-new")
+        answering.note(f"{update.left_out:,} new findings were not added; add them with --accept-new")
     return status
 
 
@@ -109,8 +109,8 @@ def baseline_show(answering: Answering, file: Path) -> None:
     """Count the findings in a baseline file by rule."""
     rows = counted_by_rule(read_baseline(file))
     rules = [BaselineRule(tool=tool, code=code, findings=found, files=files) for tool, code, found, files in rows]
-    lines = table(rows, ("tool", "code", "findings", "files")) if rows else []
-    answering.print(rules, lines, if_none="no findings are in it")
+    lines = table(rows, ("tool", "rule", "findings", "files")) if rows else []
+    answering.print(rules, lines, if_none="the baseline has no findings")
 
 
 for _command in (baseline_create, baseline_update, baseline_show):

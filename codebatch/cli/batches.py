@@ -91,7 +91,7 @@ def batch_list(answering: Answering, pipeline: str | None, is_active: bool) -> N
     answering.print(
         rows,
         table((row.values() for row in shown), shown[0]) if shown else [],
-        if_none="no such batch" if pipeline or is_active else "no batch yet",
+        if_none="no matching batches" if pipeline or is_active else "no batches yet",
     )
 
 
@@ -111,7 +111,7 @@ def batch_show(answering: Answering, named: str | None, batch_reference: str | N
     Exit status 3 with --outputs if the batch has no outputs yet.
     """
     if named is not None and batch_reference is not None:
-        raise InvalidInput("two batches are named", hint="name one, as ID or with --batch")
+        raise InvalidInput("two batches were given", hint="give one, as ID or with --batch")
     reference = batch_reference if named is None else named
     if reference is None or latest_offset(reference) is not None or only_outputs:
         asked = ask(answering, reference).question
@@ -207,7 +207,7 @@ def shards(answering: Answering, batch_reference: str | None, task: str, wanted:
     store, batch = answering.batch(batch_reference)
     wanted = "open" if wanted == "ready" else wanted
     rows = [asdict(each) for each in batches.shard_states(store, batch, task) if wanted in (None, each.status)]
-    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no such shard")
+    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no matching shards")
 
 
 @command()
@@ -216,7 +216,9 @@ def pipelines(answering: Answering) -> None:
     """List the pipelines."""
     answering.print(
         [PipelineRow(name=p.name, description=p.summary, tasks=p.tasks) for p in PIPELINES.values()],
-        table(((p.name, ", ".join(p.tasks), p.summary) for p in PIPELINES.values()), ("pipeline", "tasks", "gives")),
+        table(
+            ((p.name, ", ".join(p.tasks), p.summary) for p in PIPELINES.values()), ("pipeline", "tasks", "description")
+        ),
     )
 
 
@@ -237,7 +239,7 @@ def pipeline(answering: Answering, name: str) -> None:
             f"{chosen.name}: {chosen.summary}",
             *table(
                 ((t.name, ", ".join(t.needs) or "-", ", ".join(t.records), t.summary) for t in declared),
-                ("task", "needs", "records", "gives"),
+                ("task", "needs", "records", "description"),
             ),
         ],
     )

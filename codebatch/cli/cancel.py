@@ -35,7 +35,7 @@ class EndTeller(WorkListener):
 
     def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
         more = f" and {len(running) - _RUNNING_SHOWN:,} more" if len(running) > _RUNNING_SHOWN else ""
-        told = f"{', '.join(running[:_RUNNING_SHOWN])}{more}, of " if running else ""
+        told = f"{', '.join(running[:_RUNNING_SHOWN])}{more} of " if running else ""
         self._answering.display.tell(Stage(f"waiting for {told}{who}"))
 
     def update(self, progress: WorkProgress) -> None:
@@ -45,7 +45,7 @@ class EndTeller(WorkListener):
 
 def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
     if seconds is not None and not seconds <= SECONDS_MAX:  # Nor is it so of what is no number.
-        raise InvalidInput(f"--grace is {seconds}, and must be from 0 to {SECONDS_MAX:,}")
+        raise InvalidInput(f"--grace must be from 0 to {SECONDS_MAX:,}, not {seconds}")
     return seconds
 
 
@@ -82,7 +82,9 @@ def cancel(
     batch = resolve_live(store, batch_reference, answering.note, kind="any")
     if not is_work(batch):
         if grace is not None or is_trusted:
-            raise InvalidInput("--grace and --trust are of commands", hint=f"batch {batch.id} analyses files")
+            raise InvalidInput(
+                "--grace and --trust apply only to `work` batches", hint=f"batch {batch.id} is an analysis"
+            )
         cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndTeller(answering))
         from codebatch.cli.standing import answer_standing  # 20 ms
 
@@ -102,6 +104,6 @@ def cancel(
         ),
     )
     is_ended = found.standing.state.is_final and found.standing.coordinator is None and not found.standing.workers
-    how = "" if is_ended else "; what runs is being ended"
+    how = "" if is_ended else "; running tasks are being stopped"
     answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}{how}"])
     return 0

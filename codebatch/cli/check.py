@@ -123,7 +123,7 @@ def check(
     if baseline is None:
         checked = checker.check(conditions, base, head, changed_lines=changed_lines)
     elif changed_lines or head is not None:
-        raise InvalidInput("a baseline stands for BASE, and has no lines: name HEAD alone")
+        raise InvalidInput("--baseline replaces BASE; --changed-lines needs BASE")
     else:
         checked = checker.check_baseline(conditions, baseline, base)
     answering.questions.append(checked.head.question)
@@ -131,8 +131,8 @@ def check(
     if isinstance(checked.base, NoBase):
         _annotate(answering, checked.base)
         if not (checked.base.is_first or no_base_ok):
-            hint = "name it: codebatch check BASE; or pass without a base with --no-base-ok"
-            raise BatchIncomplete(f"there is nothing to compare with: {checked.base.why}", hint=hint)
+            hint = "name a base: codebatch check BASE; or pass without one: --no-base-ok"
+            raise BatchIncomplete(f"no base to compare with: {checked.base.why}", hint=hint)
     return _answer(answering, checked, baseline)
 
 
@@ -153,7 +153,9 @@ def _answer(answering: Answering, checked: Checked, baseline: Path | None) -> in
     compared = checked.comparison
     command = _list_command(answering, checked, baseline)
     if compared is not None and not compared.old.is_complete:
-        answering.tell(f"the base {compared.old.question.batch.id} is incomplete: what it lacks is not comparable")
+        answering.tell(
+            f"the base {compared.old.question.batch.id} is incomplete: findings it lacks are reported as not comparable"
+        )
     document = {
         "passed": checked.is_passed,
         "compared": checked.is_compared,
@@ -170,7 +172,7 @@ def _answer(answering: Answering, checked: Checked, baseline: Path | None) -> in
         "list_command": command,
     }
     if isinstance(checked.base, Base):
-        answering.note(f"compared with {checked.base.batch.id}: {checked.base.why}")
+        answering.note(f"compared with {checked.base.batch.id} ({checked.base.why})")
     elif isinstance(checked.base, KeptBase):
         answering.note(f"compared with {checked.base.why}")
     elif answering.as_json:
@@ -209,7 +211,7 @@ def _list_command(answering: Answering, checked: Checked, baseline: Path | None)
 
 
 def _nothing(base: NoBase) -> str:
-    return f"nothing was compared: {base.why}"
+    return f"no base to compare with ({base.why}): all findings count as existing"
 
 
 def _lines(checked: Checked, command: str | None) -> Iterator[str]:
@@ -217,7 +219,7 @@ def _lines(checked: Checked, command: str | None) -> Iterator[str]:
         yield _nothing(checked.base)
     yield from (f"{difference_line(each)} [{word_of(each.state)}]" for each in checked.forbidden[:_SHOWN_MAX])
     if len(checked.forbidden) > _SHOWN_MAX:
-        yield f"{len(checked.forbidden) - _SHOWN_MAX:,} more forbidden; all with --json"
+        yield f"{len(checked.forbidden) - _SHOWN_MAX:,} more that fail the check; list all with --json"
     yield from (f"{difference_line(each)} [{word_of(each.state)}, allowed]" for each in checked.allowed[:_SHOWN_MAX])
     if len(checked.allowed) > _SHOWN_MAX:
         yield f"{len(checked.allowed) - _SHOWN_MAX:,} more allowed; list all with: {command}"
@@ -236,9 +238,9 @@ def _counted(checked: Checked) -> Iterator[str]:
     else:
         new, known, gone = (checked.counts[state] for state in _OF_BASELINE)
         unknown = checked.counts.get("not_comparable", 0)
-        beside = f", {unknown:,} not comparable: not looked for as they were" if unknown else ""
-        yield f"{new:,} new, {known:,} of the baseline, {gone:,} of it gone{beside}"
+        beside = f", {unknown:,} not comparable (not checked in the same way)" if unknown else ""
+        yield f"{new:,} new, {known:,} in the baseline, {gone:,} of the baseline no longer found{beside}"
     if checked.not_of_change:
-        yield f"{checked.not_of_change:,} of these on lines that this change did not touch: not of this change"
+        yield f"{checked.not_of_change:,} of these are on lines that this change did not touch and are ignored"
     if checked.on_other_lines:
-        yield f"{checked.on_other_lines:,} of these on lines that are as they were"
+        yield f"{checked.on_other_lines:,} of these are on unchanged lines and are ignored"

@@ -109,7 +109,7 @@ def store_stats(answering: Answering) -> None:
     parts = {part: PartHeld(files=files, bytes=held) for part, (files, held) in stats.parts.items()}
     lines = [
         f"store     {store.root}",
-        f"holds     {human_bytes(stats.bytes)}; without hard links {human_bytes(stats.bytes + stats.shared_bytes)}",
+        f"size      {human_bytes(stats.bytes)} ({human_bytes(stats.bytes + stats.shared_bytes)} without hard links)",
         f"batches   {stats.batches:,}",
         f"snapshots {stats.snapshots:,}",
         *(f"pinned    {each}" for each in stats.pinned),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar
@@ -171,7 +171,7 @@ def _compare(answering: Answering, wanted: Wanted) -> Comparison:
     before, after = ask_sides(answering, wanted.old, wanted.new, wanted.base_store, of_files=of_files)
     if wanted.rerun_base:
         if wanted.base_store is not None:
-            raise InvalidInput("--rerun-base means nothing beside --base-store: the tree of A is in another store")
+            raise InvalidInput("--rerun-base cannot be used with --base-store: the base is in another store")
         before = _rerun(answering, before, after)
     return after.compare(before, **wanted.filters)
 
@@ -185,7 +185,7 @@ def _rerun(answering: Answering, before: OpenedBatch, after: OpenedBatch) -> Ope
     try:
         batch = under_tasks_of(store, after.question.batch, before.question.batch, _execution(), Teller(answering))
     except ToolMismatch as error:
-        hint = "run the tree of B again here; or compare as they are, without --rerun-base"
+        hint = "run the head again here, or compare without --rerun-base"
         raise BatchIncomplete(error.message, hint=hint) from error
     return OpenedStore(store, answering.note).batch(batch.id, partial=True)
 
@@ -232,7 +232,7 @@ def _answer(
 ) -> int:
     """Answer with what was found, of which people are shown what is `told`; returns the exit status."""
     if answering.as_json and wanted.form not in (None, "json"):
-        raise InvalidInput(f"-o {wanted.form} means nothing beside --json")
+        raise InvalidInput(f"-o {wanted.form} cannot be used with --json")
     form: Form = "json" if answering.as_json else wanted.form or "plain"
     answering = msgspec.structs.replace(answering, as_json=form == "json")
     shown = [each for state in told for each in found if each.state == state]
@@ -240,7 +240,8 @@ def _answer(
     if form == "json":
         answer_compared(answering, comparison, lambda: answering.print(document(found[: wanted.limit]), ()))
     elif wanted.form is None:
-        every = [first] * bool(first) + [*difference_lines(cut, told, with_pass=answering.explain)]
+        changes = difference_lines(cut, told, with_pass=answering.explain)
+        every = [first, *changes] if first else [*changes, *(_rest(comparison, shown, told) if shown else ())]
         lines = [fitted(line, terminal_width()) for line in every]
         answer_compared(answering, comparison, lambda: answering.print(None, lines))
     else:
@@ -249,14 +250,20 @@ def _answer(
         answer_compared(answering, comparison, lambda: write_rows(form, rows, columns, _value))
     if form != "json" and len(cut) < len(shown):
         answering.note(f"{len(shown) - len(cut):,} more; show them with --limit {len(shown)}")
-    if not first:
-        rest = [state for state in (*SHOWN, *COUNTED) if state not in told and comparison.counts[state]]
-        parts = ["none"] * (not shown) + [f"besides {counts_line(comparison, rest)}"] * bool(rest)
-        if parts:
-            answering.note("; ".join(parts))
+    if not first and (wanted.form is not None or not shown):
+        for line in _rest(comparison, shown, told):
+            answering.note(line)
     if not comparison.is_complete:
         return BatchIncomplete.exit_status
     return 1 if wanted.exit_code and shown else 0
+
+
+def _rest(comparison: Comparison, shown: Sequence[Difference], told: Sequence[State]) -> Iterator[str]:
+    """Yield a line that counts the differences in other states than `told`, and says if none is shown."""
+    rest = [state for state in (*SHOWN, *COUNTED) if state not in told and comparison.counts[state]]
+    parts = ["none"] * (not shown) + [f"not shown: {counts_line(comparison, rest)}"] * bool(rest)
+    if parts:
+        yield "; ".join(parts)
 
 
 def _diff_answer(comparison: Comparison, found: Sequence[Difference]) -> DiffAnswer:

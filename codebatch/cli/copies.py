@@ -79,9 +79,9 @@ def duplicates(
     Each PATH selects the blocks that have a location in a file, or in the files below a directory.
     """
     if answering.as_json and form not in (None, "json"):
-        raise InvalidInput(f"-o {form} means nothing beside --json")
+        raise InvalidInput(f"-o {form} cannot be used with --json")
     if show is not None and limit is not None:
-        raise InvalidInput("--limit means nothing beside --show")
+        raise InvalidInput("--limit cannot be used with --show")
     batch = ask(answering, batch_reference)
     form = "json" if answering.as_json else form
     shown = 1 if show is not None else limit or (_BLOCKS_SHOWN if form is None else None)
@@ -89,14 +89,14 @@ def duplicates(
     answer = batch.copies(least=least, first=show or 1, limit=shown, path=asked, everything=everything)
     found = answer.found
     if show is not None and not found.blocks and answer.whole.is_complete:
-        raise InvalidInput(f"there is no copied block {show:,}", hint=f"there are {found.count:,}")
+        raise InvalidInput(f"no duplicate block {show:,}", hint=f"blocks found: {found.count:,}")
     if found.left_out:
-        others = "tests, vendored or generated files"
-        answering.note(f"left out: {found.left_out:,} with one place at most outside of {others}; with them: --all")
+        others = "test, vendored or generated files"
+        answering.note(f"{found.left_out:,} hidden (at most one location outside of {others}); show them with --all")
     if form == "json":
         document = {"batch_id": batch.id, **msgspec.to_builtins(found)}
         return answer_document(msgspec.structs.replace(answering, as_json=True), answer, document, ())
-    if_none = "" if found.blocks else "no copied blocks"
+    if_none = "" if found.blocks else "no duplicate blocks"
     if form is not None:
         from codebatch.cli.formats import write_rows
 
@@ -169,7 +169,7 @@ def _source(batch: OpenedBatch, block: CopiedBlock, lines_max: int | None) -> It
             yield from (fitted_path(title, columns, 0), *lines)
     longest = max((len(lines) for _, lines in sides), default=0)
     if lines_max is not None and longest == lines_max:
-        yield f"   …  all of it: codebatch duplicates --show {block.number}"
+        yield f"   …  full source: codebatch duplicates --show {block.number}"
 
 
 def _numbered(lines: Sequence[SourceLine], lines_max: int | None) -> list[str]:

@@ -61,10 +61,14 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
         return _answer_tests(answering, answer)
     rows = ((each.distance, each.path, f"{each.imports}:{each.line}", each.resolution) for each in found)
     lines = table(rows, ("distance", "path", "imports", "resolution"), paths=("path", "imports")) if found else ()
-    if_none = f"nothing in the batch imports {display_path(answer.found.path)}"
-    status = answer_rows(answering, answer, found, lines, if_none=if_none, members=_members(answer.found))
-    if found:
-        answering.note(_sum(answer.found, path))
+    if_none = f"no dependents found for {display_path(answer.found.path)}"
+    total = (_total(answer.found),) if found else ()
+    members = _members(answer.found)
+    status = answer_rows(answering, answer, found, (*lines, *total), if_none=if_none, members=members)
+    if answer.found.tests:
+        from shlex import quote  # which `graph` does without
+
+        answering.note(f"list the test files with: codebatch impact {quote(path)} --tests")
     return status
 
 
@@ -72,17 +76,10 @@ def _members(found: Impact) -> dict[str, object]:
     return {"mentions": found.mentions}
 
 
-def _sum(found: Impact, path: str) -> str:
+def _total(found: Impact) -> str:
     direct, tests = sum(each.distance == 1 for each in found.dependents), len(found.tests)
-    told = f"{count_of(len(found.dependents), 'file')} depend on it: {direct:,} directly"
-    if len(found.dependents) == 1:
-        told = "1 file depends on it, directly"
-    if not tests:
-        return told
-    from shlex import quote  # which `graph` does without
-
-    verb = "is a test file" if tests == 1 else "are test files"
-    return f"{told}; {tests:,} {verb}. Run those: codebatch impact {quote(path)} --tests"
+    total = f"{count_of(len(found.dependents), 'dependent')}, {direct:,} direct"
+    return f"{total}, {count_of(tests, 'test file')}" if tests else total
 
 
 def _answer_tests(answering: Answering, answer: Answer[Impact]) -> int:
@@ -96,7 +93,7 @@ def _answer_tests(answering: Answering, answer: Answer[Impact]) -> int:
     status = answer_rows(answering, answer, tests, lines, if_none=if_none, name="impact-tests", members=members)
     if len(lines) < len(seen) and not answering.as_json:
         left = count_of(len(seen) - len(lines), "test file")
-        answering.tell(f"left out: {left} of a name that a shell would take apart; see them with --json")
+        answering.tell(f"{left} omitted because the shell would split or expand the name; list all with --json")
     return status
 
 
@@ -167,15 +164,16 @@ def graph(
 def _answer_cycles(answering: Answering, batch: OpenedBatch, paths: Paths, *, everything: bool) -> int:
     answer = batch.import_cycles(paths, everything=everything)
     lines = (line for each in answer.found for line in _cycle_lines(each, terminal_width()))
-    status = answer_rows(answering, answer, answer.found, lines, if_none="no import cycle", name="graph-cycles")
+    status = answer_rows(answering, answer, answer.found, lines, if_none="no import cycles", name="graph-cycles")
     if not everything and not answering.as_json:
         shown = [set(each.files) for each in answer.found]
         every = batch.import_cycles(paths, everything=True).found
         left_out = sum(not any(files <= set(each.files) for files in shown) for each in every)
         if left_out:
             answering.note(
-                f"left out: {left_out:,} that no loading of a file closes (type-only or deferred imports, modules of a "
-                "Rust crate), or of tests, vendored or generated files alone; with them: --all"
+                f"{left_out:,} cycles hidden: they do not occur when files are loaded (type-only or "
+                "deferred imports, modules of a Rust crate), or are only in test, vendored or generated "
+                "files; show them with --all"
             )
     return status
 
@@ -185,10 +183,10 @@ def _cycle_lines(cycle: Cycle, width: int | None) -> list[str]:
     count = f"{count_of(len(cycle.files), 'file')}: "
     cut = f"{cycle.cut.source}:{cycle.cut.line}"
     if width is None:
-        return [f"{count}{' -> '.join(cycle.shortest)}; cut {cut}"]
+        return [f"{count}{' -> '.join(cycle.shortest)}; cut at {cut}"]
     files = [fitted_path(path, width, len("  -> ")) for path in without_same_directory(list(cycle.shortest))]
     cut = fitted_path(cut, width, len("  "))
-    return wrapped(f"{count}{' -> '.join(files)}; cut {cut}", width, "  ")
+    return wrapped(f"{count}{' -> '.join(files)}; cut at {cut}", width, "  ")
 
 
 def _quoted(name: str) -> str:

@@ -25,7 +25,7 @@ def api(answering: Answering) -> None:
     assert isinstance(root, click.Group)
     described = describe(root)
     rows = ((each.name, each.answer or "-", each.description) for each in described.commands)
-    answering.print(described, table(rows, ("command", "answer", "does")))
+    answering.print(described, table(rows, ("command", "answer", "description")))
 
 
 @command()

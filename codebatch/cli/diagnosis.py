@@ -46,7 +46,7 @@ def diagnose(answering: Answering, is_full: bool, share: float, is_repairing: bo
     """
     if share and (is_full or is_repairing):
         raise InvalidInput(
-            f"--sample means nothing beside {'--full' if is_full else '--repair'}: that reads every byte"
+            f"--sample cannot be used with {'--full' if is_full else '--repair'}, which reads every byte"
         )
     store, signal_status = answering.place.open(), 0
     if is_repairing:
@@ -63,16 +63,16 @@ def diagnose(answering: Answering, is_full: bool, share: float, is_repairing: bo
 
 
 def _lines(diagnosis: Diagnosis) -> Iterator[str]:
-    for word, listed in (("mended", diagnosis.mended), ("damaged", diagnosis.damaged)):
+    for word, listed in (("repaired", diagnosis.mended), ("damaged", diagnosis.damaged)):
         for each in listed:
             yield f"{word:8} {_names(each)}: {each.problem}"
-    files = f"{count_of(diagnosis.files, 'shard file')} of {count_of(diagnosis.names, 'name')}"
+    files = f"{count_of(diagnosis.files, 'shard file')} ({count_of(diagnosis.names, 'name')})"
     batches = count_of(diagnosis.batches, "batch", "batches")
-    counts = {"damaged": len(diagnosis.damaged), "mended": len(diagnosis.mended)}
+    counts = {"damaged": len(diagnosis.damaged), "repaired": len(diagnosis.mended)}
     found = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "no damage"
     if found == "no damage" and not diagnosis.full:
-        sampled = f", and in {diagnosis.read:,} of these files" if diagnosis.read else ""
-        found += f" seen in documents and lengths{sampled}: --full reads every byte"
+        sampled = f" or in the data of {diagnosis.read:,} of these files" if diagnosis.read else ""
+        found += f" found in metadata and sizes{sampled}; verify all data with --full"
     yield f"{batches}, {count_of(diagnosis.snapshots, 'snapshot')}, {files}: {found}"
 
 

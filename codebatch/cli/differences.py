@@ -30,18 +30,18 @@ COUNTED: tuple[State, ...] = ("moved", "unchanged", "suppressed", "not_comparabl
 """States that are only counted."""
 
 _REASONS = {
-    "path": "the other batch is of other paths",
-    "excluded": "the other batch leaves out such a file",
-    "lost": "its file may have been moved: contents are lost",
-    "task": "its task is none of the other batch",
-    "failed": "in the other batch its task failed, or has not come to the file",
+    "path": "outside the paths of the other batch",
+    "excluded": "the file is excluded from the other batch",
+    "lost": "the file may have moved: its content is missing",
+    "task": "the other batch did not run this task",
+    "failed": "in the other batch the task failed or has not reached this file",
     "rule_off": "the rule is off in the other batch",
-    "silenced": "a note in the source silences it in the other batch",
-    "skipped": "in the other batch few rules look in such a file",
-    "broken": "in the other batch the file has syntax errors, so that few rules can look",
-    "doubted": "in the other batch it is withheld for what the whole file is, or has of it",
-    "tool": "another version looked",
-    "configuration": "it was looked for otherwise, where nobody touched the line",
+    "silenced": "suppressed by a comment in the other batch",
+    "skipped": "in the other batch few rules check this kind of file",
+    "broken": "in the other batch syntax errors keep most rules from checking the file",
+    "doubted": "in the other batch it is filtered out because of the rest of the file",
+    "tool": "checked by another version of the tool",
+    "configuration": "checked with another configuration; the line did not change",
 }
 
 
@@ -148,7 +148,7 @@ def difference_lines(found: Sequence[Difference], states: Iterable[State], *, wi
         if of_state:
             yield f"{word_of(state)}, {len(of_state):,}"
         for each in of_state:
-            yield f"  {difference_line(each)}" + (f" [paired by {each.by}]" if with_pass and each.by else "")
+            yield f"  {difference_line(each)}" + (f" [matched by {each.by}]" if with_pass and each.by else "")
 
 
 def difference_line(each: Difference) -> str:

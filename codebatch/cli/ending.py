@@ -27,8 +27,8 @@ _JSON = LatePattern(r"--json\Z|(-[qv]*o|--output=)json\Z")
 _OUTPUT = LatePattern(r"(-[qv]*o|--output)\Z")
 _NO_CHOICE = LatePattern(r"'(.*)' is not one of (.*)")
 _NO_LONGER = {
-    "--id": "ids are not chosen; name a batch instead: codebatch run PATH --name NAME, and it is @NAME",
-    "--metadata": "a snapshot is its tree and nothing else; name the batch of it: codebatch run PATH --name NAME",
+    "--id": "ids cannot be chosen; name the batch instead: codebatch run PATH --name NAME; then use @NAME",
+    "--metadata": "snapshots have no metadata; name the batch instead: codebatch run PATH --name NAME",
 }
 """Options of CodeBatch 1 that there are not any more, and what to do instead."""
 _OTHER_OPTIONS = {
@@ -80,7 +80,7 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         strange = next((argument for argument in arguments if not _is_text(argument)), None)
         if strange is None:
             return _report_bug(error, as_json=as_json)
-        wrong = InvalidInput(f"the argument {strange!r} is no UTF-8")
+        wrong = InvalidInput(f"the argument {strange!r} is not valid UTF-8")
         return _report(wrong.code, wrong.message, wrong.hint, wrong.exit_status, as_json=as_json)
     except BaseException as error:
         return _report_bug(error, as_json=as_json)
@@ -101,8 +101,8 @@ def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
         is_number = environment[COMPLETE_VARIABLE] != "fish_complete" and form
         if value is None or (is_number and not re.fullmatch(form, value)):
             raise InvalidInput(
-                f"{COMPLETE_VARIABLE} is set, and {name} does not say what to complete",
-                hint="a shell sets both, as it is told to by: codebatch completion bash",
+                f"{COMPLETE_VARIABLE} is set, but {name} does not say what to complete",
+                hint="the shell sets both after: codebatch completion bash",
             )
 
 
@@ -148,7 +148,7 @@ def _meant_option(name: str, command: click.Command) -> str | None:
 def _of_the_world(error: OSError) -> CodebatchError | None:
     """What the system refused or does not have, as an error that nobody but the world is to blame for; else None."""
     if isinstance(error, FileNotFoundError) and error.filename is None and not _has_directory():
-        return InvalidInput("the current directory does not exist any more", hint="go to one that does: cd")
+        return InvalidInput("the current directory no longer exists", hint="change to a directory that exists")
     # A call that is given a descriptor names that, which says nothing.
     name = error.filename if isinstance(error.filename, str | bytes) else b""
     is_process = isinstance(error, ProcessRefused)
@@ -214,8 +214,8 @@ def _report_bug(error: BaseException, *, as_json: bool) -> int:
             "w", prefix="codebatch-bug-", suffix=".txt", delete=False, encoding="utf-8"
         ) as file:
             traceback.print_exception(error, file=file)
-            hint = f"please report it; the traceback is in {file.name}"
+            hint = f"please report this bug; the traceback is in {file.name}"
     except OSError:
-        hint = "please report it"
+        hint = "please report this bug"
     told = traceback.format_exception_only(error)[-1].strip()
     return _report(InternalError.code, f"internal error: {told}", hint, InternalError.exit_status, as_json=as_json)

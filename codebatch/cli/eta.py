@@ -20,7 +20,7 @@ def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, blocke
     """
     if eta is None:
         return ""
-    left = "left after an answer" if blocked else "left"
+    left = "left once questions are answered" if blocked else "left"
     low, _, high = (max(0.0, each - past) for each in eta)
     if unknown:
         return f"at least {_rounded(low)} {left}"

@@ -12,10 +12,10 @@ from codebatch.model.batch_event import instant_ns, name_of
 from codebatch.model.quantities import count_of, human_seconds
 
 _FOLLOWS = {
-    "restart": "it is begun again",
-    "fail": "it has failed",
-    "ask": "somebody is asked",
-    "none": "it is not begun again",
+    "restart": "it is restarted",
+    "fail": "it counts as failed",
+    "ask": "a question was asked",
+    "none": "it is not restarted",
 }
 _QUIET = (events.TaskQueued, events.TaskStarted, events.BatchProgress)
 """What `follow` has no line for: the line that moves says it."""
@@ -40,14 +40,16 @@ def counts_text(counts: dict[str, int]) -> str:
 
 def _of_task(event: events.TaskEvent) -> str:
     word = name_of(event).removeprefix("BATCH_TASK_").lower()
-    more = f" (try {event.try_} of {event.tries_max})" if event.try_ > 1 and event.tries_max > 1 else ""
+    more = f" (attempt {event.try_} of {event.tries_max})" if event.try_ > 1 and event.tries_max > 1 else ""
     match event:
         case events.TaskCompleted(seconds=seconds, as_done=as_done):
-            return f"done {event.task}{more}{_took(seconds)}{', as somebody said' if as_done else ''}"
+            if as_done:
+                return f"{event.task} marked done by user"
+            return f"done {event.task}{more}{_took(seconds)}"
         case events.TaskFailed() | events.TaskRetrying():
-            why = "as somebody said" if event.reason == "answer" else why_failed(event.reason, event.exit_status)
+            why = "marked failed by user" if event.reason == "answer" else why_failed(event.reason, event.exit_status)
             wait = event.wait_seconds if isinstance(event, events.TaskRetrying) else None
-            again = f"; again in {human_seconds(wait)}" if wait is not None else ""
+            again = f"; retry in {human_seconds(wait)}" if wait is not None else ""
             if isinstance(event, events.TaskRetrying) and event.until is not None:
                 again = f"; {wait_text(event.pools, instant_ns(event.until))}"
             return f"{word} {event.task}{more}{_took(event.seconds)}: {why}{again}"
@@ -71,31 +73,31 @@ def _of_task(event: events.TaskEvent) -> str:
 def _of_batch(event: events.BatchEvent) -> str:
     match event:
         case events.BatchStarted(source=source, task_count=count):
-            return f"started: {count_of(count, 'task')} of {source}"
+            return f"started: {count_of(count, 'task')} from {source}"
         case events.BatchResumed(opened=opened, adopted=adopted):
-            again = f", {len(opened):,} to do again" if opened else ""
+            again = f", {len(opened):,} to rerun" if opened else ""
             running = f", {len(adopted):,} found running" if adopted else ""
             return f"resumed{again}{running}"
         case events.BatchPaused(by=by):
             return f"paused by {by}"
         case events.BatchUnpaused(by=by):
-            return f"goes on, by {by}"
+            return f"unpaused by {by}"
         case events.BatchChanged(by=by):
             changed = ", ".join(f"{name} = {value}" for name, value in event.set_.items())
             return f"changed by {by}: {changed}"
         case events.BatchStopped(cause=cause, detail=detail, tasks=tasks):
-            return f"ending {count_of(len(tasks), 'task')}: {stop_reason(cause, detail)}"
+            return f"stopping {count_of(len(tasks), 'task')}: {stop_reason(cause, detail)}"
         case events.BatchProgress(eta_seconds=eta, unknown=unknown):
             blocked = event.counts.get(CommandState.BLOCKED.value, 0)
             left = eta_text(eta, unknown=unknown, blocked=blocked)
             return f"progress: {counts_text(event.counts)}{f', {left}' if left else ''}"
         case events.BatchDrained(signal=signal, why=why):
-            reason = f", for {signal}" if signal else f" ({why})" if why else ""
-            return f"left with work open{reason}: {counts_text(event.counts)}"
+            reason = f" on {signal}" if signal else f" ({why})" if why else ""
+            return f"stopped with unfinished tasks{reason}: {counts_text(event.counts)}"
         case events.BatchEnded(seconds=seconds, all_seconds=in_all):
             state = name_of(event).removeprefix("BATCH_")
             is_more = in_all is not None and in_all >= seconds + 1
-            whole = f" ({human_seconds(in_all)} in all)" if in_all is not None and is_more else ""
+            whole = f" ({human_seconds(in_all)} in total)" if in_all is not None and is_more else ""
             return f"{state}: {counts_text(event.counts)}, in {human_seconds(seconds)}{whole}"
         case _:
             return name_of(event)

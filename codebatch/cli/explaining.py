@@ -25,12 +25,12 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SOURCES = {
-    "store": Source(paths=("store.json", "made-here"), what="what the store is, and whether it was made here"),
-    "batch": Source(paths=("batches/*/batch.json",), what="which batch is meant, and what it is of"),
-    "names": Source(paths=("pins/*",), what="which names batches have, and what is pinned: of the names of its files"),
-    "plan": Source(paths=("batches/*/plan.json",), what="its tasks and shards"),
-    "counts": Source(paths=("batches/*/outputs/*/manifest.json",), what="counts by task and shard, where it is merged"),
-    "records": Source(paths=("batches/*/outputs/*/*/*.jsonl.zst",), what="its records, where it is merged"),
+    "store": Source(paths=("store.json", "made-here"), what="format of the store, and whether it was created here"),
+    "batch": Source(paths=("batches/*/batch.json",), what="which batch is used, and what it covers"),
+    "names": Source(paths=("pins/*",), what="names of batches, and what is pinned (from the file names)"),
+    "plan": Source(paths=("batches/*/plan.json",), what="tasks and shards"),
+    "counts": Source(paths=("batches/*/outputs/*/manifest.json",), what="counts by task and shard, for a merged batch"),
+    "records": Source(paths=("batches/*/outputs/*/*/*.jsonl.zst",), what="records, for a merged batch"),
     "running": Source(
         paths=(
             "batches/*/outcomes/*",
@@ -39,31 +39,29 @@ _SOURCES = {
             "batches/*/results/*",
             "batches/*/settled.json",
         ),
-        what="counts and records where it is not merged, and who is at work on it",
+        what="counts and records of a batch that is not merged, and its running processes",
     ),
     "work": Source(
         paths=("batches/*/work.json", "batches/*/requests/*", "batches/*/questions/*"),
-        what="of commands, what needs what, what they ask and what was asked of them",
+        what="for task lists: dependencies, questions and requests",
     ),
-    "events": Source(paths=("batches/*/events/*",), what="of commands, what was told of them"),
-    "logs": Source(paths=("batches/*/logs/*",), what="what commands printed"),
+    "events": Source(paths=("batches/*/events/*",), what="for task lists: events"),
+    "logs": Source(paths=("batches/*/logs/*",), what="output of tasks"),
     "evidence": Source(paths=("batches/*/journal/*",), what="why something failed"),
-    "index": Source(paths=("indexes/*/*/*",), what="which files may have what is asked for, where there is an index"),
-    "snapshot": Source(paths=("snapshots/*/snapshot.json",), what="what the snapshot is of"),
-    "entries": Source(paths=("snapshots/*/files.index.jsonl.zst",), what="the files of the snapshot"),
-    "contents": Source(paths=("objects/*.pack", "objects/*.idx"), what="what is in the files"),
+    "index": Source(paths=("indexes/*/*/*",), what="which files may have matches, if there is an index"),
+    "snapshot": Source(paths=("snapshots/*/snapshot.json",), what="source of the snapshot"),
+    "entries": Source(paths=("snapshots/*/files.index.jsonl.zst",), what="files of the snapshot"),
+    "contents": Source(paths=("objects/*.pack", "objects/*.idx"), what="content of the files"),
     "change": Source(
-        paths=("cache/stat-*.bin",), what="whether the tree has changed since: this, lstat(2) there, and ignore files"
+        paths=("cache/stat-*.bin",), what="whether files changed since: this, lstat(2) of each file, and ignore files"
     ),
-    "kept": Source(
-        paths=("cache/numbers-*.bin", "cache/importers-*.bin"), what="numbers of files that were worked out before"
-    ),
+    "kept": Source(paths=("cache/numbers-*.bin", "cache/importers-*.bin"), what="cached numbers about files"),
     "history": Source(
         paths=("cache/churn-*.bin",),
-        what="how often files were changed: this, and git where the tree is of a work tree",
+        what="how often files changed: this, and git if the source is a work tree",
     ),
-    "file": Source(paths=(), what="without --batch the file as it is on disk, and nothing of a store"),
-    "sizes": Source(paths=(), what="how long every file of the store is; none is opened but to see what it is"),
+    "file": Source(paths=(), what="without --batch, the file on disk; the store is not read"),
+    "sizes": Source(paths=(), what="sizes of all files in the store; few of them are opened"),
 }
 
 _STANDING = ("store", "batch", "plan", "counts", "running")
@@ -134,7 +132,7 @@ def explain(command: str) -> Explained:
     """What a command reads. Raises InvalidInput where it is none that only reads."""
     name = command.replace(" ", "-")
     if name not in _READS:
-        raise InvalidInput(f"{command!r} is no reading command", hint=did_you_mean(name, sorted(_READS)))
+        raise InvalidInput(f"{command!r} is not a command that only reads", hint=did_you_mean(name, sorted(_READS)))
     return Explained(
         command=name,
         answer=schema_of(name),

@@ -85,7 +85,7 @@ def export(
     """
     _refuse(form, pair, batch_reference, summary, with_hints=with_hints, has_severity=bool(severity))
     if base_store is not None and not pair:
-        raise InvalidInput("--base-store means nothing without A and B")
+        raise InvalidInput("--base-store cannot be used without A and B")
     places = _places(form, output, summary, as_json=answering.as_json)
     if pair:
         than, batch = ask_sides(answering, pair[0], pair[1], base_store)
@@ -100,7 +100,7 @@ def export(
     if gravities is None and than is None and form != "ctags":
         hints = batch.stats(severity="hint", code=codes, tool=tools, **filters).found.total
         if hints:
-            answering.note(f"{count_of(hints, 'hint')} left out; have them with --all")
+            answering.note(f"{count_of(hints, 'hint')} hidden; include them with --all")
     return _answer(answering, batch, form, output, places, answer)
 
 
@@ -114,12 +114,12 @@ class _Places(NamedTuple):
 def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _Places:
     """Where it all goes. Raises InvalidInput where it cannot."""
     if as_json and output == STANDARD_OUTPUT:
-        raise InvalidInput("--json tells where an export was written, and standard output is taken by it: name -o FILE")
+        raise InvalidInput("--json cannot be used with an export to standard output; write it to a file with -o FILE")
     example = f"codebatch export {form} -o FILE"
     target = None if output == STANDARD_OUTPUT else target_of(output, example)
     beside = None if summary is None else target_of(summary, f"codebatch export {form} --summary FILE")
     if beside is not None and beside == target:
-        raise InvalidInput("-o and --summary name the same file")
+        raise InvalidInput("-o and --summary cannot be the same file")
     return _Places(target, beside)
 
 
@@ -157,14 +157,14 @@ def _refuse(
 ) -> None:
     """Raise InvalidInput for what is named twice, or means nothing."""
     if pair and batch_reference is not None:
-        raise InvalidInput("--batch means nothing beside A and B")
+        raise InvalidInput("--batch cannot be used with A and B")
     if len(pair) not in (0, 2):
-        hint = f"of one batch: codebatch export {form} --batch ID; of two: codebatch export {form} A B"
-        raise InvalidInput("name two batches to compare, or none", hint=hint)
+        hint = f"for one batch: codebatch export {form} --batch ID; for a comparison: codebatch export {form} A B"
+        raise InvalidInput("give two batches to compare, or none", hint=hint)
     if with_hints and (has_severity or form == "ctags"):
-        raise InvalidInput(f"--all means nothing {'beside --severity' if has_severity else 'for ctags'}")
+        raise InvalidInput(f"--all cannot be used with {'--severity' if has_severity else 'ctags'}")
     if summary is not None and form != "github":
-        raise InvalidInput(f"--summary means nothing for {form}")
+        raise InvalidInput(f"--summary cannot be used with {form}")
 
 
 def _add_summary(answering: Answering, target: Path, export: Export) -> None:
@@ -173,6 +173,6 @@ def _add_summary(answering: Answering, target: Path, export: Export) -> None:
         return
     with target.open("ab") as file:
         if file.tell() + len(export.summary) > SUMMARY_BYTES_MAX:
-            answering.tell(f"left out: the summary, for GitHub shows no more than {human_bytes(SUMMARY_BYTES_MAX)}")
+            answering.tell(f"summary not written: GitHub shows at most {human_bytes(SUMMARY_BYTES_MAX)} in a step")
         else:
             file.write(export.summary)

@@ -67,8 +67,8 @@ class NounCommand(Command):
             able = [noun for noun, about in NOUNS.items() if error.option_name in about.options]
             if not able:
                 raise
-            told = f"{error.option_name} means nothing for {self.name}"
-            hint = f"those that have it: {', '.join(f'query {noun}' for noun in able)}"
+            told = f"{error.option_name} cannot be used with {self.name}"
+            hint = f"it is an option of: {', '.join(f'query {noun}' for noun in able)}"
             raise InvalidInput(told, hint=hint) from error
 
 
@@ -111,4 +111,4 @@ def _checked(asked: Asked) -> Asked:
 def _refuse_beside(option: str, others: Mapping[str, object]) -> None:
     for other, value in others.items():
         if value:
-            raise InvalidInput(f"{other} means nothing beside {option}")
+            raise InvalidInput(f"{other} cannot be used with {option}")

@@ -74,12 +74,12 @@ def find(
     metavariable twice matches the same text. For anything else, write a query: `codebatch ast FILE` shows the nodes.
     """
     if answering.as_json and form not in (None, "json"):
-        raise InvalidInput(f"-o {form} means nothing beside --json")
+        raise InvalidInput(f"-o {form} cannot be used with --json")
     if is_count and (limit or is_files):
-        raise InvalidInput(f"--{'limit' if limit else 'files'} means nothing beside --count")
+        raise InvalidInput(f"--{'limit' if limit else 'files'} cannot be used with --count")
     if query is None and pattern is None and paths:
-        hint = f"a pattern is an option: codebatch find -l {language} --pattern {shlex.quote(paths[0])}"
-        raise InvalidInput("neither --pattern nor --query is given", hint=hint)
+        hint = f"give the pattern as an option: codebatch find -l {language} --pattern {shlex.quote(paths[0])}"
+        raise InvalidInput("one of --pattern and --query is required", hint=hint)
     form = "json" if answering.as_json else form or "plain"
     answering = msgspec.structs.replace(answering, as_json=form == "json")
     batch = ask(answering, batch_reference)
@@ -120,8 +120,8 @@ def find(
 def _none_found(files: int, language: str, path: str | tuple[str, ...]) -> str:
     where = path_clause(path)
     if not files:
-        return f"no file of the batch{where} is {language}"
-    return f"nothing like it in {count_of(files, 'file')} of {language}{where}"
+        return f"no {language} files in the batch{where}"
+    return f"no matches in {count_of(files, 'file')} of {language}{where}"
 
 
 def _line(row: JsonRecord) -> str:

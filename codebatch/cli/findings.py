@@ -69,9 +69,9 @@ def findings(
     message, three of them are shown, unless --limit is given.
     """
     if with_hints and severity:
-        raise InvalidInput("--all means nothing beside --severity")
+        raise InvalidInput("--all cannot be used with --severity")
     if answering.as_json and form not in (None, "json"):
-        raise InvalidInput(f"-o {form} means nothing beside --json")
+        raise InvalidInput(f"-o {form} cannot be used with --json")
     batch = ask(answering, batch_reference)
     answer = batch.findings(
         severity=SEVERITIES if with_hints else severity or None,
@@ -142,7 +142,7 @@ def finding_lines(question: Question, rules: Iterable[RuleFindings], width: int 
 def rule_line(rule: RuleFindings) -> str:
     """How bad what a rule found is, and how much that is."""
     apart = "all" if rule.apart == rule.count else f"{rule.apart:,} of them"
-    apart = f", {apart} in tests and the like" if rule.apart else ""
+    apart = f", {apart} in non-production files" if rule.apart else ""
     return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{apart}"
 
 

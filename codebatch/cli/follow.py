@@ -61,7 +61,7 @@ def follow(answering: Answering, batch_reference: str | None, since: str | None,
         moving.draw()
     if seen.is_over and not isinstance(last_heard, BatchEnded) and not place.seq:
         told = ", ".join(f"{count:,} {state.lower()}" for state, count in (seen.counts or {}).items())
-        answering.tell(f"what was told of it is gone; it is over: {told}")
+        answering.tell(f"events are missing; the batch has ended: {told}")
     if seen.shortfall is not None:
         raise _left_alone(batch, last_heard) if not seen.is_over and is_work(batch) else seen.shortfall
     return 0
@@ -87,7 +87,7 @@ def events(answering: Answering, batch_reference: str | None, since: str | None,
             is_silent = False
             _print(answering, one, only_told=False)
     if is_silent:
-        answering.tell("nothing is told of it: nobody has begun it, or what was told is gone")
+        answering.tell("no events: the batch has not started, or its events were removed")
 
 
 def _print(answering: Answering, event: AnyEvent, *, only_told: bool) -> None:
@@ -132,7 +132,7 @@ class _Moving:
         done = counts.get(CommandState.DONE.value, 0)
         more = [f"{running:,} running"] if running else []
         more += [f"{count:,} {state.lower()}" for state, count in counts.items() if state in ("FAILED", "BLOCKED")]
-        more += [f"{to_go:,} to go"] if to_go else []
+        more += [f"{to_go:,} left"] if to_go else []
         closed = self._progress.closed if self._progress is not None else ()
         more += closed_texts({each.pool: instant_ns(each.until) for each in closed})
         stage = Stage(
@@ -151,14 +151,16 @@ class _Moving:
 
 def _tell_nobody(answering: Answering, batch: Batch, seen: Seen, last: AnyEvent | None) -> None:
     if seen.alone:
-        runs = f"{count_of(seen.alone, 'task')} {'runs' if seen.alone == 1 else 'run'} on alone, and is waited for"
-        answering.note(f"nobody conducts it{_since(last)}; {runs}; go on with: codebatch resume --batch {batch.id}")
+        runs = f"{count_of(seen.alone, 'task')} still {'runs' if seen.alone == 1 else 'run'}; waiting for it to end"
+        answering.note(
+            f"the batch is not running{_since(last)}; {runs}; resume it with: codebatch resume --batch {batch.id}"
+        )
 
 
 def _left_alone(batch: Batch, last: AnyEvent | None) -> BatchIncomplete:
     return BatchIncomplete(
-        f"nobody conducts batch {batch.id}{_since(last)}, and it is not at its end",
-        hint=f"go on with: codebatch resume --batch {batch.id}",
+        f"batch {batch.id} is not running{_since(last)}, and it has not ended",
+        hint=f"resume it with: codebatch resume --batch {batch.id}",
     )
 
 

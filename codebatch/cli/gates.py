@@ -52,8 +52,8 @@ def gate_list(answering: Answering, status: str | None, tag: str | None) -> None
     rows = [(each.gate_id, each.status, " ".join(each.aliases) or "-", each.promise) for each in gates]
     answering.print(
         gates,
-        table(rows, ("gate", "status", "aliases", "promise")) if rows else [],
-        if_none="no such gate",
+        table(rows, ("self-test", "status", "aliases", "checks")) if rows else [],
+        if_none="no matching self-tests",
     )
 
 
@@ -111,7 +111,7 @@ def gate_explain(answering: Answering, name: str) -> None:
         f"{told.gate_id} ({told.status}): {told.promise}",
         f"names      {' '.join((told.gate_id, *told.aliases))}",
         f"needs      {told.needs}",
-        f"looks at   {told.looks_at}",
+        f"checks     {told.looks_at}",
         f"writes     {told.writes or 'nothing'}",
     ]
     answering.print(GateExplainAnswer(**asdict(told)), lines)
@@ -145,7 +145,7 @@ def program_of() -> Program:
             try:
                 command = group.get_command(ctx, name)
             except (ImportError, AttributeError) as error:
-                broken.append(f"{before}{name} cannot be had: {error}")
+                broken.append(f"{before}{name} cannot be loaded: {error}")
                 continue
             if command is None:
                 continue
@@ -197,7 +197,7 @@ def _status(answering: Answering, results: Sequence[GateResult]) -> int:
     """The exit status. That gates are skipped for want of what they need is said, also to whom wants no notes."""
     lacking = [result.gate_id for result in results if result.outcome == "skipped"]
     if lacking:
-        answering.tell(f"incomplete: skipped, so not known, are {', '.join(lacking)}")
+        answering.tell(f"incomplete: skipped {', '.join(lacking)}")
     outcomes = {result.outcome for result in results}
     if "failed" in outcomes:
         return EXIT_FAILED

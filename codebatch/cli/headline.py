@@ -56,14 +56,16 @@ def headline_lines(
             yield with_command(section.title, section.command)
             yield from islice(section.lines, section.shown)
     if found.partial:
-        yield with_command(f"Parsed in part, {count_of(found.partial, 'file')}", PARTIAL)
+        yield with_command(f"{count_of(found.partial, 'file')} could only be parsed partially", PARTIAL)
     if found.unparsed:
-        told = f"Not parsed, {count_of(sum(found.unparsed.values()), 'file')}"
+        told = f"{count_of(sum(found.unparsed.values()), 'file')} not parsed"
         whole = suggest(f"{told} ({_unparsed(found.unparsed)}): {UNPARSED}")
         yield whole if fitted(whole, width) == whole else with_command(told, UNPARSED)
     if found.minor:
         told = ", ".join(f"{count:,} {severity}" for severity, count in found.minor.items())
-        yield with_command(f"Of less weight, {sum(found.minor.values()):,} ({told})", f"{FINDINGS} --all")
+        yield with_command(
+            f"{count_of(sum(found.minor.values()), 'minor finding')} hidden ({told})", f"{FINDINGS} --all"
+        )
 
 
 def next_command(found: Headline) -> str | None:
@@ -83,18 +85,22 @@ def _sections(found: Headline, question: Question, width: int | None) -> tuple[_
     free = not found.bugs_count
     return (
         _Section(
-            f"Likely bugs, {found.bugs_count:,}", found.bugs_count, FINDINGS, _bug_lines(found.bugs, question, width), 8
+            f"Likely bugs ({found.bugs_count:,})",
+            found.bugs_count,
+            FINDINGS,
+            _bug_lines(found.bugs, question, width),
+            8,
         ),
         _Section("Hard to change", len(found.hard), _hotspots(found), _hard_lines(found.hard, width), 7 if free else 4),
         _Section(
-            f"Copied blocks, {found.copies_count:,}",
+            f"Duplicate blocks ({found.copies_count:,})",
             found.copies_count,
             COPIES,
             _copy_lines(found.copies, width),
             4 if free else 2,
         ),
         _Section(
-            f"Import cycles, {found.cycles_count:,}",
+            f"Import cycles ({found.cycles_count:,})",
             found.cycles_count,
             CYCLES,
             _cycle_lines(found.cycles, width),
@@ -132,7 +138,7 @@ def _bug_lines(rules: Iterable[RuleFindings], question: Question, width: int | N
 def _hard_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[str]:
     functions = tuple(functions)
     has_history = any(each.changes is not None for each in functions)
-    yield fitted(f"  complexity  {'changes/yr  ' if has_history else ''}used by", width)
+    yield fitted(f"  complexity  {'commits/yr  ' if has_history else ''}dependents", width)
     for each in functions:
         used = _users(each)
         changes = f"{'?' if each.changes is None else f'{each.changes:,}':>10}  " if has_history else ""
@@ -170,4 +176,4 @@ def _copy_lines(copies: Iterable[CopiedBlock], width: int | None) -> Iterator[st
 def _cycle_lines(cycles: Iterable[Cycle], width: int | None) -> Iterator[str]:
     for each in cycles:
         way = " -> ".join(without_same_directory(list(each.shortest)))
-        yield fitted(f"  {len(each.files):,} files  {way}; cut {each.cut.source}:{each.cut.line}", width)
+        yield fitted(f"  {len(each.files):,} files  {way}; cut at {each.cut.source}:{each.cut.line}", width)

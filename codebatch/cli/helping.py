@@ -102,6 +102,6 @@ def _help_of_command(words: tuple[str, ...]) -> str:
             topics = ALL_TOPICS if len(words) == 1 else ()
             meant = group.meant(context, word, topics) if isinstance(group, Group) else None
             hint = f"did you mean {meant!r}?" if meant else f"see: {context.command_path} --help"
-            raise InvalidInput(f"there is no {of} {' '.join(words)!r}", hint=hint)
+            raise InvalidInput(f"no such {of}: {' '.join(words)!r}", hint=hint)
         context = click.Context(below, context, word, **group.context_settings)
     return context.get_help()

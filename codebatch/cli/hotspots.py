@@ -30,12 +30,12 @@ from codebatch.model.task import Json
 from codebatch.query.fields import JsonRecord, record_path
 
 _TITLES = {
-    "cognitive": "cognitive",
-    "complexity": "complexity",
+    "cognitive": "complexity",
+    "complexity": "cyclomatic",
     "code": "code",
-    "duplicated_lines": "copied",
-    "changes": "changes/yr",
-    "dependents": "used by",
+    "duplicated_lines": "duplicated",
+    "changes": "commits/yr",
+    "dependents": "dependents",
 }
 """What people read over the columns."""
 
@@ -101,7 +101,7 @@ def hotspots(
     importing them.
     """
     if answering.as_json and form not in (None, "json"):
-        raise InvalidInput(f"-o {form} means nothing beside --json")
+        raise InvalidInput(f"-o {form} cannot be used with --json")
     batch = ask(answering, batch_reference)
     asked = chosen_paths(batch, paths, path)
     answer = batch.hotspots(
@@ -115,7 +115,9 @@ def hotspots(
         return answer_document(as_json, answer, document, ())
     if_none = "" if found.rows else "no hotspots"
     if least is None and not of_files and by in OF_FUNCTIONS:
-        if_none = if_none and f"no hotspots of complexity {FUNCTION_LEAST} or more; for others: --min 1"
+        if_none = (
+            if_none and f"no functions with a complexity of {FUNCTION_LEAST} or more; lower the limit with --min 1"
+        )
     if form is None:
         lines = list(_lines(found.rows))
         return answer_written(answering, answer, partial(answering.print, None, lines), if_none=if_none)
@@ -139,8 +141,8 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
     if not rows:
         return
     numbers = [field for field in ("cognitive", "complexity", "code", "duplicated_lines") if _has(rows[0], field)]
-    header = [*(_TITLES[field] for field in numbers), "changes/yr", "used by"]
-    header += ["function", "place"] if _has(rows[0], "symbol") else ["file"]
+    header = [*(_TITLES[field] for field in numbers), "commits/yr", "dependents"]
+    header += ["function", "location"] if _has(rows[0], "symbol") else ["file"]
 
     def cells(each: Hotspot) -> list[object]:
         told = [*(getattr(each, field) for field in (*numbers, "changes")), _users(each)]
@@ -148,7 +150,7 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
         where = [str(each.symbol), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
         return [*("?" if value is None else value for value in told), *where]
 
-    yield from table(map(cells, rows), header, paths=("place", "file"))
+    yield from table(map(cells, rows), header, paths=("location", "file"))
 
 
 def _users(found: Hotspot) -> object:
@@ -161,7 +163,11 @@ def _tell(answering: Answering, found: Hotspots) -> None:
         answering.note(found.churn_told)
     if found.left_out:
         parts = [f"{count:,} {_LEFT_OUT[of]}" for of, count in sorted(found.left_out.items())]
-        answering.note(f"left out: {', '.join(parts)}; with them: --all")
+        answering.note(f"hidden: {', '.join(parts)}; show them with --all")
 
 
-_LEFT_OUT = {"test": "in tests", "foreign": "vendored or generated", "doubtful": "of files parsed in part"}
+_LEFT_OUT = {
+    "test": "in test files",
+    "foreign": "in vendored or generated files",
+    "doubtful": "in partially parsed files",
+}

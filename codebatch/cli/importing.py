@@ -97,7 +97,7 @@ def import_(
         status=imported.standing.state.value,
         action=imported.action,
     )
-    done = "" if imported.action == "ran" else ": up to date, nothing to do"
+    done = "" if imported.action == "ran" else " (up to date, nothing to do)"
     answering.print(answer, [f"{count_of(imported.findings, 'finding')} of {task} in {imported.batch.id}{done}"])
     if imported.shortfall is not None:
         raise imported.shortfall
@@ -109,19 +109,19 @@ def import_(
 def _left_out(left_out: LeftOut | None) -> Iterator[str]:
     """What of the file is no finding, and why."""
     if left_out is None:
-        yield "how much of the file was left out is not known any more"
+        yield "it is no longer known how much of the file was ignored"
         return
     if left_out.no_file:
         examples = ", ".join(left_out.examples)
         is_elsewhere = any(each.startswith(("/", "file:")) for each in left_out.examples)
         yield (
-            f"left out: {count_of(left_out.no_file, 'finding')} of no file of the batch"
+            f"ignored: {count_of(left_out.no_file, 'finding')} in files that the batch does not have"
             + (f" (such as {examples})" if examples else "")
-            + ("; --root DIR says where the tree lay for the program" if is_elsewhere else "")
+            + ("; set the directory that the tool analysed with --root DIR" if is_elsewhere else "")
         )
     if left_out.no_place:
-        yield f"left out: {count_of(left_out.no_place, 'finding')} at places that their files do not have"
+        yield f"ignored: {count_of(left_out.no_place, 'finding')} at locations that their files do not have"
     if left_out.dismissed:
-        yield f"left out: {left_out.dismissed:,} that the file says are no findings"
+        yield f"ignored: {left_out.dismissed:,} that the report marks as dismissed"
     if left_out.has_failed:
-        yield "the file says that the program did not do all: what it does not say may be there all the same"
+        yield "the report is marked as incomplete: findings may be missing"

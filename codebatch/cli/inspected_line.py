@@ -29,7 +29,7 @@ def answer_line(answering: Answering, answer: Answer[InspectedLine]) -> int:
     }
     status = answer_document(answering, answer, document, _lines(found), name="inspect-line")
     if not records and answer.whole.is_complete:
-        answering.note(f"nothing is said of line {found.line:,} of {display_path(found.inspected.path)}")
+        answering.note(f"no records at line {found.line:,} of {display_path(found.inspected.path)}")
     return status
 
 
@@ -38,7 +38,7 @@ def _lines(found: InspectedLine) -> Iterator[str]:
     for record in found.inspected.records:
         told = record_line(record)
         # A symbol is told by where it begins, and here it matters how far it goes.
-        yield f"{told}, to line {record['end_line']}" if record["kind"] == "symbol" else told
+        yield f"{told}, ends at line {record['end_line']}" if record["kind"] == "symbol" else told
 
 
 def _source_lines(source: Iterable[SourceLine], line: int) -> Iterator[str]:

@@ -46,7 +46,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
 
     lines = [record_line(record) for record in found.records]
     if not answering.explain:
-        if_none = f"nothing is said of {display_path(found.path)}"
+        if_none = f"no records for {display_path(found.path)}"
         return answer_rows(answering, answer, found.records, lines, if_none=if_none)
     explain, more = _explained(answer.question, found)
     document: dict[str, object] = {"batch_id": batch.id, "records": found.records, "explain": explain}

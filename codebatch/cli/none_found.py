@@ -24,8 +24,8 @@ def none_found(batch: OpenedBatch, asked: Asked) -> str:
     there = batch.looked_at(wanted.possible_kinds, asked.filters.get("task"))
     if not there.records:
         return f"no {noun}{_in_files(there)}"
-    behind = f" behind the first {asked.offset:,}" if asked.offset else ""
-    return f"no {noun} match{behind}, of {there.records:,}{_in_files(there)}"
+    behind = f" after the first {asked.offset:,}" if asked.offset else ""
+    return f"no matching {noun}{behind} (searched {there.records:,}{_in_files(there)})"
 
 
 def told_of(batch: OpenedBatch, kind: str) -> str:

@@ -76,7 +76,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     def place(self) -> StorePlace:
         """Where the store is. Raises InvalidInput."""
         if self.store_path == "":
-            raise InvalidInput("--store names nothing", hint="is a variable empty?")
+            raise InvalidInput("--store is empty", hint="is a shell variable empty?")
         named = self.store_path or os.environ.get(STORE_VARIABLE)
         return StorePlace(Path(named) if named else None, self.files)
 
@@ -135,7 +135,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
             return
         tell = self.tell if self.explain else self.note
         if self.files.root is None:
-            tell("store: none was asked")
+            tell("store: not used")
             return
         tell(f"store: {self.files.root}")
         tell(f"read: {count_of(len(self.files.paths), 'file')} of it, {human_bytes(self.files.read_bytes)}")

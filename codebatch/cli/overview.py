@@ -31,7 +31,7 @@ def overview_lines(found: Overview) -> Iterator[str]:
         yield f"    {left:,} more: --kinds diagnostic"
     kinds = ", ".join(f"{kind} ({count:,})" for kind, count in found.kinds.items())
     if kinds:
-        yield f"  more: --all, or --kinds of {kinds}"
+        yield f"  more: --all, or --kinds with {kinds}"
 
 
 def _about(found: Overview) -> Iterator[str]:
@@ -49,25 +49,25 @@ def _about(found: Overview) -> Iterator[str]:
     if found.numbers.get("functions"):
         yield count_of(found.numbers["functions"], "function")
     if about.get("parse") in ("errors", "partial"):
-        yield "parsed in part"
+        yield "partially parsed"
 
 
 def _standing(found: Overview) -> Iterator[str]:
     numbers = found.numbers
     if "cognitive" in numbers:
         rank = f" ({_ordinal(found.rank)} of {(found.about or {}).get('lang')})" if found.rank else ""
-        yield f"cognitive {numbers['cognitive']:,}{rank}"
+        yield f"complexity {numbers['cognitive']:,}{rank}"
     if "duplicated_lines" in numbers:
         yield f"{count_of(numbers['duplicated_lines'], 'duplicated line')}"
     if "dependents" in numbers or found.dependents_in_all:
         more = "+" if found.dependents_partial else ""
-        in_all = "" if found.dependents_in_all is None else f" ({found.dependents_in_all:,}{more} in all)"
+        in_all = "" if found.dependents_in_all is None else f" ({found.dependents_in_all:,}{more} including indirect)"
         direct = numbers.get("dependents", 0)
         yield f"{direct:,}+ dependents{in_all}" if more else f"{count_of(direct, 'dependent')}{in_all}"
     elif found.dependents_partial:
-        yield "dependents not known"
+        yield "dependents unknown"
     if "cycle" in numbers:
-        yield f"in a cycle of {numbers['cycle']:,} files"
+        yield f"in an import cycle of {numbers['cycle']:,} files"
 
 
 def _finding(found: Found) -> Iterator[str]:

@@ -16,12 +16,12 @@ paths_argument = click.argument("paths", nargs=-1, metavar="[PATH]...", shell_co
 def chosen_paths(batch: OpenedBatch, paths: Sequence[str], path: str) -> str | tuple[str, ...]:
     """Return what the arguments and `--path` ask for, as questions take it. Raises InvalidInput."""
     if paths and path:
-        raise InvalidInput("--path cannot be used with PATH", hint="name all paths as arguments, or --path alone")
+        raise InvalidInput("--path cannot be used with PATH", hint="give all paths as arguments, or use --path only")
     return batch.find_paths(paths) if paths else path
 
 
 def path_clause(path: str | tuple[str, ...]) -> str:
     """Return what restricts files to some paths, for people; empty if nothing does."""
     if isinstance(path, tuple):
-        return f" at or below {', '.join(each.removeprefix('/') or 'the project' for each in path)}"
+        return f" in {', '.join(each.removeprefix('/') or 'the project' for each in path)}"
     return f" whose path contains {path!r}" if path else ""

@@ -169,7 +169,7 @@ def live_line(stage: Stage, seconds: float, left: str, columns: int, marks: str)
     parts = [stage.phase]
     room = columns - 1 - len(stage.phase)  # The last column would have some terminals begin a new line.
     counted = f"{stage.done:,} of {stage.planned:,} {stage.things}" if stage.planned else ""
-    percent = f"{100 * stage.done // stage.planned} %" if stage.planned else ""
+    percent = f"{100 * stage.done // stage.planned}%" if stage.planned else ""
     if len(counted) + len(_BETWEEN) > room:
         counted = percent
     # Where there is room for one of them: what somebody knows goes before what is guessed, and that behind the time.

@@ -210,7 +210,7 @@ def _answer_counts(answering: Answering, batch: OpenedBatch, asked: Asked, form:
 def _form(answering: Answering, asked: Asked) -> tuple[Form, Answering]:
     """The form of the answer; under `-o json` all is as under `--json`. Raises InvalidInput."""
     if answering.as_json and asked.form not in (None, "json"):
-        raise InvalidInput(f"-o {asked.form} means nothing beside --json")
+        raise InvalidInput(f"-o {asked.form} cannot be used with --json")
     form: Form = "json" if answering.as_json else asked.form or "plain"
     return form, msgspec.structs.replace(answering, as_json=form == "json")
 
@@ -223,7 +223,7 @@ def _code_lines(batch: OpenedBatch, ranked: list[tuple[str, int]], task: str | N
     rules = cast("list[dict[str, object]]", load_question("list_rules")({}))
     finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}
     cells = ((count, code, found[code][0], finds.get(code, found[code][1])) for code, count in ranked)
-    return table(cells, ("count", "code", "severity", "finds"))
+    return table(cells, ("count", "rule", "severity", "detects"))
 
 
 def _told_once(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:
@@ -237,5 +237,5 @@ def _told_once(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:
 
 def _error_lines(row: JsonRecord, count: int) -> list[str]:
     evidence = str(row.get("evidence") or "").strip()
-    others = f", and at {count_of(count - 1, 'other file')}" if count > 1 else ""
+    others = f", and in {count_of(count - 1, 'other file')}" if count > 1 else ""
     return [record_line(row) + others, *(f"    {line}" for line in evidence.splitlines()[-8:])]

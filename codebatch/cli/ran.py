@@ -21,7 +21,7 @@ def ran_lines(answering: Answering, ran: Ran) -> Iterator[str]:
     """What `run` says on standard output."""
     width = terminal_width()
     if not ran.is_complete:
-        yield fitted(f"{ran.standing.state.value}: batch {ran.batch.id}; what is known so far:", width)
+        yield fitted(f"{ran.standing.state.value}: batch {ran.batch.id}; results so far:", width)
     yield fitted(_done(ran), width)
     question = Question(ran.store, ran.batch, is_named=True, note=answering.note)
     if ran.failures:
@@ -29,7 +29,7 @@ def ran_lines(answering: Answering, ran: Ran) -> Iterator[str]:
         yield from (fitted(line, width) for line in lines)
     yield from headline_lines(ran.headline, question, answering.suggest, width)
     if ran.batch.about.paths and (ran.headline.hard or ran.headline.copies or ran.headline.cycles):
-        yield fitted("Files elsewhere are not known: neither what of them uses these, nor what is copied there", width)
+        yield fitted("Files outside these paths were not analysed: dependents and duplicates there are unknown", width)
 
 
 def _done(ran: Ran) -> str:
@@ -38,11 +38,11 @@ def _done(ran: Ran) -> str:
     ranked = sorted(languages.items(), key=lambda pair: (pair[0] in _WITHOUT_CODE, -pair[1], pair[0]))
     told = [f"{name} {count:,}" for name, count in ranked[:_LANGUAGES_SHOWN]]
     told += [f"{len(ranked) - _LANGUAGES_SHOWN:,} more"] if len(ranked) > _LANGUAGES_SHOWN else []
-    of = f" of {', '.join(shown_paths(ran.batch))}" if ran.batch.about.paths else ""
+    of = f" in {', '.join(shown_paths(ran.batch))}" if ran.batch.about.paths else ""
     work: list[str] = [] if ran.action == "ran" else [ran.action]
     if ran.executed.served:
         results = count_of(ran.executed.served + ran.executed.executed, "result")
-        work.append(f"{ran.executed.served:,} of {results} cached")
+        work.append(f"{ran.executed.served:,} of {results} reused")
     done = f"{count_of(ran.summary.files, 'file')}{of} in {ran.seconds:.1f} s"
     done += f" ({', '.join(work)})" if work else ""
     return f"{done}: {', '.join(told)}" if told else done

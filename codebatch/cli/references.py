@@ -47,7 +47,7 @@ def references(
     asked = chosen_paths(batch, paths, path)
     answer = batch.references(name, role=roles or None, path=asked, progress=partial(answering.phase, "reading"))
     as_what = f" as {' or '.join(roles)}" if roles else ""
-    if_none = f"{name} stands{as_what} in no file of the batch{path_clause(asked)}"
+    if_none = f"no references to {name}{as_what} in the batch{path_clause(asked)}"
     return answer_rows(answering, answer, answer.found, map(_line, answer.found), if_none=if_none)
 
 

@@ -21,7 +21,7 @@ def answer_rehearsal(answering: Answering, found: Rehearsal) -> None:
 
 
 def _lines(found: Rehearsal) -> Iterator[str]:
-    yield f"{tasks_at_once(found.strategy, found.max_parallel, len(found.tasks))}, of {found.source}"
+    yield f"{tasks_at_once(found.strategy, found.max_parallel, len(found.tasks))}, from {found.source}"
     rows = (
         (
             human_seconds(each.start_seconds) if found.makespan_seconds is not None else str(place),
@@ -33,11 +33,11 @@ def _lines(found: Rehearsal) -> Iterator[str]:
         for place, each in enumerate(found.tasks, 1)
     )
     yield from table(
-        rows, ("start" if found.makespan_seconds is not None else "place", "slot", "task", "takes", "behind")
+        rows, ("start" if found.makespan_seconds is not None else "order", "slot", "task", "duration", "depends on")
     )
     if found.makespan_seconds is None:
-        yield "Nobody knows how long it takes: none of it ran here before"
+        yield "no duration estimate: no task has run here before"
         return
-    more = f"; of {count_of(found.unknown, 'task')} nobody knows how long they take" if found.unknown else ""
+    more = f"; {count_of(found.unknown, 'task')} without a duration estimate" if found.unknown else ""
     left = eta_text(found.range_seconds).removesuffix(" left")
-    yield f"All done after {human_seconds(found.makespan_seconds)}, likely within {left}{more}"
+    yield f"Estimated end after {human_seconds(found.makespan_seconds)}, likely within {left}{more}"

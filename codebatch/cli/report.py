@@ -23,7 +23,7 @@ from codebatch.store.layout import REPORT_FILE
 _MARK = b'<meta name="generator" content="codebatch report">'
 _HEAD_BYTES = 4096
 """The part of a page that has its mark."""
-_EXAMPLE = "such as: codebatch report -o report.html latest~1 latest"
+_EXAMPLE = "for example: codebatch report -o report.html latest~1 latest"
 
 
 class ReportWritten(Answered, frozen=True, kw_only=True):
@@ -51,10 +51,10 @@ def report(answering: Answering, pair: tuple[str, ...], batch_reference: str | N
     the same git history give the same page.
     """
     if pair and (len(pair) != 2 or batch_reference is not None):
-        raise InvalidInput("name two batches, an older one and that of the page, or none", hint=_EXAMPLE)
+        raise InvalidInput("give two batches, the older one first, or none", hint=_EXAMPLE)
     if output == STANDARD_OUTPUT:
         if answering.as_json:
-            raise InvalidInput("--json tells where a page was written, and standard output is taken by the page")
+            raise InvalidInput("--json cannot be used with -o -")
         older, batch = _asked(answering, pair, batch_reference)
         answer = make_report(batch, older=older)
         page = answer.found
@@ -86,8 +86,8 @@ def _refuse_unlike_report(target: Path) -> None:
         return
     if _MARK not in head:
         raise InvalidInput(
-            f"{target.name!r} is there and is not a report of codebatch",
-            hint=f"to replace it: codebatch report -o {target.name}",
+            f"{target.name!r} exists and is not a codebatch report",
+            hint=f"overwrite it with: codebatch report -o {target.name}",
         )
 
 

@@ -36,21 +36,21 @@ _TOLD = {
     "object": "content",
     "executable": "executable bit",
     "config": "configuration",
-    "tree": "the tree",
+    "tree": "the set of files",
     "paths": "the paths",
     "shards": "other shards",
     "path": "new file",
-    "task": "no such task there",
-    "needs": "the key of",
-    "result": "no result there",
-    "base": "that batch is",
-    "bases": "no older batch was asked",
-    "reuse": "it is set not to be taken over",
-    "unkeyed": "the older result rests on what is in no key:",
-    "untrusted": "caught by verify,",
-    "round": "done again after it had failed",
-    "not_taken": "the same, but it was not taken: it was not asked, or has it only since",
-    "unknown": "what was taken over has changed since, which files they are is not known",
+    "task": "task not in the base",
+    "needs": "the cache key of",
+    "result": "no result in the base",
+    "base": "the base is",
+    "bases": "no older batch to reuse from",
+    "reuse": "reuse is off for this task",
+    "unkeyed": "the older result depends on inputs not covered by the cache key:",
+    "untrusted": "found nondeterministic by verify,",
+    "round": "retried after a failure",
+    "not_taken": "the same inputs, but not reused: not looked up, or cached only since",
+    "unknown": "reused inputs changed since; the files are not known",
 }
 
 
@@ -92,7 +92,7 @@ def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None)
     A single argument is a FILE, unless it starts with `batch-` or is `latest`, `latest~N` or `@NAME`.
     """
     if len(words) > 2:
-        raise click.UsageError("name a batch and a file at most")
+        raise click.UsageError("give at most a batch and a file")
     is_batch = len(words) == 2 or (words and _BATCH.match(words[0]))
     reference, path = (*words, None)[:2] if is_batch else (None, *words, None)[:2]
     store, batch = answering.batch(reference)
@@ -131,7 +131,7 @@ def verify(answering: Answering, reference: str | None, share: float, key: str |
     """
     if key is not None:
         if reference is not None:
-            raise InvalidInput("name a batch or a key, not both")
+            raise InvalidInput("give a batch or a key, not both")
         return _trust(answering, key)
     store, batch = answering.batch(reference)
     execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
@@ -151,9 +151,11 @@ def verify(answering: Answering, reference: str | None, share: float, key: str |
     )
     answering.print(answer, [each for line in _verified_lines(answer) for each in line.split("\n")])
     for each in answer.untrusted:
-        answering.note(f"not trusted: {each.task}; to take it over again: codebatch verify --trust {each.key}")
+        answering.note(
+            f"no longer reused: {each.task}; to reuse its results again: codebatch verify --trust {each.key}"
+        )
     if answer.different:
-        answering.note(f"batch {batch.id} stays as it is; do all anew with: {rerun(store, batch)} --again")
+        answering.note(f"batch {batch.id} is unchanged; run everything again with: {rerun(store, batch)} --again")
         return 1
     return BatchIncomplete.exit_status if answer.failed else 0
 
@@ -163,23 +165,23 @@ def _verified_lines(answer: VerifyAnswer) -> Iterator[str]:
         yield f"{each.task}: {each.path}\n  - {each.first}\n  + {each.second}"
     if answer.different > len(answer.differences):
         yield f"{answer.different - len(answer.differences):,} more results are not listed"
-    outcome = f"{answer.different:,} of them told otherwise" if answer.different else "told alike"
-    yield f"{count_of(answer.files, 'file')}, {count_of(answer.results, 'result')}, {outcome}"
+    outcome = f"{answer.different:,} of them differ" if answer.different else "identical"
+    yield f"{count_of(answer.results, 'result')} for {count_of(answer.files, 'file')} verified: {outcome}"
     if answer.failed:
-        yield f"{count_of(answer.failed, 'result')} could not be had again"
+        yield f"{count_of(answer.failed, 'result')} could not be produced again"
 
 
 def _trust(answering: Answering, key: str) -> int:
     store = answering.place.open()
     with store.writing():
         trusted = trust(store, key)
-    answering.print(trusted, [f"trusted again: {trusted.task} {trusted.key}"], name="verify-trust")
+    answering.print(trusted, [f"reused again: {trusted.task} {trusted.key}"], name="verify-trust")
     return 0
 
 
 def _lines(answer: MissesAnswer) -> Iterator[str]:
     for task in answer.tasks:
-        yield f"{task.task}: {task.executed:,} executed, {task.served:,} taken over"
+        yield f"{task.task}: {task.executed:,} executed, {task.served:,} reused"
         for reason in task.reasons:
             told = "; ".join(map(_told, reason.differences))
             against = f" ({reason.base})" if reason.base else ""

@@ -43,7 +43,7 @@ COLLECTED_SHOWN_MAX = 5
 _ACTIONS: dict[Action, str] = {
     "ran": "new",
     "continued": "continued",
-    "helped": "another process is at work on it; this one helps",
+    "helped": "joined: another process is already running it",
     "up to date": "up to date, nothing to do",
     "ended before": "ended before, with failures",
 }
@@ -234,9 +234,9 @@ def run(
         )
         return _answer(answering, ran)
     if paths:
-        raise InvalidInput("name paths or a batch, not both", hint="--batch continues a batch as it was planned")
+        raise InvalidInput("PATH cannot be used with --batch", hint="--batch resumes a batch as it was planned")
     if pipeline or again or include or exclude or allow_empty:
-        raise InvalidInput("a batch is continued as it was planned", hint="plan anew with: codebatch run PATH")
+        raise InvalidInput("a batch is resumed as it was planned", hint="plan a new batch with: codebatch run PATH")
     store, batch = answering.batch(batch_reference)
     ran = continuing.run_batch(execution, store, batch, task, Teller(answering), name=name)
     return _answer(answering, ran)
@@ -281,12 +281,15 @@ def resume(
         if batch_reference is None and answering.place.named is not None:
             refuse_unnamed(batch)
         if execution != Execution(configuration=execution.configuration):
-            raise InvalidInput("a batch of commands goes on as it was made", hint="make another: codebatch work run")
+            raise InvalidInput(
+                "a `work` batch is resumed with the settings it was started with",
+                hint="start a new one: codebatch work run",
+            )
         wishes = WorkWishes(is_forced=is_forced, only=only, blocked=blocked, wait_answers=wait_answers, reloads=reloads)
         return resume_work(answering, store, batch, wishes, is_trusted=is_trusted, output=output)
     if is_forced or is_trusted or only or blocked or wait_answers or reloads:
-        told = "--force, --trust, --only, --blocked, --wait-answers and --reload are of commands"
-        raise InvalidInput(told, hint=f"batch {batch.id} analyses files")
+        told = "--force, --trust, --only, --blocked, --wait-answers and --reload apply only to `work` batches"
+        raise InvalidInput(told, hint=f"batch {batch.id} is an analysis")
     teller = Teller(answering)
     ran = continuing.resume(execution, store, batch, teller)
     return _answer(answering, ran)
@@ -316,10 +319,10 @@ def _answer(answering: Answering, ran: Ran) -> int:
     batch, stands, summary = ran.batch, ran.standing, ran.summary
     answering.batches.append(batch)
     if ran.name_was is not None:
-        answering.tell(f"@{ran.name} is {batch.id} now, and was {ran.name_was}")
+        answering.tell(f"@{ran.name} is now {batch.id} (was {ran.name_was})")
     if ran.missing_grammars:
         told = ", ".join(f"{language} ({count_of(files, 'file')})" for language, files in ran.missing_grammars.items())
-        answering.note(f"no grammar for {told}: a package is missing that codebatch needs: pip install codebatch")
+        answering.note(f"no grammar for {told}: a required package is missing; install it with: pip install codebatch")
     tasks = task_states(ran.store, batch)
     answer = RunAnswer(
         snapshot_id=batch.about.snapshot_id,
@@ -347,11 +350,14 @@ def _answer(answering: Answering, ran: Ran) -> int:
         headline=ran.headline,
     )
     for task, besides in ran.unkeyed.items():
-        told = f"what {task} finds is not taken over by later runs, for it rests on more than its key: {besides}"
-        answering.note(f"{told} (`files` and `tools` of [tasks.{task}] say what is in it)")
+        told = (
+            f"results of {task} are not reused by later runs: they depend on inputs not covered by the cache "
+            f"key: {besides}"
+        )
+        answering.note(f"{told} (declare them in `files` and `tools` of [tasks.{task}])")
     answering.print(answer, () if answering.as_json else ran_lines(answering, ran))
     if ran.executed.signal_status:
-        answering.note(f"stopped; continue with: codebatch run --batch {batch.id}")
+        answering.note(f"stopped; resume with: codebatch run --batch {batch.id}")
         return ran.executed.signal_status
     if ran.shortfall is not None:
         raise ran.shortfall

@@ -16,5 +16,5 @@ def share_of(ctx: click.Context, param: click.Parameter, value: str) -> float:
     match = _PERCENT.match(value)
     share = float(match[1]) / 100 if match else 0.0
     if not 0 < share <= 1:
-        raise click.BadParameter(f"{value!r} is no share: more than 0%, at most 100%", ctx, param)
+        raise click.BadParameter(f"{value!r} is not a percentage above 0% and up to 100%", ctx, param)
     return share

@@ -80,7 +80,7 @@ def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str
     if summary.severities:
         ordered = {name: summary.severities[name] for name in SEVERITIES if name in summary.severities}
         yield "diagnostics  " + ", ".join(f"{count:,} {name}" for name, count in ordered.items())
-        yield f"codes        {_ranked(summary.codes, CODES_SHOWN_MAX)}"
+        yield f"rules        {_ranked(summary.codes, CODES_SHOWN_MAX)}"
     if worst := list(worst):
         yield "worst:"
         yield from (f"  {record_line(record)}" for record in worst)
@@ -119,15 +119,17 @@ def collected_line(collected: Collected, *, is_dry: bool = False) -> str:
         *([count_of(collected.objects, "object")] if collected.objects else []),
     ]
     if collected.packs_rewritten and not counted:
-        counted.append("second copies of objects")
+        counted.append("duplicate objects")
     if collected.settled:
         settled = len(collected.settled)
-        counted.append(f"what {count_of(settled, 'batch', 'batches')} no longer need{'s' if settled == 1 else ''}")
+        counted.append(
+            f"files that {count_of(settled, 'batch', 'batches')} no longer need{'s' if settled == 1 else ''}"
+        )
     if collected.relinked:
         counted.append(f"{count_of(collected.relinked, 'copy', 'copies')} of shard files")
     if not counted:
-        return "nothing to collect"
-    done = "would collect" if is_dry else "collected"
+        return "nothing to remove"
+    done = "would remove" if is_dry else "collected"
     return f"{done} {', '.join(counted)}: {human_bytes(collected.freed_bytes)}"
 
 

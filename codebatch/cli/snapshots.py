@@ -127,7 +127,7 @@ def snapshot_list(answering: Answering) -> None:
     store = answering.place.open()
     rows = [_snapshot_row(answering, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
     cells = [asdict(row) for row in rows]
-    answering.print(rows, table((row.values() for row in cells), cells[0]) if cells else [], if_none="no snapshot yet")
+    answering.print(rows, table((row.values() for row in cells), cells[0]) if cells else [], if_none="no snapshots yet")
 
 
 @snapshot.command("show")
@@ -225,16 +225,16 @@ def files(
     single path.
     """
     if (parse or file_class) and (why_path is not None or snapshot_reference is not None):
-        raise InvalidInput("--parse and --class are of a batch, not of a snapshot or the tree here")
+        raise InvalidInput("--parse and --class apply only to batches")
     if why_path is None and (include or exclude):
-        raise InvalidInput("--include and --exclude are for --why", hint="name the path with --why PATH")
+        raise InvalidInput("--include and --exclude need --why", hint="give the path with --why PATH")
     if why_path is not None and (batch_reference is not None or snapshot_reference is not None):
-        raise InvalidInput("--why is of the tree here, not of a batch or snapshot")
+        raise InvalidInput("--why cannot be used with --batch or --snapshot")
     if why_path is not None:
         _answer_why(answering, why_path, include, exclude)
         return 0
     if batch_reference is not None and snapshot_reference is not None:
-        raise InvalidInput("name a batch or a snapshot, not both")
+        raise InvalidInput("--batch cannot be used with --snapshot")
     if snapshot_reference is not None:
         snapshot = resolve_snapshot(answering.place.open(), snapshot_reference, answering.note)
         rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
@@ -247,7 +247,9 @@ def files(
         f"{entry.text}  {told.get('lang', '?')}  {counted(told.get('lines'), 'line')}"
         for entry, told in ((entry, record or {}) for entry, record in answer.found)
     )
-    return answer_rows(answering, answer, found, lines, if_none="no such file" if parse or file_class else "no files")
+    return answer_rows(
+        answering, answer, found, lines, if_none="no matching files" if parse or file_class else "no files"
+    )
 
 
 def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
@@ -257,7 +259,7 @@ def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], excl
     name = os.fsencode(path)
     answering.print(
         WhyTaken(**path_row(name), included=answer.included, rule=answer.rule, mode=answer.mode),
-        [f"{display_path(name)}: {'taken' if answer.included else 'left out'}: {answer.rule}{mode}"],
+        [f"{display_path(name)}: {'included' if answer.included else 'excluded'}: {answer.rule}{mode}"],
         name="files-why",
     )
 

@@ -58,7 +58,7 @@ def sql(answering: Answering, statement: str, batch_reference: str | None, form:
     `codebatch sql "describe files"` lists the columns of a view.
     """
     if answering.as_json and form not in (None, "json"):
-        raise InvalidInput(f"-o {form} means nothing beside --json")
+        raise InvalidInput(f"-o {form} cannot be used with --json")
     form = "json" if answering.as_json else form or "table"
     answering = msgspec.structs.replace(answering, as_json=form == "json")
     batch = ask(answering, batch_reference)

@@ -30,4 +30,4 @@ def status(answering: Answering, batch_reference: str | None) -> None:
     from codebatch.cli.standing import answer_standing  # 20 ms that batches of commands do without
 
     if answer_standing(answering, store, batch):
-        answering.note(f"continue with: codebatch run --batch {batch.id}")
+        answering.note(f"resume with: codebatch run --batch {batch.id}")

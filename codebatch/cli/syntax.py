@@ -68,7 +68,7 @@ class _Rules(Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if _RULE.fullmatch(args[0]) and self.get_command(ctx, args[0]) is None:
-            ctx.fail(f"no such command {args[0]!r}; of a rule tells: codebatch rules show {args[0]}")
+            ctx.fail(f"no such command {args[0]!r}; did you mean `codebatch rules show {args[0]}`?")
         return super().resolve_command(ctx, args)
 
 
@@ -95,9 +95,9 @@ def list_(answering: Answering, codes: tuple[str, ...], only_on: bool) -> None:
         raise _no_rule(codes[0], [str(row["code"]) for row in every])
     rows = [row for row in rows if row["on"] or not only_on]
     cells = ((row["code"], row["severity"], "on" if row["on"] else "off", row["tool"], row["summary"]) for row in rows)
-    answering.print(rows, table(cells, ("code", "severity", "", "tool", "finds")))
+    answering.print(rows, table(cells, ("rule", "severity", "", "tool", "detects")))
     if len(rows) == 1:
-        answering.note(f"more of it: codebatch rules show {rows[0]['code']}")
+        answering.note(f"describe it with: codebatch rules show {rows[0]['code']}")
 
 
 @rules.command()
@@ -117,14 +117,14 @@ def show(answering: Answering, code: str, batch_reference: str | None) -> int:
     batch = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
     if batch is None or "lint" not in batch.tasks:
         answering.print(rule, lines)
-        why = f"batch {batch.id} has no lint" if batch else "there is no batch"
-        answering.note(f"how often it is found is not known: {why}")
+        why = f"batch {batch.id} has no results of lint" if batch else "there is no batch"
+        answering.note(f"number of findings unknown: {why}")
         return 0
     answer = batch.summary("lint")
     findings, batch_id = answer.found.codes.get(code, 0), answer.found.batch_id
     lines[2:2] = [f"{count_of(findings, 'finding')} in batch {batch_id}"]
     if findings:
-        answering.note(f"where: codebatch query diagnostics --code {code}")
+        answering.note(f"list them with: codebatch query diagnostics --code {code}")
     return answer_document(answering, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
 
 
@@ -132,10 +132,10 @@ def _told(rule: dict[str, object]) -> list[str]:
     """A rule for people: in few lines, then its example, or all that its tool says, which has one."""
     lines = [
         f"{rule['code']} {rule['name']}".rstrip(),
-        f"{rule['severity']}, {'on' if rule['on'] else 'off'}, of {rule['tool']}",
-        f"finds: {rule['summary']}",
+        f"{rule['severity']}, {'on' if rule['on'] else 'off'}, from {rule['tool']}",
+        f"detects: {rule['summary']}",
         f"why {rule['severity']}: {rule['why']}",
-        *([f"page: {rule['url']}"] if rule["url"] else []),
+        *([f"docs: {rule['url']}"] if rule["url"] else []),
     ]
     if rule["explanation"]:
         lines += ["", *str(rule["explanation"]).rstrip().split("\n")]
@@ -147,12 +147,12 @@ def _told(rule: dict[str, object]) -> list[str]:
 def _no_rule(code: str, known: Collection[str]) -> InvalidInput:
     if code in _OF_PARSE:
         return InvalidInput(
-            f"{code!r} is no rule of lint: the task parse tells it",
+            f"{code!r} is not a lint rule: the task parse reports it",
             hint=f"see: codebatch query diagnostics --code {code}",
         )
     meant = closest(code.upper(), known) or closest(code, known)
     hint = f"did you mean {meant!r}?" if meant else "see: codebatch rules list"
-    return InvalidInput(f"there is no rule {code!r}", hint=hint)
+    return InvalidInput(f"no such rule {code!r}", hint=hint)
 
 
 def _has_batch(answering: Answering) -> bool:
@@ -188,16 +188,16 @@ def test(answering: Answering, paths: tuple[Path, ...]) -> int:
     for row in answer["rules"]:
         wrong = cast("list[dict[str, object]]", row["wrong"])
         is_wrong = is_wrong or bool(wrong)
-        lines.append(f"{row['id']}: {count_of(cast('int', row['examples']), 'example')}, {len(wrong)} wrong")
+        lines.append(f"{row['id']}: {count_of(cast('int', row['examples']), 'example')}, {len(wrong)} failed")
         for each in wrong:
-            said = "nothing is found in the bad" if each["example"] == "bad" else "something is found in the good"
+            said = "no match in the bad" if each["example"] == "bad" else "a match in the good"
             lines.append(f"  {said} example: {each['text']}")
     answering.print(answer, lines)
     if not answer["rules"]:
-        answering.note("there are no rules of your own: add [[tasks.lint.rules]] to codebatch.toml")
+        answering.note("no custom rules: add [[tasks.lint.rules]] to codebatch.toml")
     for failure in answer["failures"]:
         where = f"its {failure['example']} example" if "example" in failure else display_path(path_bytes(failure))
-        answering.tell(f"the rule {failure['rule']} gave no answer on {where}: {failure['reason']}")
+        answering.tell(f"rule {failure['rule']} did not finish on {where}: {failure['reason']}")
     return 1 if is_wrong else 3 if answer["failures"] else 0
 
 
@@ -205,7 +205,7 @@ def _tried(file: JsonRecord) -> str:
     """What became of a file that rules were to be tried on."""
     shown = display_path(path_bytes(file))
     if file["passed_over"]:
-        return f"{shown}: passed over, {file['passed_over']}"
+        return f"{shown}: skipped, {file['passed_over']}"
     return f"{shown}: {file['language']}, {count_of(cast('int', file['rules']), 'rule')} tried"
 
 
@@ -221,8 +221,8 @@ def new(answering: Answering, rule_id: str, language: str | None) -> None:
 
     made = new_rule(Path.cwd(), rule_id, language)
     answering.print(made, [f"{made.file}:", *(f"  {line}" for line in made.text.splitlines())])
-    answering.note("try it on its examples: codebatch rules test")
-    answering.note("and in the tree: codebatch run")
+    answering.note("test its examples with: codebatch rules test")
+    answering.note("run it on the project with: codebatch run")
 
 
 def _every_rule() -> list[dict[str, object]]:

@@ -16,13 +16,13 @@ def target_of(output: str, example: str) -> Path:
     """Where a file goes: behind a link, if it is one. Raises InvalidInput where it cannot; `example` is of what can."""
     target = Path(os.path.realpath(output))
     if not output or target.is_dir():
-        raise InvalidInput(f"{output!r} is no name of a file", hint=f"such as: {example}")
+        raise InvalidInput(f"{output!r} is not a file name", hint=f"for example: {example}")
     named = Path(output)  # The path that a pipe in /dev/fd resolves to does not exist.
     if named.exists() and not stat.S_ISREG(named.stat().st_mode) and not is_null_device(named):
         command = example.partition(" -o ")[0]
-        raise InvalidInput(f"{output!r} is no plain file", hint=f"standard output is: {command} -o -")
+        raise InvalidInput(f"{output!r} is not a regular file", hint=f"to write to standard output: {command} -o -")
     if not target.parent.is_dir():
-        raise InvalidInput(f"there is no directory {str(target.parent)!r} to write {target.name!r} into")
+        raise InvalidInput(f"no directory {str(target.parent)!r} to write {target.name!r} into")
     return target
 
 
@@ -44,4 +44,4 @@ def write_target(target: Path, data: bytes) -> None:
 def refuse_in_store(target: Path, store_root: Path) -> None:
     """Raise InvalidInput for a file in a store, which has none but its own."""
     if target.is_relative_to(os.path.realpath(store_root)):
-        raise InvalidInput(f"{str(target)!r} is in the store", hint="name a file outside of it")
+        raise InvalidInput(f"{str(target)!r} is in the store", hint="choose a file outside it")

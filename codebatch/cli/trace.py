@@ -37,9 +37,7 @@ def trace(answering: Answering, batch_reference: str | None, output: str) -> Non
     """
     if output == STANDARD_OUTPUT:
         if answering.as_json:
-            raise InvalidInput(
-                "--json tells where a trace was written, and standard output is taken by it: name -o FILE"
-            )
+            raise InvalidInput("--json cannot be used with a trace on standard output; write it to a file with -o FILE")
         data = trace_of(*answering.batch(batch_reference, "any"))
         answering.display.make_way()
         sys.stdout.buffer.write(data + b"\n")

@@ -76,10 +76,10 @@ def test(answering: Answering, name: str, path: Path, jobs: int | None) -> int:
     lines = [f"{each.path}:\n  - {each.first}\n  + {each.second}" for each in shown]
     if len(tried.differences) > len(shown):
         lines.append(f"{len(tried.differences) - len(shown):,} more files are not listed")
-    outcome = f"{count_of(len(tried.differences), 'file')} told otherwise" if tried.differences else "told alike"
+    outcome = f"{count_of(len(tried.differences), 'file')} differ" if tried.differences else "identical"
     lines.append(f"{tried.task}: {count_of(tried.files, 'file')}, {count_of(tried.records, 'record')}, {outcome}")
     if tried.failures:
-        lines.append(f"{count_of(tried.failures, 'result')} of it failed")
+        lines.append(f"{count_of(tried.failures, 'result')} failed")
     tested = TaskTested(
         task=tried.task,
         files=tried.files,
@@ -113,8 +113,8 @@ def try_(answering: Answering, name: str, path: Path) -> int:
     lines = list(map(record_line, tried.records))
     if tried.reason:
         raised = taken_apart(tried.evidence)
-        lines += [f"{tried.task} fails: {tried.reason}", *(f"  {line}" for line in (*raised.what, *raised.frames))]
-    answering.print(document, lines, if_none=f"{tried.task} says nothing of {path}")
+        lines += [f"{tried.task} failed: {tried.reason}", *(f"  {line}" for line in (*raised.what, *raised.frames))]
+    answering.print(document, lines, if_none=f"{tried.task} has no records for {path}")
     return 1 if tried.reason else 0
 
 
@@ -131,5 +131,5 @@ def new(answering: Answering, name: str) -> None:
     made = new_task(Path.cwd(), name)
     named = (f"{made.configuration}:", *(f"  {line}" for line in made.text.splitlines()))
     answering.print(made, [made.file, made.test, *named])
-    answering.note(f"try it on a file: codebatch task try {name} FILE")
-    answering.note("and on all: codebatch run")
+    answering.note(f"try it on a file with: codebatch task try {name} FILE")
+    answering.note("run it on all files with: codebatch run")

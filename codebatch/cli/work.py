@@ -174,7 +174,7 @@ def work_run(
     except NothingLeft as left:
         return answer_nothing_left(answering, left)
     answer_work(answering, found, [found.batch.id])
-    answering.note(f"see how it goes with: codebatch follow --batch {found.batch.id}")
+    answering.note(f"follow it with: codebatch follow --batch {found.batch.id}")
     return 0
 
 
@@ -256,5 +256,5 @@ def resume_work(
         ),
     )
     if ran.standing.state is BatchState.COMPLETED and not ran.seconds:
-        answering.note("all of it is done; do it again with --force")
+        answering.note("all tasks are done; rerun them with --force")
     return answer_ran(answering, ran, name="work-status")

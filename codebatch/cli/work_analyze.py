@@ -45,7 +45,7 @@ def is_agreed(answering: Answering, work: Work, left_out: Sequence[LeftOut], *, 
     if is_sure or not work.inferred or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     with answering.display.aside():
-        return click.confirm("Run it so?", default=True, err=True)
+        return click.confirm("Run with these dependencies?", default=True, err=True)
 
 
 def _answer(answering: Answering, found: Analysis, form: Form) -> None:
@@ -69,13 +69,13 @@ def _write_needs(path: Path, found: Analysis) -> None:
 def _tell_inferred(answering: Answering, inferred: Sequence[InferredEdge], left_out: Sequence[LeftOut]) -> None:
     """Tell, before anything runs, which edges were inferred and why, and which are none."""
     if inferred or left_out:
-        answering.tell(f"inferred: {count_of(len(inferred), 'edge')}")
+        answering.tell(f"inferred: {count_of(len(inferred), 'dependency', 'dependencies')}")
         rows = ((each.task, each.on, f"{each.confidence:.2f}", each.why) for each in inferred[:_EDGES_TOLD_MAX])
-        for line in table(rows, ("task", "needs", "sure", "why")) if inferred else ():
+        for line in table(rows, ("task", "needs", "confidence", "why")) if inferred else ():
             answering.tell(line)
         if len(inferred) > _EDGES_TOLD_MAX:
             answering.tell(
-                f"and {len(inferred) - _EDGES_TOLD_MAX:,} more, which `work analyze` shows with the same options"
+                f"and {len(inferred) - _EDGES_TOLD_MAX:,} more; `work analyze` with the same options shows all"
             )
     for line in _left_out_lines(left_out[:_EDGES_TOLD_MAX]):
         answering.tell(line)
@@ -84,25 +84,25 @@ def _tell_inferred(answering: Answering, inferred: Sequence[InferredEdge], left_
 def _left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
     for each in left_out:
         why = f", {each.why}" if each.why else ""
-        yield f"not taken: {each.task} needs {each.on} ({each.confidence:.2f}{why}): {each.reason}"
+        yield f"rejected: {each.task} needs {each.on} ({each.confidence:.2f}{why}): {each.reason}"
 
 
 def _lines(found: Analysis) -> Iterator[str]:
     at_once = f", {found.max_parallel} at once" if found.max_parallel > 1 else ""
     yield f"source    {found.source}"
-    yield f"tasks     {len(found.tasks):,}, {count_of(len(found.edges), 'edge')}"
+    yield f"tasks     {len(found.tasks):,}, {count_of(len(found.edges), 'dependency', 'dependencies')}"
     yield f"strategy  {found.strategy}{at_once}"
-    unit = "" if found.known else " (a second a task, for none says how long it takes)"
-    yield f"takes     {human_seconds(found.seconds)}{unit}"
+    unit = "" if found.known else " (assuming one second per task: there are no estimates)"
+    yield f"duration  {human_seconds(found.seconds)}{unit}"
     path = found.critical_path
     shown = [*path[:_PATH_SHOWN_MAX], *(["…"] if len(path) > _PATH_SHOWN_MAX else [])]
-    yield f"longest   {human_seconds(found.critical_seconds)}: {' → '.join(shown)}"
+    yield f"critical  {human_seconds(found.critical_seconds)}: {' → '.join(shown)}"
     yield ""
     yield from table(
-        ((f"-j {each.max_parallel}", human_seconds(each.seconds)) for each in found.makespans), ("slots", "takes")
+        ((f"-j {each.max_parallel}", human_seconds(each.seconds)) for each in found.makespans), ("slots", "duration")
     )
     for pool in found.binding_pools:
-        yield f"pool {pool.pool} of {pool.size:,} binds: {human_seconds(pool.seconds_without)} without it"
+        yield f"pool {pool.pool} of {pool.size:,} is the bottleneck: {human_seconds(pool.seconds_without)} without it"
     yield ""
     yield from table(
         ((str(each.level), each.id, each.title or "-") for each in found.tasks), ("level", "task", "title")
@@ -111,13 +111,13 @@ def _lines(found: Analysis) -> Iterator[str]:
         yield ""
         yield from table(
             ((each.task, _kind(each), each.on, _source(each), each.why or "-") for each in found.edges),
-            ("task", "", "on", "source", "why"),
+            ("task", "", "depends on", "source", "why"),
         )
     yield from _left_out_lines(found.left_out)
 
 
 def _kind(edge: AnalyzedEdge) -> str:
-    return "needs" if edge.kind == "needs" else "is after"
+    return "needs" if edge.kind == "needs" else "after"
 
 
 def _source(edge: AnalyzedEdge) -> str:

@@ -59,13 +59,13 @@ def questions(answering: Answering, batch_reference: str | None) -> None:
     lines = [line for each in waiting for line in _told(each, found.batch.id)]
     answering.print([_row(each) for each in waiting], lines)
     if not waiting:
-        answering.note("no task waits for an answer")
+        answering.note("no task is waiting for an answer")
 
 
 def _told(question: OpenQuestion, batch: str) -> Iterator[str]:
-    how = ", runs and waits" if question.is_live else ""
+    how = ", still running" if question.is_live else ""
     first, *more = question.text.splitlines() or [""]
-    yield f"{question.task}  ({question.digest[:_DIGITS_SHOWN]}, round {question.round}{how})  {first}"
+    yield f"{question.task}  ({question.digest[:_DIGITS_SHOWN]}, attempt {question.round}{how})  {first}"
     yield from (f"    {line}" for line in more)
     if question.choices:
         yield f"    one of: {', '.join(question.choices)}"
@@ -134,18 +134,18 @@ def answer(
     first = said.strip().splitlines()[0]
     answer_work(answering, found, [f"{task}: {first}; {summary(found)}"])
     if found.standing.coordinator is None:
-        answering.note(f"go on with: codebatch resume --batch {found.batch.id}")
+        answering.note(f"resume it with: codebatch resume --batch {found.batch.id}")
     return 0
 
 
 def _text(text: str | None, *, edits: bool) -> str:
     """The answer, from wherever it comes. What a file or an editor ends with is no part of it."""
     if edits == (text is not None):
-        raise InvalidInput("there is no answer" if text is None else "there is an answer, and --editor to write one")
+        raise InvalidInput("no answer given" if text is None else "an answer cannot be used with --editor")
     if edits:
         written = click.edit("")
         if written is None:
-            raise InvalidInput("nothing was written in the editor")
+            raise InvalidInput("the editor was closed without an answer")
         return written.rstrip("\n")
     if text == "-":
         return sys.stdin.buffer.read(QUESTION_TEXT_BYTES_MAX + 1).decode("utf-8", "replace").rstrip("\n")

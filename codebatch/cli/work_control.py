@@ -79,7 +79,7 @@ def retry(
     running, it is resumed here. --reload has the same effect as for `codebatch resume`.
     """
     if no_run and reloads:
-        raise InvalidInput("--reload cannot be used with --no-run", hint="then: codebatch resume --reload")
+        raise InvalidInput("--reload cannot be used with --no-run", hint="run afterwards: codebatch resume --reload")
     store, batch = answering.batch(batch_reference, "work")
     if batch_reference is None and answering.place.named is not None and not no_run:
         refuse_unnamed(batch)
@@ -147,14 +147,14 @@ def change(answering: Answering, settings: tuple[str, ...], batch_reference: str
     for setting in settings:
         name, _, value = setting.partition("=")
         if not value.isdecimal() or len(value) > len("1000000"):
-            hint = f"for example: max-parallel=4, pool.browser=2; 1 to {NUMBER_MAX:,}"
-            raise InvalidInput(f"{setting!r} sets nothing", hint=hint)
+            hint = f"for example: max-parallel=4, pool.browser=2 (1 to {NUMBER_MAX:,})"
+            raise InvalidInput(f"{setting!r} is not NAME=NUMBER", hint=hint)
         if name == "max-parallel":
             max_parallel = int(value)
         elif name.startswith("pool."):
             pools[name.removeprefix("pool.")] = int(value)
         else:
-            raise InvalidInput(f"{name!r} cannot be set", hint="what can be: max-parallel, pool.NAME")
+            raise InvalidInput(f"unknown setting {name!r}", hint="settings: max-parallel, pool.NAME")
     store = answering.place.open()
     batch = resolve_live(store, batch_reference, answering.note)
     return _answer(answering, requesting.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
@@ -163,7 +163,7 @@ def change(answering: Answering, settings: tuple[str, ...], batch_reference: str
 def _answer(answering: Answering, found: WorkBatch) -> int:
     answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}"])
     if found.standing.coordinator is None:
-        answering.note(f"nobody conducts it; go on with: codebatch resume --batch {found.batch.id}")
+        answering.note(f"this batch is not running; resume it with: codebatch resume --batch {found.batch.id}")
     return 0
 
 
@@ -180,12 +180,12 @@ def attempts(answering: Answering, tasks: tuple[str, ...], batch_reference: str 
     found = look_at(*answering.batch(batch_reference, "work"))
     made = attempts_of(found, tasks)
     answering.batches.append(found.batch)
-    columns = ("task", "round", "try", "began", "took", "ended", "why", "memory", "cost", "says")
+    columns = ("task", "attempt", "try", "started", "duration", "outcome", "reason", "memory", "cost", "message")
     shown = len(columns) if any(each.said for each in made) else columns.index("cost")
     rows = (_cells(each)[:shown] for each in made)
     answering.print([_row(each) for each in made], table(rows, columns[:shown]))
     if not made:
-        answering.note("no task has begun")
+        answering.note("no task has started")
 
 
 def _cells(made: AttemptMade) -> tuple[str, ...]:

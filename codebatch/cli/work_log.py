@@ -63,7 +63,7 @@ def log(
     A file or pipe gets the unchanged bytes. A terminal gets escapes for control characters other than colours.
     """
     if task is None and round_ is not None:
-        raise InvalidInput("--round is of a task", hint="name it: codebatch work log TASK --round N")
+        raise InvalidInput("--round needs a TASK", hint="give the task: codebatch work log TASK --round N")
     found = look_at(*answering.batch(batch_reference, "work"))
     failed = (CommandState.FAILED, CommandState.BLOCKED)
     logs = [log_of(found, each) for each in found.of(*failed)] if task is None else [find_log(found, task, round_)]
@@ -74,7 +74,7 @@ def log(
     answering.display.make_way()
     for each in logs:
         if each.bytes is None:
-            answering.tell(f"the log of {each.task} is not there: {each.path}")
+            answering.tell(f"the log of {each.task} is missing: {each.path}")
         pieces = iter_log(found.batch.files, each, tail=tail)
         mark = f"[{each.task}] " if task is None else ""
         if is_escaped:

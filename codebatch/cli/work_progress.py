@@ -53,7 +53,7 @@ class WorkTeller(WorkListener):
         self._batch = batch
         self._width = min(_ID_WIDTH_MAX, max(map(len, work.order), default=0))
         how = tasks_at_once(work.strategy, work.max_parallel, len(work.order))
-        self.note(f"batch {batch.id}: {how}, of {work.source}")
+        self.note(f"batch {batch.id}: {how}, from {work.source}")
 
     def update(self, progress: WorkProgress) -> None:
         shown = [f"{each.id} {human_seconds(each.seconds)}" for each in progress.running[:_RUNNING_SHOWN]]
@@ -78,9 +78,9 @@ class WorkTeller(WorkListener):
         if ended.until_ns:
             why += f"; {wait_text(ended.pools, ended.until_ns)}"
         elif ended.again_seconds is not None:
-            why += f"; tried again in {human_seconds(ended.again_seconds)}" if ended.again_seconds else "; tried again"
+            why += f"; retry in {human_seconds(ended.again_seconds)}" if ended.again_seconds else "; retrying"
         if ended.state is CommandState.BLOCKED:
-            why = f"asks: codebatch work questions --batch {self._batch.id}"
+            why = f"question: codebatch work questions --batch {self._batch.id}"
         place = f"[{ended.ended:,}/{ended.planned:,}]"
         self.note(f"{place} {ended.id.ljust(self._width)} {ended.state.value.lower():9} {took:8} {why}".rstrip())
         if ended.state is CommandState.FAILED and ended.again_seconds is None and self._output == "failed":
@@ -90,18 +90,18 @@ class WorkTeller(WorkListener):
             self.note(f"        … codebatch work log {ended.id} --batch {self._batch.id}")
 
     def asking(self, id: CommandId) -> None:
-        self.note(f"{id} asks, and waits: codebatch work questions --batch {self._batch.id}")
+        self.note(f"{id} waits for an answer: codebatch work questions --batch {self._batch.id}")
 
     def draining(self, running: int) -> None:
-        told = f"; waiting for {count_of(running, 'task')} (once more: end what runs)" if running else ""
-        self.note(f"nothing new is started{told}")
+        told = f"; waiting for {count_of(running, 'task')} (press Ctrl-C again to stop them)" if running else ""
+        self.note(f"no new tasks are started{told}")
 
     def ending(self, running: int, *, is_killed: bool) -> None:
         told = count_of(running, "task")
-        self.note(f"killing {told}" if is_killed else f"ending {told}, each in its grace (once more: kill what runs)")
+        self.note(f"killing {told}" if is_killed else f"stopping {told} (press Ctrl-C again to kill)")
 
     def stopping(self, cause: StopCause, detail: str, running: int) -> None:
-        self.note(f"{stop_reason(cause, detail)}: ending {count_of(running, 'task')}, each in its grace")
+        self.note(f"{stop_reason(cause, detail)}: stopping {count_of(running, 'task')}")
 
     def stopped(self, stopped: CommandStopped) -> None:
         place = f"[{stopped.ended:,}/{stopped.planned:,}]"

@@ -21,7 +21,7 @@ def answer_ran(answering: Answering, ran: WorkRan, name: str | None = None) -> i
     if ran.signal_status:
         if ran.standing.state is not BatchState.COMPLETED:
             name = signal.Signals(ran.signal_status - 128).name
-            answering.note(f"stopped by {name}; continue with: codebatch resume --batch {ran.batch.id}")
+            answering.note(f"stopped by {name}; resume with: codebatch resume --batch {ran.batch.id}")
         return ran.signal_status
     if ran.shortfall is not None:
         raise ran.shortfall

@@ -25,12 +25,12 @@ from codebatch.work.open_questions import OpenQuestion, open_questions
 from codebatch.work.standing import NAMED_MAX, WorkBatch
 
 _REASONS = {
-    "timeout": "it ran too long",
-    "stall": "it printed nothing for too long",
-    "memory": "it took too much memory",
+    "timeout": "timed out",
+    "stall": "printed nothing for too long",
+    "memory": "used too much memory",
     "check": "its check failed",
-    "start": "it could not be started",
-    "interrupted": "it was running when its worker or the machine died",
+    "start": "could not be started",
+    "interrupted": "interrupted: its worker or the machine died",
     "limited": "rate limited",
 }
 _STOPS = {
@@ -137,19 +137,19 @@ def answer_status(answering: Answering, found: WorkBatch) -> None:
     answer_work(answering, found, status_lines(found), name="work-status")
     unreadable = found.standing.unreadable
     for each in unreadable[:NAMED_MAX]:
-        answering.tell(f"damaged: how the last attempt of {each} ended cannot be read; it counts as interrupted")
+        answering.tell(f"damaged: the outcome of the last attempt of {each} cannot be read; it counts as interrupted")
     if len(unreadable) > NAMED_MAX:
-        answering.tell(f"damaged: so it is with {len(unreadable) - NAMED_MAX:,} more")
+        answering.tell(f"damaged: the same for {len(unreadable) - NAMED_MAX:,} more")
     if found.standing.is_stalled:
-        answering.note(f"continue with: codebatch resume --batch {found.batch.id}")
+        answering.note(f"resume with: codebatch resume --batch {found.batch.id}")
 
 
 def status_lines(found: WorkBatch) -> Iterator[str]:
     """Where a batch stands, for people."""
     stands, work = found.standing, found.standing.work
-    stalled = " (stalled: nobody is at work on it)" if stands.is_stalled else ""
-    expired = " (it reached its time limit)" if stands.is_expired else ""
-    paused = " (paused: nothing new is begun)" if stands.is_paused else ""
+    stalled = " (stalled: no process is running it)" if stands.is_stalled else ""
+    expired = " (time limit reached)" if stands.is_expired else ""
+    paused = " (paused: no new tasks are started)" if stands.is_paused else ""
     at_once = f", {stands.max_parallel} at once" if stands.max_parallel > 1 else ""
     yield f"batch     {found.batch.id}"
     yield f"source    {work.source}"
@@ -160,16 +160,16 @@ def status_lines(found: WorkBatch) -> Iterator[str]:
         yield f"ended     {instant(found.ended_ns)}"
     if (eta := found.eta) is not None:
         blocked = stands.counts.get(CommandState.BLOCKED.value, 0)
-        yield f"to go     {eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked)}"
+        yield f"left      {eta_text(eta.seconds, unknown=eta.unknown, blocked=blocked)}"
     for told in closed_texts(stands.closed):
         yield f"waits     {told}"
     if stands.coordinator is not None:
-        yield f"conducts  {_shown(stands.coordinator)}"
+        yield f"runner    {_shown(stands.coordinator)}"
     elif stands.workers:
-        yield "conducts  nobody: what runs ends by itself"
+        yield "runner    none: running tasks will finish"
     titles = work.titles
     cells = ((each.state.lower(), each.id, titles.get(each.id) or "-", why or "-") for each, why in _reasons(found))
-    yield from table(cells, ("state", "task", "title", "why"))
+    yield from table(cells, ("state", "task", "title", "reason"))
     yield f"Summary: {summary(found)}"
 
 
@@ -213,7 +213,7 @@ def closed_texts(closed: Mapping[str, int]) -> list[str]:
 
 def wait_text(pools: Sequence[str], until_ns: int) -> str:
     """Describe what a rate limit keeps waiting, and until when."""
-    closed = f"pool {', '.join(pools)} closed" if pools else "it waits"
+    closed = f"pool {', '.join(pools)} closed" if pools else "waiting"
     return f"{closed} until {clock_time(until_ns)}"
 
 
@@ -318,16 +318,16 @@ def _has_ended(state: CommandState) -> bool:
 def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None, *, is_expired: bool) -> str:
     match command.state:
         case CommandState.PENDING | CommandState.READY if command.last_stop is not None:
-            starts = "it starts again" if command.state is CommandState.READY else "`resume` starts it again"
+            starts = "it is restarted" if command.state is CommandState.READY else "`resume` restarts it"
             return f"stopped{why_stopped(command.last_stop.cause, command.last_stop.detail)}; {starts}"
         case CommandState.FAILED:
             return why_failed(command.reason, command.exit_status)
         case CommandState.SKIPPED:
-            return "somebody said so" if command.cause == command.id else f"needs {command.cause}"
+            return "skipped by user" if command.cause == command.id else f"needs {command.cause}"
         case CommandState.WAITING if command.until_ns:
             return f"rate limited until {clock_time(command.until_ns)}"
         case CommandState.WAITING:
-            return f"{why_failed(command.reason, command.exit_status)}; it is tried again"
+            return f"{why_failed(command.reason, command.exit_status)}; will be retried"
         case CommandState.BLOCKED if asked is not None:
             return first_line(asked.text)
         case CommandState.DONE if command.said is not None:
@@ -336,12 +336,12 @@ def _why(command: CommandStanding, waits: list[str], asked: OpenQuestion | None,
             more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
             return f"waits for {', '.join(waits[:3])}{more}"
         case CommandState.PENDING if command.round > command.ended:
-            return f"{_REASONS['interrupted']}: `resume` says what follows"
+            return f"{_REASONS['interrupted']}; continue with `resume`"
         case CommandState.READY if command.round > command.ended:
-            return f"{_REASONS['interrupted']}: it is begun again"
+            return f"{_REASONS['interrupted']}; it is restarted"
         case CommandState.PENDING:
-            why = "the batch reached its time limit" if is_expired else "too many failed"
-            return f"nothing new starts: {why}"
+            why = "the batch reached its time limit" if is_expired else "too many failures"
+            return f"no new tasks are started: {why}"
         case _:
             return ""
 
@@ -358,5 +358,5 @@ def _shown(holder: HolderFile) -> str:
 
 def tasks_at_once(strategy: str, max_parallel: int, planned: int) -> str:
     """How many there are, and how many run at once, for people."""
-    how = f"{strategy}, {max_parallel} at once" if strategy != "serial" else "one after the other"
+    how = f"{strategy}, {max_parallel} at a time" if strategy != "serial" else "one at a time"
     return f"{count_of(planned, 'task')}, {how}"

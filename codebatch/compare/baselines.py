@@ -135,12 +135,12 @@ def _encoded(kept: Kept) -> bytes:
 
 def _decoded(number: int, line: bytes) -> Kept:
     if line.startswith(_MARKERS):
-        raise BaselineError(number, "is a conflict marker of a merge")
+        raise BaselineError(number, "is a merge conflict marker")
     try:
         read = _decoder.decode(line)
         path = path_from_fields(read.path, read.path_b64)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise BaselineError(number, f"is no line of a baseline: {error}") from error
+        raise BaselineError(number, f"is not a valid line of a baseline: {error}") from error
     return Kept(read.tool, read.code, path, read.scope, read.hash, read.ordinal)
 
 

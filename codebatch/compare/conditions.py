@@ -65,8 +65,8 @@ def parse_condition(text: str) -> Condition:
     found = _METRIC.match(text)
     if found is None:
         begins = _OF_A_METRIC.match(text)
-        why = f": behind {begins[0]} must be a whole number" if begins else ""
-        raise ValueError(f"{text!r} is no condition{why}")
+        why = f": {begins[0]} must be followed by an integer" if begins else ""
+        raise ValueError(f"{text!r} is not a condition{why}")
     measure = _risen_to(found[1]) if found[2] == ">" else _risen_by(found[1])
     return Condition(text, "metric", int(found[3]), False, measure, found[1])
 

@@ -233,7 +233,7 @@ class Stand:
 
     def _item(self, path: bytes) -> int:
         if path not in self._items:
-            raise StoreCorrupt(f"a record is of {display_path(path)}, which {self.records.batch.id} has not")
+            raise StoreCorrupt(f"a record refers to {display_path(path)}, which is not in {self.records.batch.id}")
         return self._items[path]
 
     @cached_property

@@ -189,7 +189,7 @@ class Trees:
     def _entry(self, side: Side, path: bytes) -> Entry:
         entry = self.unlike[side == "new"].get(path) or self.batch(side).snapshot.entry(path)
         if entry is None:
-            raise StoreCorrupt(f"a record is of {display_path(path)}, which the snapshot has not")
+            raise StoreCorrupt(f"a record refers to {display_path(path)}, which is not in the snapshot")
         return entry
 
     @cached_property

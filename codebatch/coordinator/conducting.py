@@ -198,8 +198,8 @@ class Conducting:
             return lost_outcomes(self._batch.files, self._batch.root)
         if isinstance(self._end, Break):
             return EnvironmentBroken(
-                f"{self._end.deaths} workers died in a row before any command came to an end",
-                hint=f"go on with: codebatch resume --batch {self._batch.id}",
+                f"{self._end.deaths} workers died in a row before any task ended",
+                hint=f"resume with: codebatch resume --batch {self._batch.id}",
             )
         return None
 
@@ -233,7 +233,7 @@ class Conducting:
         _, leader = self._leases.leader()
         who = f"process {leader.pid} on {leader.host.name}" if leader is not None else "another process"
         raise BatchConducted(
-            f"batch {self._batch.id} is conducted by {who}", hint=f"see: codebatch status --batch {self._batch.id}"
+            f"batch {self._batch.id} is already running ({who})", hint=f"see: codebatch status --batch {self._batch.id}"
         )
 
     def _turn(self) -> None:
@@ -392,7 +392,8 @@ class Conducting:
             case messages.Delayed(message=text, seconds=seconds):
                 if self._watcher is not None:
                     self._watcher.noted(
-                        f"{text}: how a task ended is kept for {seconds:.0f} s or more; free some space, and it goes on"
+                        f"{text}: the outcome of a task is held back for {seconds:.0f} s or more; free "
+                        "some disk space to continue"
                     )
             case messages.GaveUp(code=code, message=text, hint=hint):
                 self._give_up(error_of(code, text, hint))

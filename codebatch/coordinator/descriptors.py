@@ -36,11 +36,11 @@ def enough_descriptors(workers: int) -> Iterator[None]:
         return
     if not _is_enough(hard, needed):
         fewer = (hard - own) // DESCRIPTORS_PER_WORKER
-        remedy = f"let more files be open: ulimit -n {max(FILES_OPEN, needed)}"
+        remedy = f"raise the limit of open files: ulimit -n {max(FILES_OPEN, needed)}"
         if hard >= WORKER_DESCRIPTORS_MIN and fewer > 0:
             remedy += f", or start fewer workers: -j {fewer}"
         raise StoreUnwritable(
-            f"cannot start {count_of(workers, 'worker')}: {needed} files must be open at once, and the limit is {hard}",
+            f"cannot start {count_of(workers, 'worker')}: {needed} open files are needed, and the limit is {hard}",
             hint=f"{remedy}; then run the same command again",
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

@@ -182,7 +182,7 @@ class EventTeller:
                 self._tell_of(events.TaskFailed, item, round_, reason="answer")
             case Skipped(item, round_, cause):
                 told = "request" if cause is None else self._ids[cause]
-                why = "a request skips it" if cause is None else f"it needs {told}, which is not done"
+                why = "skipped by user" if cause is None else f"it needs {told}, which is not done"
                 self._tell_of(events.TaskSkipped, item, round_, cause=told, why=why)
 
     def _tell_began(self, start: Start) -> None:

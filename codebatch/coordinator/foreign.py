@@ -20,9 +20,9 @@ def held_elsewhere(batch_id: str, held: Mapping[UnitKey, HolderFile]) -> BatchIn
     told = [_told(holder, counts[name]) for name, holder in list(holders.items())[:_SHOWN_MAX]]
     more = f", and {len(holders) - _SHOWN_MAX} more" if len(holders) > _SHOWN_MAX else ""
     return BatchIncomplete(
-        f"what is left is held on other hosts, where nothing moves: {'; '.join(told)}{more}",
-        hint=f"if they are gone: codebatch run --batch {batch_id} --take-over; should one still live, "
-        "some work is done twice and nothing is lost",
+        f"remaining work is leased by processes on other hosts that make no progress: {'; '.join(told)}{more}",
+        hint=f"if these processes are dead, take over their work: codebatch run --batch {batch_id} "
+        "--take-over; if one is still alive, some work is done twice and nothing is lost",
     )
 
 

@@ -166,7 +166,7 @@ class Coordinator:
             raise EnvironmentBroken(
                 f"{self._driver.end.deaths} workers died in a row without finishing anything; the last one: "
                 f"{self._last_words}",
-                hint=f"remove the cause, then continue with: codebatch resume --batch {self._batch.id}",
+                hint=f"fix the cause, then resume with: codebatch resume --batch {self._batch.id}",
             )
 
     def close(self) -> None:
@@ -250,7 +250,9 @@ class Coordinator:
                 raise
             self._refused += 1
             if self._watcher is not None and self._refused == 1:
-                self._watcher.note(f"cannot start another worker: {error.strerror}; {len(self._workers)} continue")
+                self._watcher.note(
+                    f"cannot start another worker: {error.strerror}; continuing with {len(self._workers)}"
+                )
             self._handle(Lost(worker, None, "crash"))
             return
         self._workers[worker] = member

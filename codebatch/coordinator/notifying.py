@@ -63,7 +63,7 @@ class Notifier:
         try:
             self._thread.start()
         except RuntimeError as error:
-            self._fail(f"nobody is notified: {error}")
+            self._fail(f"notifications are off: {error}")
 
     def tell(self, event: BatchEvent) -> None:
         """Queue an event for delivery, if it is wanted. Never waits."""
@@ -102,7 +102,7 @@ class Notifier:
             try:
                 self._deliver(event)
             except (OSError, ValueError) as error:
-                self._fail(f"nobody is notified: {(isinstance(error, OSError) and error.strerror) or error}")
+                self._fail(f"notifications are off: {(isinstance(error, OSError) and error.strerror) or error}")
             if isinstance(event, BatchEnded | BatchDrained):
                 with self._changed:
                     self._last_untried -= 1
@@ -131,12 +131,12 @@ class Notifier:
         try:
             process.communicate(msgspec.json.encode(event) + b"\n", timeout=self._notify.timeout_seconds)
             if process.returncode:
-                self._fail(f"notify ended with status {process.returncode}; it is not tried again")
+                self._fail(f"notify ended with status {process.returncode}; it is not retried")
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            self._fail(f"notify took longer than {self._notify.timeout_seconds:g} s, and was killed")
+            self._fail(f"notify took longer than {self._notify.timeout_seconds:g} s and was killed")
 
     def _fail(self, problem: str) -> None:
         with self._changed:

@@ -22,7 +22,7 @@ def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
     """A pipeline by name; `full` runs every task that the configuration names besides. Raises InvalidInput."""
     pipeline = PIPELINES.get(name)
     if pipeline is None:
-        raise InvalidInput(f"there is no pipeline {name!r}", hint=did_you_mean(name, PIPELINES))
+        raise InvalidInput(f"unknown pipeline {name!r}", hint=did_you_mean(name, PIPELINES))
     if name != "full":
         return pipeline
     return replace(pipeline, tasks=(*pipeline.tasks, *sorted(set(configured) - set(pipeline.tasks))))

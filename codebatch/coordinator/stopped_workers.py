@@ -73,5 +73,5 @@ def stopped_worker_text(found: StoppedWorker, task: str) -> str:
     """Describe what happened to a worker, and what is done about it. `task` is what it runs."""
     what = f"the worker of {task}" if task else "a worker"
     how = "traced by another process" if found.is_traced else "stopped"
-    then = "it does not go on, and is killed" if found.is_killed else "it is continued"
+    then = "it cannot be continued and is killed" if found.is_killed else "it is continued"
     return f"{what} (process {found.pid}) was {how}: {then}"

@@ -158,7 +158,7 @@ def start_worker(
     holder = new_holder_id()
     scratch = batch.root / layout.SCRATCH / holder
     if batch.files.size(batch.root) is None:  # To make it again would leave a store with nothing but that in the way.
-        raise StoreCorrupt(f"somebody removed {batch.root}", hint=NEW_BATCH_HINT)
+        raise StoreCorrupt(f"another process removed {batch.root}", hint=NEW_BATCH_HINT)
     batch.files.make_directory(scratch)
     ours, theirs = socket.socketpair()
     stderr_read, stderr_write = os.pipe()

@@ -106,10 +106,10 @@ def take(
         if each.on in written.get(each.task, ()):
             continue
         if each.confidence < confidence_min:
-            taken.left_out.append((each, f"it is less sure than {confidence_min:g}"))
+            taken.left_out.append((each, f"its confidence is below {confidence_min:g}"))
         elif path := _path(waits_for, each.on, each.task):
-            told = f"{' → '.join(path)} is there" if len(path) <= 6 else f"{path[0]} → … → {path[-1]} is there"
-            taken.left_out.append((each, f"it would close a circle: {told}"))
+            told = f"{' → '.join(path)} exists" if len(path) <= 6 else f"{path[0]} → … → {path[-1]} exists"
+            taken.left_out.append((each, f"it would create a cycle: {told}"))
         else:
             waits_for.setdefault(each.task, []).append(each.on)
             taken.edges.append(each)
@@ -258,10 +258,10 @@ def _by_names(tasks: Sequence[Described]) -> Iterator[Candidate]:
         for sentence in (*iter_sentences(task.title), *iter_sentences(task.text)):
             for region in iter_regions(sentence):
                 for on, confidence in names.named(region):
-                    yield Candidate(task.id, on, confidence, f"it says {_quote(sentence)}")
+                    yield Candidate(task.id, on, confidence, f"its text: {_quote(sentence)}")
         for listed in iter_listed(task.text):
             for on, confidence in names.listed(listed):
-                yield Candidate(task.id, on, confidence, f"it says {_quote(listed.told)}")
+                yield Candidate(task.id, on, confidence, f"its text: {_quote(listed.told)}")
 
 
 def _by_paths(tasks: Sequence[Described]) -> Iterator[Candidate]:
@@ -283,7 +283,7 @@ def _of_created(task: str, said: Mapping[str, Said], creators: Mapping[str, Sequ
             for creator in creators.get(path, ()):
                 if creator != task:
                     made = f"{creator} creates: {_quote(said[creator].created[path])}"
-                    yield Candidate(task, creator, CREATED_SURE, f"it says {_quote(sentence)}, and {path} {made}")
+                    yield Candidate(task, creator, CREATED_SURE, f"its text: {_quote(sentence)}, and {path} {made}")
 
 
 def _by_path(said: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:

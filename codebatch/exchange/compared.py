@@ -44,8 +44,8 @@ def not_comparable(comparison: Comparison) -> Iterator[str]:
     count = sum(each.new is not None for each in comparison.differences({"not_comparable"}))
     if count:
         old, new = comparison.old.question.batch.id, comparison.new.question.batch.id
-        told = f"{count_of(count, 'finding')} that cannot be compared with the older batch"
-        yield f"left out: {told}; see: codebatch diff {old} {new} --state not_comparable"
+        told = f"{count_of(count, 'finding')} not comparable with the older batch"
+        yield f"omitted: {told}; see: codebatch diff {old} {new} --state not_comparable"
 
 
 def _is_changed(lines: Sequence[int] | None, line: int) -> bool:

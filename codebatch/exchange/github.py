@@ -47,7 +47,7 @@ def export_github(told: Told) -> Export:
 
 def _told(left: Mapping[str, int]) -> Iterator[str]:
     for kind, count in left.items():
-        yield f"left out: {count_of(count, kind)} more, for GitHub shows {ANNOTATIONS_MAX} of a step"
+        yield f"omitted: {count_of(count, kind)}, because GitHub shows at most {ANNOTATIONS_MAX} per step"
 
 
 def annotation(kind: str, each: Outgoing) -> str:

@@ -53,14 +53,16 @@ def make_export(
     """
     if form == "ctags":
         if than is not None:
-            raise InvalidInput("tags are of one batch", hint="such as: codebatch export ctags -o tags")
+            raise InvalidInput(
+                "ctags cannot be used with two batches", hint="for example: codebatch export ctags -o tags"
+            )
         for name, value in {"severity": severity, "code": code, "tool": tool}.items():
             if value is not None:
-                raise InvalidInput(f"`{name}` is of findings, and tags are of definitions")
+                raise InvalidInput(f"`{name}` cannot be used with ctags, which lists definitions")
         symbols = batch.symbols(**filters)
         return Answer(question=batch.question, found=export_ctags(symbols.found), whole=symbols.whole)
     if form not in get_args(Form):
-        raise InvalidInput(f"there is no form {form!r}", hint=did_you_mean(form, get_args(Form)))
+        raise InvalidInput(f"unknown format {form!r}", hint=did_you_mean(form, get_args(Form)))
     severity = severity or SHOWN
     if than is None:
         answer = batch.diagnostics(severity=severity, code=code, tool=tool, **filters)

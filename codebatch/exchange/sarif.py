@@ -90,7 +90,7 @@ def _rule(tool: str, code: str, level: Level, summaries: Summaries) -> Rule:
     """A rule with the three texts that GitHub asks for; of one that is not known here they are its name."""
     summary = summaries.get((tool, code))
     told = Message(text=summary or f"{code} of {tool}")
-    more = Message(text=f"{summary}. More of it: codebatch rules show {code}") if summary else told
+    more = Message(text=f"{summary}. Details: codebatch rules show {code}") if summary else told
     return Rule(
         id=code, default_configuration={"level": level}, short_description=told, full_description=told, help=more
     )

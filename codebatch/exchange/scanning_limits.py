@@ -42,10 +42,10 @@ def left_out(found: ByTool, taken: ByTool) -> Iterator[str]:
     """What is not taken, and what of the rest is not shown, in words."""
     if without := sorted(found.keys() - taken):
         count = count_of(sum(len(found[tool]) for tool in without), "finding")
-        yield f"left out: {count_of(len(without), 'tool')} with {count}, for GitHub takes {RUNS_MAX}"
+        yield f"omitted: {count_of(len(without), 'tool')} with {count}, because GitHub accepts at most {RUNS_MAX}"
     for tool, each in taken.items():
         if lacks := len(found[tool]) - len(each):
-            told = f"{lacks:,} of {len(found[tool]):,} findings of {tool}, the least grave"
-            yield f"left out: {told}, for GitHub takes no more"
+            told = f"the {lacks:,} least severe of {len(found[tool]):,} findings of {tool}"
+            yield f"omitted: {told}, because GitHub accepts no more"
         if len(each) > RESULTS_SHOWN:
             yield f"GitHub shows {RESULTS_SHOWN:,} of the {len(each):,} findings of {tool}"

@@ -46,7 +46,7 @@ def _lines(told: Told, shown: int) -> Iterator[str]:
     yield from _rules(found)
     if not shown:
         return
-    yield "| place | severity | rule | message |"
+    yield "| location | severity | rule | message |"
     yield "| --- | --- | --- | --- |"
     for each in found[:shown]:
         about = each.found

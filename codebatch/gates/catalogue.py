@@ -67,47 +67,47 @@ GATES = (
     Gate(
         id="store-schema",
         aliases=("P1-G1",),
-        promise="every document of the store is what was written, and of a format that this version reads",
-        looks_at="store.json, untrusted.json, and of every batch and snapshot its documents, with their checksums",
+        promise="all documents of the store are intact and have a format that this version reads",
+        looks_at="store.json, untrusted.json, and the documents of all batches and snapshots, with their checksums",
         needs="store",
         check=check_documents,
     ),
     Gate(
         id="no-foreign-files",
         aliases=("P2-G6", "truth-guard", "P5-G2", "no-new-truth"),
-        promise="the store holds what its layout says, and nothing else",
-        looks_at='every name in it but below scratch/, against SPEC.md "Store layout"',
+        promise="the store contains only files of its layout",
+        looks_at='every name in it except below scratch/, compared with "Store layout" in SPEC.md',
         needs="store",
         check=check_names,
     ),
     Gate(
         id="objects",
-        promise="every object that a snapshot or a record names is there, whole",
-        looks_at="every byte of these objects, against the hash that is their name",
+        promise="every object that a snapshot or record refers to exists and is intact",
+        looks_at="every byte of these objects, compared with the hash in their name",
         needs="store",
-        writes="the name of a damaged object beside its pack, so that the next snapshot stores it again",
+        writes="a mark for each damaged object beside its pack, so that the next snapshot stores it again",
         check=check_objects,
     ),
     Gate(
         id="plan-covered",
         aliases=("P2-G1", "pipeline-exec"),
         promise="every file of the batch has a result of every task",
-        looks_at="the plan against its snapshot, and the results against the plan, row by row where they are merged",
+        looks_at="the plan compared with its snapshot, and the results with the plan, row by row for merged ones",
         needs="batch",
         check=check_covered,
     ),
     Gate(
         id="task-order",
         aliases=("P2-G7", "deps-check"),
-        promise="every task comes behind those that it needs",
-        looks_at="the tasks of the plan, and those of the outputs",
+        promise="every task comes after those it needs",
+        looks_at="tasks of the plan, and of the outputs",
         needs="batch",
         check=check_order,
     ),
     Gate(
         id="outputs-match",
         aliases=("P5-G1", "workflow-equiv"),
-        promise="the records of the batch are those that its counts and digests are of",
+        promise="the records of the batch match its counts and digests",
         looks_at="every byte of the merged outputs: frames, item tables, counts, digests",
         needs="batch",
         check=check_outputs,
@@ -115,50 +115,50 @@ GATES = (
     Gate(
         id="resume-equals",
         aliases=("P5-G3", "resume-equiv"),
-        promise="what is executed again gives the same bytes",
-        looks_at=f"{SAMPLE_SHARE:.0%} of the files, at least one, executed again as `codebatch verify` does",
+        promise="executing files again gives the same bytes",
+        looks_at=f"{SAMPLE_SHARE:.0%} of the files, at least one, executed again like `codebatch verify`",
         needs="batch",
-        writes="a batch that nobody finds, for the time being; a task that says otherwise is taken over no more",
+        writes="a hidden temporary batch; results of a task that differs are no longer reused",
         check=check_again,
     ),
     Gate(
         id="index-equals-scan",
         aliases=("P3-A1", "A1", "cache-equiv"),
-        promise="with an index the answers are those without",
-        looks_at="a sample of names, beginnings of names and codes, asked for with the index of the batch and without",
+        promise="queries give the same answers with and without an index",
+        looks_at="a sample of names, name prefixes and rule IDs, queried with the index of the batch and without it",
         needs="batch",
         check=check_answers,
     ),
     Gate(
         id="index-optional",
         aliases=("P3-A2", "A2", "cache-fallback"),
-        promise="without an index every question is answered",
-        looks_at="each kind and a sample of codes, asked for without an index, against what is counted of them",
+        promise="all queries work without an index",
+        looks_at="each kind and a sample of rule IDs, queried without an index and compared with their counts",
         needs="batch",
         check=check_optional,
     ),
     Gate(
         id="index-rebuilt",
         aliases=("P3-A3", "A3", "cache-rebuild"),
-        promise="an index that is made anew says the same",
-        looks_at="every key and value of the index of the batch, as `codebatch index-build --verify` does",
+        promise="rebuilding the index gives the same content",
+        looks_at="every key and value of the index of the batch, like `codebatch index-build --verify`",
         needs="batch",
         check=check_rebuilt,
     ),
     Gate(
         id="index-writes-only-indexes",
         aliases=("P3-A4", "A4", "cache-guard"),
-        promise="who makes an index writes nothing but indexes",
-        looks_at="every name in the store but below indexes/, before and after an index of the batch is made",
+        promise="building an index writes nothing except indexes",
+        looks_at="every name in the store except below indexes/, before and after an index of the batch is built",
         needs="batch",
-        writes="an index of the batch, in the place of an older one",
+        writes="an index of the batch, replacing an older one",
         check=check_writes,
     ),
     Gate(
         id="api-complete",
         aliases=("P5-G4", "discover", "P5-G5", "ux-smoke"),
-        promise="every command and pipeline that is told of is there",
-        looks_at="the commands, their help and options, `api --json`, and the tasks of every pipeline",
+        promise="all documented commands and pipelines exist",
+        looks_at="commands with their help and options, `api --json`, and the tasks of all pipelines",
         needs="program",
         check=check_program,
     ),
@@ -175,18 +175,20 @@ def find_gate(name: str) -> Gate:
         return by_name[name]
     hint = "see: codebatch gate-list"
     if name in BUNDLES:
-        hint = f"those are several: codebatch gate-bundle {name}"
+        hint = f"it is a group of self-tests: codebatch gate-bundle {name}"
     elif close := difflib.get_close_matches(name, by_name, n=1):
         hint = f"did you mean {close[0]!r}? see: codebatch gate-list"
-    raise InvalidInput(f"there is no gate {name!r}", hint=hint)
+    raise InvalidInput(f"no such self-test: {name!r}", hint=hint)
 
 
 def check_bundle(name: str) -> None:
     """Raises InvalidInput where that is no name of all gates."""
     if name not in BUNDLES:
         known = any(name in (gate.id, *gate.aliases) for gate in GATES)
-        one = f"it is a single gate: codebatch gate-run {name}"
-        raise InvalidInput(f"there is no bundle {name!r}", hint=one if known else f"one of: {', '.join(BUNDLES)}")
+        one = f"it is a single self-test: codebatch gate-run {name}"
+        raise InvalidInput(
+            f"no such group of self-tests: {name!r}", hint=one if known else f"one of: {', '.join(BUNDLES)}"
+        )
 
 
 def about(gate: Gate) -> GateAbout:

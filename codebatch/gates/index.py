@@ -27,7 +27,7 @@ def check_answers(subject: Subject, findings: Findings) -> None:
     """A sample of names, beginnings of names and codes is asked for with the index and without."""
     store, batch = subject.store, subject.batch
     if open_index(store, batch.id) is None:
-        findings.skipped = f"batch {batch.id} has no index; make it with: codebatch index-build --batch {batch.id}"
+        findings.skipped = f"batch {batch.id} has no index; build it with: codebatch index-build --batch {batch.id}"
         return
     unsound: list[str] = []
     with_index, without = BatchRecords(store, batch, unsound.append), BatchRecords(store, batch)
@@ -36,11 +36,11 @@ def check_answers(subject: Subject, findings: Findings) -> None:
         expected, actual = list(_answer(without, asked)), list(_answer(with_index, asked))
         if expected != actual:
             findings.fail(
-                "with the index the answer is another",
+                "the answer differs with the index",
                 location=option,
                 expected=f"{len(expected):,} records",
                 actual=f"{len(actual):,} records",
-                suggestion=f"make it anew with: codebatch index-build --rebuild --batch {batch.id}",
+                suggestion=f"rebuild it with: codebatch index-build --rebuild --batch {batch.id}",
             )
     for told in unsound:
         findings.fail(told)
@@ -77,7 +77,7 @@ def check_optional(subject: Subject, findings: Findings) -> None:
         findings.count("questions")
         actual = sum(1 for _ in _answer(records, filter_))
         if actual != expected:
-            findings.fail("the answer is not the whole one", location=option, expected=expected, actual=actual)
+            findings.fail("the answer is incomplete", location=option, expected=expected, actual=actual)
 
 
 def check_rebuilt(subject: Subject, findings: Findings) -> None:
@@ -92,7 +92,9 @@ def check_writes(subject: Subject, findings: Findings) -> None:
     store, batch = subject.store, subject.batch
     outputs = current_outputs(batch)
     if outputs is None:
-        findings.skipped = f"nothing of batch {batch.id} is merged yet; go on with: codebatch run --batch {batch.id}"
+        findings.skipped = (
+            f"batch {batch.id} has no merged results yet; resume it with: codebatch run --batch {batch.id}"
+        )
         return
     with store.alone():
         before = _state(store)
@@ -101,7 +103,7 @@ def check_writes(subject: Subject, findings: Findings) -> None:
     findings.count("names", len(before))
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
-            findings.fail("it came, went or changed while an index was made", location=name)
+            findings.fail("it was added, removed or changed while an index was built", location=name)
 
 
 def _state(store: Store) -> dict[str, tuple[int, ...]]:

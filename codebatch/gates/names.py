@@ -92,12 +92,12 @@ def _check(root: Path, place: str, names: Names, findings: Findings) -> None:
         where = f"{place}{entry.name}"
         allowed = next((names[pattern] for pattern in names if re.fullmatch(pattern, entry.name, re.ASCII)), None)
         if allowed is None:
-            findings.fail("no name of a store", location=where, suggestion=f"move it away: {root / where}")
+            findings.fail("not part of the store layout", location=where, suggestion=f"move it away: {root / where}")
             continue
         kind = _kind(entry)
         expected = allowed if allowed in ("file", "link") else "directory"
         if kind != expected:
-            findings.fail(f"it is no {expected}", location=where, expected=expected, actual=kind)
+            findings.fail(f"not a {expected}", location=where, expected=expected, actual=kind)
         elif isinstance(allowed, Mapping):
             _check(root, f"{where}/", allowed, findings)
 

@@ -26,19 +26,21 @@ def check_program(subject: Subject, findings: Findings) -> None:
     program = subject.program
     names = {command.name for command in program.commands}
     for reason in program.broken:
-        findings.fail(reason, suggestion="install codebatch again")
+        findings.fail(reason, suggestion="reinstall codebatch")
     for name in program.told:
         findings.count("names")
         if name not in names:
-            findings.fail("no command has this name, which is told of", location=name)
+            findings.fail("the documented command does not exist", location=name)
     for command in program.commands:
         findings.count("commands")
         if not command.help:
             findings.fail("the command has no help", location=command.name)
         if lacking := sorted(OF_EVERY_COMMAND - command.options):
-            findings.fail("the command lacks options that all have", location=command.name, expected=", ".join(lacking))
+            findings.fail(
+                "the command lacks options that every command has", location=command.name, expected=", ".join(lacking)
+            )
         for told in sorted(set(_TOLD_IN_HELP.findall(command.help)) - names):
-            findings.fail("its help names a command that there is not", location=command.name, actual=told)
+            findings.fail("its help refers to a command that does not exist", location=command.name, actual=told)
     if program.described is not None:
         _check_described(program.commands, program.described, findings)
     _check_pipelines(subject, findings)
@@ -55,16 +57,16 @@ def _check_described(
             continue
         told = described.get(command.name)
         if told is None:
-            findings.fail("`api --json` does not tell of the command", location=command.name)
+            findings.fail("`api --json` does not list the command", location=command.name)
         elif told != command.options:
             findings.fail(
-                "`api --json` tells of other options than the command has",
+                "`api --json` lists other options than the command has",
                 location=command.name,
                 expected=", ".join(sorted(command.options - told)) or None,
                 actual=", ".join(sorted(told - command.options)) or None,
             )
     for name in sorted(described.keys() - names):
-        findings.fail("`api --json` tells of a command that there is not", location=name)
+        findings.fail("`api --json` lists a command that does not exist", location=name)
 
 
 def _check_pipelines(subject: Subject, findings: Findings) -> None:
@@ -81,8 +83,8 @@ def _check_pipelines(subject: Subject, findings: Findings) -> None:
                 continue
             if late := sorted(set(declaration.needs) - before):
                 findings.fail(
-                    "a pipeline lacks what its task needs before it", location=place, expected=", ".join(late)
+                    "a pipeline lacks a task that this one needs before it", location=place, expected=", ".join(late)
                 )
             if strange := sorted(set(declaration.records) - set(KINDS)):
-                findings.fail("a task gives records of no kind", location=place, actual=", ".join(strange))
+                findings.fail("a task produces records of an unknown kind", location=place, actual=", ".join(strange))
             before.add(task)

@@ -29,7 +29,7 @@ def check_covered(subject: Subject, findings: Findings) -> None:
         findings.fail("the plan does not cover the files of the snapshot", expected=files, actual=plan.items)
     if records.task_names != plan.task_names:
         expected, actual = (", ".join(names) for names in (plan.task_names, records.task_names))
-        findings.fail("there are not the results of the planned tasks", expected=expected, actual=actual)
+        findings.fail("the results are not those of the planned tasks", expected=expected, actual=actual)
         return
     for task in plan.task_names:
         tally = records.source.tally((task,))
@@ -37,9 +37,9 @@ def check_covered(subject: Subject, findings: Findings) -> None:
         lacking = {"open": tally.open, "failed": tally.failed, "cancelled": tally.cancelled}
         if tally.results != tally.planned:
             told = ", ".join(f"{count:,} {word}" for word, count in lacking.items() if count)
-            hint = f"go on with: codebatch resume --batch {batch.id}"
+            hint = f"resume with: codebatch resume --batch {batch.id}"
             findings.fail(
-                f"{task} has not a result of everything: {told}",
+                f"{task} lacks results: {told}",
                 location=task,
                 expected=tally.planned,
                 actual=tally.results,
@@ -59,7 +59,7 @@ def _check_rows(plan: Plan, outputs: Outputs, findings: Findings) -> None:
         planned = [(shard.id, shard.items) for shard in plan.shards] or [(ProjectWork(task.task).id, 0)]
         if len(task.shards) != len(planned):
             findings.fail(
-                "there is not one file for each shard",
+                "expected one file per shard",
                 location=task.task,
                 expected=len(planned),
                 actual=len(task.shards),
@@ -70,7 +70,9 @@ def _check_rows(plan: Plan, outputs: Outputs, findings: Findings) -> None:
             with findings.damage_told(location):
                 rows = outputs.trailer(task, index).items
                 if (name, items) != (task.shards[index].shard, rows):
-                    findings.fail("it is not of the files of its shard", location=location, expected=items, actual=rows)
+                    findings.fail(
+                        "it does not match the files of its shard", location=location, expected=items, actual=rows
+                    )
 
 
 def check_order(subject: Subject, findings: Findings) -> None:
@@ -84,14 +86,14 @@ def check_order(subject: Subject, findings: Findings) -> None:
             findings.fail("a task is planned twice", location=task.name)
         late = sorted(set(task.needs) - before)
         if late:
-            findings.fail("a task stands before what it needs", location=task.name, expected=", ".join(late))
+            findings.fail("a task comes before one it needs", location=task.name, expected=", ".join(late))
         before.add(task.name)
     outputs = current_outputs(batch)
     if outputs is not None:
         merged = tuple(task.task for task in outputs.manifest.tasks)
         if merged != plan.task_names:
             expected, actual = (", ".join(names) for names in (plan.task_names, merged))
-            findings.fail("the outputs have not the plan's order", expected=expected, actual=actual)
+            findings.fail("the order of the outputs differs from the plan", expected=expected, actual=actual)
 
 
 def check_outputs(subject: Subject, findings: Findings) -> None:
@@ -99,14 +101,16 @@ def check_outputs(subject: Subject, findings: Findings) -> None:
     batch = subject.batch
     outputs = current_outputs(batch)
     if outputs is None:
-        findings.skipped = f"nothing of batch {batch.id} is merged yet; go on with: codebatch run --batch {batch.id}"
+        findings.skipped = (
+            f"batch {batch.id} has no merged results yet; resume it with: codebatch run --batch {batch.id}"
+        )
         return
     for task in outputs.manifest.tasks:
         _check_task(outputs, task, findings)
     told = outputs.manifest.result_digest
     said = result_digest((task.task, task.digest) for task in outputs.manifest.tasks)
     if said != told:
-        findings.fail("the digest of the results is not that of the tasks' digests", expected=told, actual=said)
+        findings.fail("the digest of the results does not match the digests of the tasks", expected=told, actual=said)
 
 
 def _check_task(outputs: Outputs, task: TaskOutput, findings: Findings) -> None:
@@ -119,19 +123,19 @@ def _check_task(outputs: Outputs, task: TaskOutput, findings: Findings) -> None:
             try:
                 counts = count_lines(lines)
             except ValueError as error:
-                raise StoreCorrupt(f"{location} holds what are no records: {error}") from error
+                raise StoreCorrupt(f"{location} contains invalid records: {error}") from error
             findings.count("shard files")
             findings.count("records", counts.records)
             if counts != shard.counts or len(lines) != shard.bytes:
                 findings.fail(
-                    "its records are not as they are counted", location=location, expected=shard.counts, actual=counts
+                    "its records do not match its counts", location=location, expected=shard.counts, actual=counts
                 )
     if len(tables) < len(task.shards):
         return  # What is lacking was told.
     if task_digest(b"".join(tables)) != task.digest:
-        findings.fail("the digest of a task is not that of its results", location=task.task, expected=task.digest)
+        findings.fail("the digest of a task does not match its results", location=task.task, expected=task.digest)
     if add_counts(shard.counts for shard in task.shards) != task.counts:
-        findings.fail("the counts of a task are not those of its shards", location=task.task)
+        findings.fail("the counts of a task do not match its shards", location=task.task)
 
 
 def check_again(subject: Subject, findings: Findings) -> None:
@@ -139,16 +143,16 @@ def check_again(subject: Subject, findings: Findings) -> None:
     batch = subject.batch
     verified = verify(subject.execution, subject.store, batch, SAMPLE_SHARE, subject.listener)
     if verified.signal_status:
-        raise Stopped("stopped while a sample was executed again", exit_status=verified.signal_status)
+        raise Stopped("stopped while executing a sample again", exit_status=verified.signal_status)
     findings.count("files", verified.files)
     findings.count("results", verified.results)
     for task, each in verified.differences:
         findings.fail(
-            f"{task} says otherwise of a file when it is executed again",
+            f"{task} gives a different result for a file when executed again",
             location=each.path,
             expected=each.first,
             actual=each.second,
             suggestion=f"see: codebatch verify {batch.id}",
         )
     if verified.failed:
-        findings.fail(f"{count_of(verified.failed, 'result')} could not be had again")
+        findings.fail(f"{count_of(verified.failed, 'result')} could not be produced again")

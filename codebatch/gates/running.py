@@ -30,7 +30,7 @@ def run_gate(gate: Gate, subject: Subject) -> GateResult:
     try:
         gate.check(subject, findings)
         if not any(findings.details.values()):
-            findings.skipped = findings.skipped or "there is nothing to look at"
+            findings.skipped = findings.skipped or "there is nothing to check"
     except (InvalidInput, BatchIncomplete, StoreNotFound, StoreUnwritable, StoreInUse) as error:
         findings.skipped = f"{error.message}; {error.hint}" if error.hint else error.message
     except StoreError as error:

@@ -41,7 +41,7 @@ def make_database(pairs: Mapping[bytes, bytes]) -> bytes:
         finally:
             os.close(descriptor)
     except (OSError, lmdb.Error) as error:
-        raise StoreError(f"the index cannot be made: {error}") from error
+        raise StoreError(f"cannot build the index: {error}") from error
 
 
 class Database:

@@ -127,7 +127,7 @@ def read_part(files: FileReader, path: Path, part: Part) -> bytes:
     # One more byte tells of any length: there are files that are longer than there is memory.
     data = files.read_range(path, 0, part.length + 1)
     if len(data) != part.length or zlib.crc32(data) != part.crc32:
-        raise corrupt_index(path, "is damaged: it is not what index.json says")
+        raise corrupt_index(path, "is damaged: it does not match index.json")
     return data
 
 
@@ -139,4 +139,4 @@ def corrupt_index(path: Path, problem: str) -> CorruptFile:
 
 def index_hint(batch_id: str) -> str:
     """What to do about an index that is not what it must be."""
-    return f"make it anew with: codebatch index-build --rebuild --batch {batch_id}"
+    return f"rebuild it with: codebatch index-build --rebuild --batch {batch_id}"

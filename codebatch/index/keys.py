@@ -132,7 +132,7 @@ def frames_by_slot(values: Iterable[bytes]) -> dict[int, list[int]]:
         for value in values:
             postings.frombytes(value)
     except ValueError as error:
-        raise ValueError("a value of it is cut") from error
+        raise ValueError("one of its values is truncated") from error
     if sys.byteorder == "big":
         postings.byteswap()
     found: dict[int, list[int]] = {}

@@ -138,13 +138,13 @@ class LayerReader:
         database = Database(decompress_one(read_part(self._files, self._paths[number], part), part.content))
         first, last = database.bounds()
         if first != part.first or any(last >= behind for behind in self._firsts[number + 1 : number + 2]):
-            raise ValueError("its keys are not those that index.json says")
+            raise ValueError("its keys do not match index.json")
         return database
 
     def _digest(self, slot: int) -> Digest:
         """Raises ValueError where there is no such slot."""
         if slot >= len(self.slots):
-            raise ValueError("it names a slot that there is not")
+            raise ValueError("it refers to a slot that does not exist")
         return self.slots[slot]
 
     def _damaged(self, number: int, error: ValueError) -> CorruptFile:

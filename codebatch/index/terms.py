@@ -169,7 +169,7 @@ def _decode(lines: bytes) -> list[_Line]:
     try:
         return _decoder.decode_lines(lines)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise ValueError(f"a record of it cannot be read: {error}") from error
+        raise ValueError(f"one of its records cannot be read: {error}") from error
 
 
 def collect_terms(frames: Iterable[Posted]) -> Terms:
@@ -208,24 +208,24 @@ def decode_terms(data: bytes, digest: Digest) -> Terms:
         raise ValueError("it is damaged")
     name, version, proof, frames, number = _head.unpack_from(data)
     if (name, version, proof.hex()) != (_START, TERMS_VERSION, digest):
-        raise ValueError("it is of another shard or version")
+        raise ValueError("it belongs to another shard or version")
     columns: list[Column] = []
     at = _head.size
     for _ in range(number):
         start = at + 4 * frames + _length.size
         if start > end:
-            raise ValueError("it does not fit itself")
+            raise ValueError("it is inconsistent")
         counts = array("I", data[at : start - _length.size])
         (length,) = _length.unpack_from(data, start - _length.size)
         at = start + length
         texts = data[start:at]
         columns.append(Column(_little(counts), texts))
         if at > end or sum(columns[-1].counts) != texts.count(_APART) + 1:
-            raise ValueError("it does not fit itself")
+            raise ValueError("it is inconsistent")
         if 2 * _APART in _APART + texts + _APART:
-            raise ValueError("it has a key that is none")
+            raise ValueError("it has an invalid key")
     if at != end:
-        raise ValueError("it does not fit itself")
+        raise ValueError("it is inconsistent")
     return Terms(frames, tuple(columns))
 
 

@@ -57,7 +57,7 @@ def decode_document(data: bytes, type_: type[D], format_: int) -> D:
     """Read a document's file. Raises DocumentError, whatever is wrong with it."""
     if not data.endswith(_tail(data[:-_TAIL_BYTES])):
         is_cut = not data.endswith(_END.encode())
-        raise DocumentError("it does not end with its checksum" if is_cut else "its checksum is another")
+        raise DocumentError("it does not end with its checksum" if is_cut else "its checksum does not match")
     try:
         document: D = _decoder_of(type_).decode(data)
     except _UNDECODABLE as error:

@@ -39,7 +39,7 @@ class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     def __post_init__(self) -> None:
         if not self.format or not DIGEST_PATTERN.match(self.object):
-            raise ValueError("what is imported is not configured: it is planned by `codebatch import`")
+            raise ValueError("imports cannot be configured: they are planned by `codebatch import`")
 
 
 def join_files(files: Sequence[bytes]) -> bytes:
@@ -58,7 +58,7 @@ def split_files(data: bytes) -> tuple[bytes, ...]:
 
 def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:
     """A `Prepare`: what is run by a configuration imports nothing. Raises ValueError."""
-    raise ValueError("an import is planned by `codebatch import`, and never configured")
+    raise ValueError("an import is planned by `codebatch import` and cannot be configured")
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ def make_table(items: Iterable[bytes]) -> bytes:
 def item_lengths(table: bytes) -> list[int]:
     """The lengths of all rows. Raises ValueError where the table is cut."""
     if len(table) % ROW_BYTES:
-        raise ValueError("the item table is cut")
+        raise ValueError("the item table is truncated")
     return [length for length, _ in _row.iter_unpack(table)]
 
 
@@ -59,11 +59,11 @@ def iter_items(table: bytes, blocks: Iterable[bytes]) -> Iterator[bytes]:
             held, start = _held(held[start:], more, length), 0
         item = held[start : start + length]
         if hashlib.sha256(item).digest() != digest:
-            raise ValueError("it does not fit its item table")
+            raise ValueError("it does not match its item table")
         start += length
         yield item
     if start != len(held) or any(more):
-        raise ValueError("it does not fit its item table")
+        raise ValueError("it does not match its item table")
 
 
 def task_digest(table: bytes) -> Digest:

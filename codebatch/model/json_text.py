@@ -31,7 +31,7 @@ def parse_json(text: str) -> object:
     except json.JSONDecodeError as error:
         raise JsonError(f"{error.msg} (column {error.colno})", error.lineno) from error
     except RecursionError as error:
-        raise JsonError("it is nested too deep") from error
+        raise JsonError("it is nested too deeply") from error
     except JsonError:
         raise
     except ValueError as error:  # A number of too many digits.
@@ -40,9 +40,9 @@ def parse_json(text: str) -> object:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            raise JsonError("it has half of a character") from error
+            raise JsonError("it has an incomplete surrogate pair") from error
     if is_deep(value):
-        raise JsonError("it is nested too deep")
+        raise JsonError("it is nested too deeply")
     return value
 
 
@@ -59,16 +59,16 @@ def _table(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(table) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
-        raise JsonError(f"the key {twice!r} stands twice")
+        raise JsonError(f"duplicate key {twice!r}")
     return table
 
 
 def _float(digits: str) -> float:
     value = float(digits)
     if isinf(value):
-        raise JsonError(f"{digits[:_DIGITS_SHOWN_MAX]} is too large a number")
+        raise JsonError(f"{digits[:_DIGITS_SHOWN_MAX]} is too large")
     return value
 
 
 def _no_number(word: str) -> NoReturn:
-    raise JsonError(f"{word} is no number")
+    raise JsonError(f"{word} is not a number")

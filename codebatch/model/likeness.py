@@ -30,6 +30,6 @@ def _is_very_like(word: str, other: str) -> bool:
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """A hint for who mistyped a word: the one that was meant, or all that there are."""
     if not known:
-        return "there is none"
+        return "no values are allowed here"
     meant = closest(word, known)
     return f"one of: {', '.join(known)}" if meant is None else f"did you mean {meant!r}?"

@@ -50,7 +50,7 @@ def split_front_matter(text: str) -> FrontMatter | None:
         if text[at:end].rstrip() in _ENDS[language]:
             return FrontMatter(language, text[len(first) + 1 : at], text[end + 1 :], line + 1)
         at, line = end + 1, line + 1
-    raise ValueError(f"front matter begins with {first.rstrip()} on line 1, and has no end")
+    raise ValueError(f"front matter starts with {first.rstrip()} on line 1 but does not end")
 
 
 def iter_headings(text: str) -> Iterator[tuple[int, int, int, str]]:

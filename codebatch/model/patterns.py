@@ -41,7 +41,7 @@ _SPECIAL = re.compile(rb"[*?\[\\]|\Z")
 _ANY = frozenset(range(256)) - {_SLASH}
 _UNESCAPED_BRACES = re.compile(r"\\.|\[!?\]?[^\]]*\]|(\{[^{}]*(?:,|\.\.)[^{}]*\})")
 _ALTERNATIVES_MAX = 6
-_OUTSIDE = "a pattern is relative to the top of the tree and cannot leave it"
+_OUTSIDE = "patterns are relative to the project root and cannot leave it"
 
 
 class _MalformedError(Exception):
@@ -133,8 +133,8 @@ def find_mistake(patterns: Sequence[str], root: str = "", home: str = "") -> Pat
         if mistake is not None:
             return mistake
     if patterns and all(pattern.startswith("!") for pattern in patterns):
-        hint = "write the pattern that it is an exception to before it"
-        return PatternMistake(patterns[0], "it is an exception, and no pattern precedes it", hint)
+        hint = "put the pattern that it negates before it"
+        return PatternMistake(patterns[0], "it is a negation without a pattern before it", hint)
     return None
 
 
@@ -147,7 +147,7 @@ def mistake_of(pattern: str, root: str = "", home: str = "") -> PatternMistake |
 def _reason_and_hint(pattern: str, root: str, home: str) -> tuple[str, str] | None:
     body = pattern.removeprefix("!")
     if not body.strip(" /"):
-        return "it is empty", "write '*' for every path"
+        return "it is empty", "write '*' to match every path"
     if (braces := _braces_in(body)) is not None:
         return "braces are not expanded", _hint_at_alternatives(pattern, braces)
     if body.startswith("~/"):
@@ -160,7 +160,7 @@ def _reason_and_hint(pattern: str, root: str, home: str) -> tuple[str, str] | No
         return "it is malformed", "write \\[ for a bracket and \\\\ for a backslash"
     if (part := _impossible_part(glob)) is None:
         return None
-    reason = f"no path has the part {part!r}" if part else "no path has an empty part"
+    reason = f"no path has a component {part!r}" if part else "no path has an empty component"
     return reason, _hint_at_form(pattern, f"{root}/{body}", root)
 
 
@@ -170,7 +170,7 @@ def _braces_in(body: str) -> re.Match[str] | None:
 
 def _hint_at_alternatives(pattern: str, braces: re.Match[str]) -> str:
     """Return a hint with the patterns that a shell would make of one with braces."""
-    literal = "\\{ is a brace itself"
+    literal = "write \\{ for a literal brace"
     at = pattern.index(braces[1])
     head, tail = pattern[:at], pattern[at + len(braces[1]) :]
     words = braces[1][1:-1].split(",")
@@ -196,7 +196,7 @@ def _hint_at_form(pattern: str, path: str, root: str) -> str:
         return _OUTSIDE
     below = parts[len(within) :]
     if not below:
-        return "write '*' for every path"
+        return "write '*' to match every path"
     # A pattern without a slash in it would match at any depth, and one that begins with ! would negate.
     is_anchored = (len(below) == 1 and below != ["**"]) or below[0].startswith(("!", "#"))
     anchor = "/" if is_anchored else ""
@@ -234,8 +234,8 @@ def decide_chain(
     """
     if len(chain) > _CHAIN_MAX:
         raise SourceUnreadable(
-            f"more than {_CHAIN_MAX} ignore files have a say about {display_path(path[:SHOWN_BYTES])}…",
-            hint="leave it out with --exclude",
+            f"more than {_CHAIN_MAX} ignore files apply to {display_path(path[:SHOWN_BYTES])}…",
+            hint="exclude it with --exclude",
         )
     for patterns in chain:
         pattern = patterns.decide(path, is_directory=is_directory)

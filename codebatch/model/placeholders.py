@@ -45,9 +45,7 @@ class Problem(NamedTuple):
     hint: str
 
 
-_IN_A_WORD = Problem(
-    "has {files} within a word, and it becomes several", "let it stand alone: as an argument, or between blanks"
-)
+_IN_A_WORD = Problem("has {files} inside a word, but it expands to several", "make it a separate argument")
 
 
 def expand_arguments(run: Sequence[str], values: Mapping[str, str], files: Sequence[str] = ()) -> list[str]:
@@ -59,7 +57,7 @@ def expand_arguments(run: Sequence[str], values: Mapping[str, str], files: Seque
         if found[1]:
             return f"{{{found[1]}}}"
         if found[2] not in values:
-            raise PlaceholderError(f"there is no {found[0]}")
+            raise PlaceholderError(f"unknown placeholder {found[0]}")
         return values[found[2]]
 
     return [each for argument in run for each in (files if argument == _FILES else [_IN_LIST.sub(replaced, argument)])]
@@ -71,7 +69,7 @@ def shell_script(run: str) -> str:
     at = 0
     for found, inside in iter_places(run, _IN_SCRIPT):
         if found[2] and inside is not Inside.SCRIPT:
-            raise PlaceholderError(f"{found[0]} stands in {inside.value}")
+            raise PlaceholderError(f"{found[0]} is inside {inside.value}")
         pieces += run[at : found.start()], _shell_word(found[2]) if found[2] else f"{{{found[1]}}}"
         at = found.end()
     return "".join((*pieces, run[at:]))
@@ -130,9 +128,9 @@ def _check(value: str) -> bytes:
     try:
         data = value.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        raise PlaceholderError("a value is no Unicode") from error
+        raise PlaceholderError("a value is not valid Unicode") from error
     if b"\0" in data:
-        raise PlaceholderError("a value holds a NUL, which no argument can")
+        raise PlaceholderError("a value contains a NUL character, which arguments cannot contain")
     return data
 
 
@@ -157,19 +155,19 @@ def _is_alone(script: str, found: re.Match[str]) -> bool:
 
 
 def _in_quotes(name: str, inside: Inside) -> Problem:
-    value = f"it brings its own quotes: end those before it, or write {_shell_word(name)} as a shell wants it"
-    hint = f"{value}; {{{{{name}}}}} is {{{name}}} itself"
-    return Problem(f"has {{{name}}} in {inside.value}", hint)
+    value = f"placeholders are quoted automatically: close the quotes before it, or write {_shell_word(name)} yourself"
+    hint = f"{value}; for a literal {{{name}}} write {{{{{name}}}}}"
+    return Problem(f"has {{{name}}} inside {inside.value}", hint)
 
 
 def _unknown(name: str) -> Problem:
     known = (*NAMES, *NAMES_OF_EACH)
     if name.split(".", 1)[0] in NAMES_TO_COME:
-        return Problem(f"has {{{name}}}, which this version does not have yet", f"it has {_shown(known)}")
+        return Problem(f"has {{{name}}}, which this version does not support yet", f"placeholders: {_shown(known)}")
     meant = closest(name, known)
-    guess = f"there are {_shown(known)}" if meant is None else f"did you mean {{{meant}}}?"
-    hint = f"{guess} ({{{{{name}}}}} is {{{name}}} itself)"
-    return Problem(f"has {{{name}}}, which is no placeholder", hint)
+    guess = f"placeholders: {_shown(known)}" if meant is None else f"did you mean {{{meant}}}?"
+    hint = f"{guess} (for a literal {{{name}}} write {{{{{name}}}}})"
+    return Problem(f"has {{{name}}}, which is not a placeholder", hint)
 
 
 def _in_scripts_of_lists(run: Sequence[str]) -> list[Problem]:
@@ -178,8 +176,8 @@ def _in_scripts_of_lists(run: Sequence[str]) -> list[Problem]:
         return []
     names = dict.fromkeys(found[2] for found in _IN_LIST.finditer(run[2]) if found[2] and _is_known(found[2]))
     names.pop("id", None)
-    hint = "make `run` a string, in which placeholders are safe; or pass it behind the script, which has it as $1"
-    return [Problem(f"has {{{name}}} in a script, which would run what it says", hint) for name in names]
+    hint = "make `run` a string, in which placeholders are safe; or pass the value after the script and use $1"
+    return [Problem(f"has {{{name}}} in a script, where the value would be executed", hint) for name in names]
 
 
 def _shown(names: Sequence[str]) -> str:

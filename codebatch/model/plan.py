@@ -185,7 +185,9 @@ def order_tasks(names: Sequence[str], needs: dict[str, tuple[str, ...]]) -> tupl
         if ready is None:
             missing = sorted({need for name in waiting for need in needs[name]} - set(names))
             problem = (
-                f"need {', '.join(missing)}, which the pipeline lacks" if missing else "need one another in a circle"
+                f"need {', '.join(missing)}, which is not in the pipeline"
+                if missing
+                else "depend on one another in a cycle"
             )
             raise ValueError(f"tasks {', '.join(waiting)} {problem}")
         waiting.remove(ready)
@@ -203,14 +205,14 @@ def decode_plan(data: bytes) -> Plan:
     plan = decode_document(data, Plan, PLAN_FORMAT)
     keys = {task.name: task.key for task in plan.tasks}
     if any(task.key != _key_of(task, keys) for task in plan.tasks):
-        raise ValueError("the key of a task of the plan does not fit its content")
+        raise ValueError("a task key in the plan does not match its content")
     if list(plan.paths) != sorted(set(plan.paths)) or not all(map(is_safe_path, plan.paths)):
-        raise ValueError("the plan's paths are unsafe or out of order")
+        raise ValueError("paths of the plan are unsafe or out of order")
     if plan.digest != plan_digest(plan.snapshot_digest, plan.tasks, plan.paths):
-        raise ValueError("the plan's digest does not fit its content")
+        raise ValueError("the digest of the plan does not match its content")
     ends = [0, *(shard.end for shard in plan.shards)]
     if any(shard.start != before or shard.end <= before for shard, before in zip(plan.shards, ends, strict=False)):
-        raise ValueError("the plan's shards do not cover its items in order")
+        raise ValueError("the shards of the plan do not cover its items in order")
     for table in plan.contexts.values():
         if len(table.items) != plan.items or not set(table.items) <= set(range(len(table.values))):
             raise ValueError("a context of the plan does not cover its items")

@@ -22,9 +22,9 @@ OurQuestion = Literal["interrupted", "stall", "exhausted"]
 OUR_CHOICES = ("again", "failed", "done")
 """What can be answered to one of ours: begin it again, or what it counts as."""
 OUR_TEXTS: dict[OurQuestion, str] = {
-    "interrupted": "it was running when its worker or the machine died: begin it again?",
-    "stall": "it printed nothing for too long, and was ended: begin it again?",
-    "exhausted": "it failed, and no try is left: begin it again?",
+    "interrupted": "it was interrupted because its worker or the machine died: retry it?",
+    "stall": "it printed nothing for too long and was stopped: retry it?",
+    "exhausted": "it failed, and no retries are left: retry it?",
 }
 
 

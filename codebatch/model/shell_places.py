@@ -22,14 +22,14 @@ class Inside(Enum):
 
     SCRIPT = ""
     SINGLE = "single quotes"
-    DOLLAR_SINGLE = "single quotes behind a $"
+    DOLLAR_SINGLE = "single quotes after a $"
     DOUBLE = "double quotes"
     BACKQUOTES = "backquotes"
     PARAMETER = "${…}"
     ARITHMETIC = "$((…))"
     COMMENT = "a comment"
     HERE_DOCUMENT = "a here-document"
-    DOUBTFUL = "what only a shell can tell the quotes of"
+    DOUBTFUL = "text whose quoting only a shell can determine"
 
 
 _QUOTES = {"'": Inside.SINGLE, '"': Inside.DOUBLE, "`": Inside.BACKQUOTES}

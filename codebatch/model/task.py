@@ -122,15 +122,15 @@ WORK_PIPELINE = "work"
 PIPELINES: Mapping[str, Pipeline] = {
     pipeline.name: pipeline
     for pipeline in (
-        Pipeline(name="parse", summary="what each file is, and its syntax errors", tasks=("parse",)),
+        Pipeline(name="parse", summary="language and class of each file, and syntax errors", tasks=("parse",)),
         Pipeline(
             name="analyze",
-            summary="parse, then metrics of each file, and duplicated blocks",
+            summary="parse, metrics of each file, and duplicate blocks",
             tasks=("parse", "analyze", "duplicates"),
         ),
         Pipeline(
             name="full",
-            summary="everything: metrics, duplicates, symbols and their relations, lint",
+            summary="everything: metrics, duplicates, symbols and relations, lint",
             tasks=("parse", "analyze", "symbols", "lint", "dependencies", "duplicates"),
         ),
     )

@@ -35,9 +35,9 @@ def parse_toml(text: str, *, length_max: int = BYTES_MAX) -> dict[str, object]:
     except ValueError as error:  # Not only TOMLDecodeError: a number may have too many digits.
         raise TomlError(str(error)) from error
     except RecursionError as error:
-        raise TomlError("it is nested too deep") from error
+        raise TomlError("it is nested too deeply") from error
     if is_deep(document):
-        raise TomlError("it is nested too deep")
+        raise TomlError("it is nested too deeply")
     return document
 
 

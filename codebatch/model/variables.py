@@ -35,7 +35,7 @@ def expand_variables(value: str, scope: Mapping[str, str], between: Callable[[st
         if found[0] == "$${":
             pieces.append("${")
         elif found[1] is None:
-            raise VariableError("${ has no name and } behind it")
+            raise VariableError("${ without a name and }")
         else:
             pieces.append(_value_of(found[1], found[2], scope))
     return "".join([*pieces, between(value[at:])])

@@ -230,14 +230,14 @@ def check_work(work: Work) -> None:
     """Raise DocumentError if a work batch names commands that it does not have, or a pool is too small for one."""
     known = set(work.order)
     if len(known) != len(work.order):
-        raise DocumentError("a command stands twice in its order")
+        raise DocumentError("a task is listed twice in its order")
     spoken_of = {*work.titles, *work.policies, *(id_ for edge in work.edges for id_ in (edge.task, edge.on))}
     if not spoken_of <= known or not work.root.startswith(b"/"):
-        raise DocumentError("it speaks of commands that it has not")
+        raise DocumentError("it refers to tasks that it does not have")
     if not {(edge.task, edge.on) for edge in work.inferred} <= {(edge.task, edge.on) for edge in work.edges}:
-        raise DocumentError("it says why there are edges that it has not")
+        raise DocumentError("it explains edges that it does not have")
     if work.max_parallel < 1 or work.failures_max < 1 or any(size < 1 for size in work.pools.values()):
-        raise DocumentError("it has room for nothing")
+        raise DocumentError("its limits are too small")
     for policy in work.policies.values():
         if any(not 1 <= amount <= work.pools.get(pool, 0) for pool, amount in policy.pools.items()):
-            raise DocumentError("a command takes more of a pool than there is")
+            raise DocumentError("a task takes more of a pool than the pool has")

@@ -36,7 +36,7 @@ def parse_yaml(text: str, *, length_max: int, line: int = 1, texts: Collection[s
     Raises YamlError.
     """
     if len(text) > length_max:
-        raise YamlError(f"it has {len(text):,} characters, and may have {length_max:,}", line)
+        raise YamlError(f"it has {len(text):,} characters, more than {length_max:,}", line)
     import yaml  # only those who have such files pay for it
 
     loader_type: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -50,12 +50,12 @@ def parse_yaml(text: str, *, length_max: int, line: int = 1, texts: Collection[s
         mark = error.problem_mark or error.context_mark
         told = error.problem or error.context or "it cannot be read"
         if told == _TOO_DEEP_FOR_PYYAML:
-            told = "it is nested too deep"
+            told = "it is nested too deeply"
         raise YamlError(told, line + (mark.line if mark else 0)) from error
     except yaml.YAMLError as error:  # A character that no YAML may have.
         raise YamlError(str(error).split("\n", 1)[0], line) from error
     except RecursionError as error:
-        raise YamlError("it is nested too deep", line) from error
+        raise YamlError("it is nested too deeply", line) from error
 
 
 class _Builder:
@@ -85,9 +85,11 @@ class _Builder:
                 self._open.pop()
                 self._keys.pop()
             elif isinstance(event, yaml.AliasEvent):
-                raise self._error(f"it has the alias *{event.anchor}, and aliases are not read: write it out", event)
+                raise self._error(
+                    f"it uses the alias *{event.anchor}; aliases are not supported, write the value out", event
+                )
             elif isinstance(event, yaml.DocumentStartEvent) and documents:
-                raise self._error("it has a second document", event)
+                raise self._error("it has more than one document", event)
         return documents[0] if documents else None
 
     def _begin(self, event: yaml.CollectionStartEvent, documents: list[object]) -> None:
@@ -95,14 +97,14 @@ class _Builder:
 
         is_table = isinstance(event, yaml.MappingStartEvent)
         if event.tag is not None and event.tag not in ("!", f"tag:yaml.org,2002:{'map' if is_table else 'seq'}"):
-            raise self._error(f"no value has the tag {_shown(event.tag)}", event)
+            raise self._error(f"unsupported tag {_shown(event.tag)}", event)
         below: LinedTable | list[object] = LinedTable(self._line(event)) if is_table else []
         key = self._keys[-1] if self._keys else None
         self._put(below, event, documents)
         self._open.append(below)
         self._keys.append(None if is_table else key)
         if len(self._open) > _DEPTH_MAX:
-            raise self._error("it is nested too deep", event)
+            raise self._error("it is nested too deeply", event)
 
     def _scalar(self, event: yaml.ScalarEvent, documents: list[object]) -> None:
         is_key = bool(self._open) and isinstance(self._open[-1], LinedTable) and self._keys[-1] is None
@@ -113,9 +115,9 @@ class _Builder:
         table = self._open[-1]
         assert isinstance(table, LinedTable)
         if not isinstance(value, str):
-            raise self._error(f"the key {_shown(event.value)} is no text: quote it", event)
+            raise self._error(f"the key {_shown(event.value)} is not text: quote it", event)
         if value in table:
-            raise self._error(f"the key {value!r} stands twice, on line {table.lines[value]} too", event)
+            raise self._error(f"duplicate key {value!r}, first on line {table.lines[value]}", event)
         table.lines[value] = self._line(event)
         table[value] = None
         self._keys[-1] = value
@@ -150,16 +152,20 @@ class _Builder:
         name = tag.removeprefix("tag:yaml.org,2002:")
         if name == "str":
             if not event.value.isascii() and any("\ud800" <= each <= "\udfff" for each in event.value):
-                raise self._error("it has half of a character", event)  # PyYAML's own parser lets it pass.
+                raise self._error("it has an incomplete surrogate pair", event)  # PyYAML's own parser lets it pass.
             return event.value
         if name not in ("null", "bool", "int", "float", "timestamp"):
-            what = "merges are not read: write it out" if name == "merge" else f"no value has the tag {_shown(tag)}"
+            what = (
+                "merge keys (<<) are not supported: write the values out"
+                if name == "merge"
+                else f"unsupported tag {_shown(tag)}"
+            )
             raise self._error(what, event)
         node = yaml.ScalarNode(tag, event.value)
         try:
             value: object = self._loader.construct_object(node)
         except (ValueError, OverflowError, KeyError, IndexError) as error:
-            raise self._error(f"{_shown(event.value)} is no {name}", event) from error
+            raise self._error(f"{_shown(event.value)} is not a valid {name}", event) from error
         return value
 
     def _line(self, event: yaml.Event) -> int:

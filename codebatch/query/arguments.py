@@ -14,32 +14,34 @@ def refuse_unknown(noun: str, asked: Iterable[str], known: Collection[str]) -> N
     """Refuse a value that is none of those there are."""
     for value in asked:
         if value not in known:
-            raise InvalidInput(f"there is no {noun} {value!r}", hint=did_you_mean(value, known))
+            raise InvalidInput(f"unknown {noun} {value!r}", hint=did_you_mean(value, known))
 
 
 def refuse_below_one(**given: int | None) -> None:
     """Refuse a number below 1; None is whatever is the default."""
     for name, value in given.items():
         if value is not None and value < 1:
-            raise InvalidInput(f"`{name}` must be at least 1, and is {value}")
+            raise InvalidInput(f"`{name}` must be at least 1, not {value}")
 
 
 def refuse_text(**given: Iterable[str]) -> None:
     """Refuse one text where several are meant, of which it would be the letters."""
     for name, value in given.items():
         if isinstance(value, str):
-            raise InvalidInput(f"`{name}` is the text {value!r}", hint="several are meant: put it in a tuple")
+            raise InvalidInput(
+                f"`{name}` must be a tuple, not the str {value!r}", hint="for several values use a tuple"
+            )
 
 
 def path_of(given: str | Path) -> Path:
     """A path that can be asked for. The empty one is refused: it is an unset variable, not the current directory."""
     text = str(given)
     if not text:
-        raise InvalidInput("a path is empty", hint="is a variable empty?")
+        raise InvalidInput("a path is empty", hint="is a shell variable empty?")
     try:
         is_path = b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
         is_path = False
     if not is_path:
-        raise InvalidInput(f"{text!r} is no path")
+        raise InvalidInput(f"{text!r} is not a valid path")
     return Path(given)

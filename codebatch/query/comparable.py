@@ -20,7 +20,7 @@ from codebatch.model.record import KINDS, RECORD_TYPES, TAGS
 from codebatch.query.fields import DERIVED
 
 Sort = Literal["text", "number", "row", "nothing"]
-_TOLD: dict[Sort, str] = {"text": "text", "number": "a number", "row": "a row of texts", "nothing": "None"}
+_TOLD: dict[Sort, str] = {"text": "text", "number": "a number", "row": "a list of texts", "nothing": "None"}
 _SHOWN_CHARACTERS = 80
 
 
@@ -121,8 +121,8 @@ def _can_be_in(left: Values, right: Values, node: ast.expr, fields: Mapping[str,
 
 def _undecided(op: ast.cmpop, left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> InvalidInput:
     comparison = _shown(ast.Compare(left=left, ops=[op], comparators=[right]))
-    outcome = "every record" if isinstance(op, ast.NotEq | ast.NotIn) else "no record"
-    return InvalidInput(f"`{comparison}` is true of {outcome}", hint=_hint(left, right, fields))
+    outcome = "every record matches" if isinstance(op, ast.NotEq | ast.NotIn) else "no record can match"
+    return InvalidInput(f"{outcome} `{comparison}`", hint=_hint(left, right, fields))
 
 
 def _hint(left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> str:
@@ -132,19 +132,19 @@ def _hint(left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> str:
             continue
         match other:
             case ast.Constant(value=None):
-                return f"whether there is one: {field.id} == None, or {field.id} != None"
+                return f"to test for a value: {field.id} == None, or {field.id} != None"
             case ast.Constant(value=str(text)) if values.words is not None:
                 return did_you_mean(text, sorted(values.words))
             case ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts) if values.words is not None:
                 first = next((each.value for each in elts if isinstance(each, ast.Constant)), "")
                 return did_you_mean(str(first), sorted(values.words))
             case ast.Constant(value=int() | float() as number) if values.sorts == _TEXT.sorts:
-                return f"{field.id} is text: write '{number}' in quotes, or ask another field"
+                return f"{field.id} is text: quote the number ({field.id} == '{number}'), or use another field"
             case ast.Constant(value=str()) if values.sorts == _NUMBER.sorts:
-                return f"{field.id} is a number: write one without quotes, or ask another field"
+                return f"{field.id} is a number: remove the quotes, or use another field"
         told = " or ".join(_TOLD[sort] for sort in _TOLD if sort in values.sorts)
         return f"{field.id} is {told}"
-    return "write a field on one side"
+    return "one side must be a field"
 
 
 def _shown(node: ast.expr) -> str:

@@ -53,7 +53,7 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
         """How far a batch is that runs still; empty where it does not, or all is there that the question needs."""
         if self.files_done is None or self.done == self.planned:
             return ""
-        return f"of a running batch: {self.files_done:,} of {count_of(self.files, 'file')}"
+        return f"{self.files_done:,} of {count_of(self.files, 'file')} done"
 
     @property
     def percent(self) -> float:
@@ -65,13 +65,13 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
         """What lacks of the whole answer, in words; empty where nothing does."""
         told: list[str] = []
         if self.done < self.planned:
-            told.append(f"{self.percent} % of the batch is done")
+            told.append(f"{self.percent}% of the batch is done")
         if self.failed:
             told.append(f"{self.failed:,} of {self.planned:,} results failed ({', '.join(self.failed_tasks)})")
         if self.lost:
             told.append(f"{count_of(self.lost, 'file')} could not be read")
         if self.lacks_files:
-            told.append("it is of a part of the project alone, and what other files hold is not known")
+            told.append("the batch is restricted to a part of the project; files outside it are not covered")
         if self.unfollowed:
             told.append(self.unfollowed)
         return "; ".join(told)
@@ -158,8 +158,10 @@ def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, k
             continue
         if not tasks_that_give(catalogue(), records.task_names, (kind,)):
             raise InvalidInput(
-                f"no task of the batch gives records of the kind {kind!r}",
-                hint=f"it was planned with {', '.join(records.task_names)}; the pipeline `full` gives every kind",
+                f"no task of the batch produces records of kind {kind!r}",
+                hint=(
+                    f"the batch has the tasks {', '.join(records.task_names)}; the pipeline `full` produces all kinds"
+                ),
             )
 
 

@@ -77,7 +77,7 @@ class Imports:
     def __init__(self, records: BatchRecords) -> None:
         """Raises InvalidInput where the batch knows of none."""
         if _TASK not in records.task_names:
-            raise InvalidInput("the batch has no dependencies", hint="run the pipeline `full`")
+            raise InvalidInput("the batch has no data on dependencies", hint="use the pipeline `full`")
         self._records = records
         self.every: Mapping[str, Sequence[Import]] | None = None
         """By whom each file is imported, once all of it had to be read."""

@@ -29,7 +29,7 @@ ValueOf = Callable[[str], Json]
 _Part = Callable[[ValueOf], object]
 _Comparison = Callable[[object, object], bool]
 
-_HINT = 'it is made of fields, texts, numbers, comparisons, `and`, `or`, `not`, `in` and glob(path, "src/**")'
+_HINT = 'conditions consist of fields, texts, numbers, comparisons, `and`, `or`, `not`, `in` and glob(path, "src/**")'
 
 
 class Expression(msgspec.Struct, frozen=True):
@@ -60,14 +60,14 @@ def _parse(text: str) -> ast.expr:
             warnings.simplefilter("ignore")
             return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
-        reason = error.msg if isinstance(error, SyntaxError) else "it is no text"
-        raise InvalidInput(f"the condition cannot be read: {reason}", hint=_HINT) from error
+        reason = error.msg if isinstance(error, SyntaxError) else "it is not text"
+        raise InvalidInput(f"invalid condition: {reason}", hint=_HINT) from error
     except (MemoryError, RecursionError) as error:
         raise _too_deep() from error
 
 
 def _too_deep() -> InvalidInput:
-    return InvalidInput(f"the condition is deeper than {EXPRESSION_DEPTH_MAX} levels")
+    return InvalidInput(f"the condition has more than {EXPRESSION_DEPTH_MAX} levels")
 
 
 class _Compiler:
@@ -107,14 +107,14 @@ class _Compiler:
     def _field(self, name: str) -> _Part:
         field = "class" if name == "class_" else name
         if field not in self._fields:
-            raise InvalidInput(f"there is no field {name!r}", hint=did_you_mean(name, self._fields))
+            raise InvalidInput(f"unknown field {name!r}", hint=did_you_mean(name, self._fields))
         self.named.add(field)
         return lambda value_of: value_of(field)
 
     @staticmethod
     def _comparison(node: ast.cmpop) -> _Comparison:
         if type(node) not in _COMPARISONS:
-            raise InvalidInput("a condition has no `is`", hint="write == None, or != None")
+            raise InvalidInput("`is` is not supported in conditions", hint="use == None, or != None")
         return _COMPARISONS[type(node)]
 
 
@@ -129,13 +129,13 @@ def _literal(node: ast.expr) -> object:
             return [_literal(_no_row(each)) for each in elements]
         case _:
             name = type(node).__name__
-            raise InvalidInput(f"a condition has no {_NAMES.get(name, name)}", hint=_HINT)
+            raise InvalidInput(f"{_NAMES.get(name, name)} are not supported in conditions", hint=_HINT)
 
 
 _NAMES = {
     "Attribute": "attributes",
     "BinOp": "arithmetic",
-    "Call": 'calls but glob(FIELD, "PATTERN")',
+    "Call": 'calls except glob(FIELD, "PATTERN")',
     "JoinedStr": "f-strings",
     "Lambda": "functions",
     "Subscript": "subscripts",
@@ -145,7 +145,7 @@ _NAMES = {
 
 def _no_row(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Tuple | ast.List | ast.Set):
-        raise InvalidInput("a condition has no rows of rows", hint=_HINT)
+        raise InvalidInput("nested lists are not supported in conditions", hint=_HINT)
     return node
 
 

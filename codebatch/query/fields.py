@@ -48,7 +48,7 @@ def typed(record: JsonRecord, type_: type[R]) -> R:
     try:
         return msgspec.convert(record, type_)
     except msgspec.ValidationError as error:
-        raise StoreCorrupt(f"a record is no {type_.__name__.lower()}: {error}") from error
+        raise StoreCorrupt(f"a record is not a valid {type_.__name__.lower()}: {error}") from error
 
 
 def path_key(record: JsonRecord) -> PathKey:

@@ -92,9 +92,9 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Raise InvalidInput where no record can have all that is asked for."""
         if not self.possible_kinds:
             asked = [field for field in _OF_KIND if getattr(self, field)]
-            needed = ", ".join(f"{field} are of kind {_OF_KIND[field]}" for field in asked)
+            needed = ", ".join(f"{field} exist only in records of kind {_OF_KIND[field]}" for field in asked)
             of = f" of kind {', '.join(self.kinds)}" if self.kinds else ""
-            raise InvalidInput(f"no record{of} has all that is asked for", hint=needed)
+            raise InvalidInput(f"no record{of} can match all filters", hint=needed)
 
     @cached_property
     def possible_kinds(self) -> frozenset[str]:

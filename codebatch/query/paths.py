@@ -98,8 +98,8 @@ class _Pattern:
         from codebatch.model.patterns import mistake_of, parse_pattern
 
         if wanted.startswith("!"):
-            hint = f"""ask: --where 'not glob(path, "{wanted[1:]}")'"""
-            raise InvalidInput(f"the pattern {wanted!r} takes back what none has said", hint=hint)
+            hint = f"use: --where 'not glob(path, \"{wanted[1:]}\")'"
+            raise InvalidInput(f"the pattern {wanted!r} only negates", hint=hint)
         if (mistake := mistake_of(wanted)) is not None:
             raise InvalidInput(f"the pattern {wanted!r} matches no path: {mistake.reason}", hint=mistake.hint)
         pattern = parse_pattern(wanted.encode("utf-8", "surrogateescape"), 1)

@@ -46,7 +46,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
         """The same shape. Raises InvalidInput for a field that no kind has, and numbers that are none of rows."""
         refuse_below_one(limit=self.limit)
         if self.offset < 0:
-            raise InvalidInput(f"`offset` must be at least 0, and is {self.offset}")
+            raise InvalidInput(f"`offset` must be at least 0, not {self.offset}")
         refuse_unknown_fields((*self.fields, *([self.sort_field] if self.sort else [])), kinds)
         return self
 
@@ -118,7 +118,7 @@ def refuse_unknown_fields(asked: Collection[str], kinds: Collection[str]) -> Non
     known = fields_of(kinds) if asked else ()  # To know them takes 5 ms.
     for field in asked:
         if field not in known:
-            raise InvalidInput(f"there is no field {field!r}", hint=did_you_mean(field, known))
+            raise InvalidInput(f"unknown field {field!r}", hint=did_you_mean(field, known))
 
 
 def _key(field: str, languages: Languages, is_down: bool) -> Callable[[JsonRecord], _SortKey]:

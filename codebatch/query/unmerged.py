@@ -39,7 +39,7 @@ class Unmerged:
 
     @property
     def place(self) -> str:
-        return "the outcomes so far (nothing is merged yet)"
+        return "outcomes so far (nothing is merged yet)"
 
     @property
     def outputs(self) -> None:

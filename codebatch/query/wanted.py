@@ -88,7 +88,7 @@ def filter_of(wanted: Filters, known: type = OutputFilters, own: Mapping[str, Se
     refuse_unknown("filter", wanted, known.__annotations__)
     task = wanted.get("task")
     if not isinstance(task, str | None):
-        raise InvalidInput(f"`task` is one name, and no {type(task).__name__}")
+        raise InvalidInput(f"`task` must be one name, not {type(task).__name__}")
     asked = _convert({**_given(wanted), **_given(own)}, RecordFilter).check()
     asked.refuse_impossible()
     return asked
@@ -118,7 +118,7 @@ def _refuse_no_text(name: str, text: object) -> None:
         try:
             text.encode("utf-8", "surrogateescape" if name in ("path", "where") else "strict")
         except UnicodeEncodeError:
-            raise InvalidInput(f"`{name}` is no text: {text!r}") from None
+            raise InvalidInput(f"`{name}` is not valid text: {text!r}") from None
 
 
 def several(name: str, value: Iterable[str]) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def capture(directories: Directories, path: bytes, found: Stat, writer: PackWrit
             raise unreadable(path, error.strerror) from error
     raise SnapshotUnstable(
         f"{display_path(path)} kept changing while it was read",
-        hint="stop whatever writes to it, or leave it out with --exclude",
+        hint="stop the program that writes to it, or exclude it with --exclude",
     )
 
 

@@ -50,12 +50,12 @@ def notes_of(rows: dict[bytes, Row], skipped: list[Skipped]) -> list[str]:
     notes = []
     for reason, count in sorted(Counter(item.reason for item in skipped).items()):
         first = next(item.path for item in skipped if item.reason == reason)
-        notes.append(f"skipped {count_of(count, reason)}, such as {display_path(first)}")
-    for flag, what in (
-        (FLAG_LFS_POINTER, "Git LFS pointers, whose content was not fetched"),
-        (FLAG_SUBMODULE, "submodules that are not checked out"),
+        notes.append(f"skipped {count_of(count, reason)}, for example {display_path(first)}")
+    for flag, noun, lacks in (
+        (FLAG_LFS_POINTER, "Git LFS pointer", "without content"),
+        (FLAG_SUBMODULE, "submodule", "not checked out"),
     ):
         flagged = [path for path, row in sorted(rows.items()) if row.flags & flag]
         if flagged:
-            notes.append(f"{len(flagged)} {what}, such as {display_path(flagged[0])}")
+            notes.append(f"{count_of(len(flagged), noun)} {lacks}, for example {display_path(flagged[0])}")
     return notes

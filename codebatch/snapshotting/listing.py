@@ -243,8 +243,11 @@ class TreeLister:
             raise  # It never answers, however long anybody waits: the tree is walked.
         except GitSilent as error:
             raise SourceUnreadable(
-                f"git does not answer what its index has in {display_path(listing) or 'the tree'}",
-                hint="does its configuration include what is no file? Without its .git the tree is walked",
+                f"git does not list its index for {display_path(listing) or 'the project'}",
+                hint=(
+                    "does the git configuration include a FIFO or device? Without .git the files are listed "
+                    "by a directory walk"
+                ),
             ) from error
 
     def _answer(self, directory: bytes) -> Answer:
@@ -260,7 +263,7 @@ class TreeLister:
             return self._walk(directory, "the submodule is not checked out")
         try:
             if self._is_outcast(directory):
-                return self._walk(directory, "the repository around it ignores it")
+                return self._walk(directory, "it is ignored by the enclosing repository")
             raw = self._git_raw(directory)
         except GitError as error:
             return self._walk(directory, str(error))
@@ -298,7 +301,7 @@ class TreeLister:
     def _hear_git(self, directory: bytes) -> bytes:
         self.start(directory)
         if directory not in self._running:
-            raise GitError("git does not start")
+            raise GitError("git cannot be started")
         running = self._running.pop(directory)
         try:
             listing = running.wait(self._patience)
@@ -320,7 +323,7 @@ class TreeLister:
 
     def _list_unheard(self, directory: bytes, names: set[bytes], silent: GitSilent) -> bytes:
         """What git would say, in its form: what it tracks, and by a walk what it does not."""
-        stars = "" if isinstance(silent, GitBlockedError) else "; has a .gitignore patterns with many stars?"
+        stars = "" if isinstance(silent, GitBlockedError) else "; does a .gitignore have patterns with many stars?"
         self._unheard[directory] = f"{silent}{stars}"
         above = ignore_files_above(self._sources.base, directory)
         walked = walk(self._directories, directory, self._rules, above)
@@ -387,11 +390,11 @@ def by_directory(paths: Iterable[bytes]) -> list[bytes]:
 
 
 def _note(directory: bytes, answer: Answer) -> str:
-    where = display_path(directory) or "the tree"
+    where = display_path(directory) or "the project"
     if answer.mode == MODE_WALK:
-        return f"{where} is listed by a walk: {answer.why_walk}"
+        return f"files of {where} are listed by a directory walk: {answer.why_walk}"
     return (
-        f"{where} is listed by git's index and a walk: {answer.why_walk}"
+        f"files of {where} are listed by git's index and a directory walk: {answer.why_walk}"
         if answer.why_walk
-        else f"{where} is listed by git"
+        else f"files of {where} are listed by git"
     )

@@ -32,7 +32,7 @@ def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> Sources:
     Raises InvalidInput where something is not there, is neither file nor directory, or lies in the store or in `.git`.
     """
     if not roots:
-        raise InvalidInput("no source was named")
+        raise InvalidInput("no path was given")
     directories, files = set(), set()
     for root in roots:
         path = os.fsencode(root)
@@ -52,9 +52,11 @@ def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> Sources:
     store = None if store_root is None else os.path.realpath(os.fsencode(store_root))
     for path in directories | files:
         if store is not None and (path == store or path.startswith(store + b"/")):
-            raise InvalidInput(f"{os.fsdecode(path)} lies in the store", hint="name the source, or move the store")
+            raise InvalidInput(
+                f"{os.fsdecode(path)} is in the store", hint="give the source directory, or move the store"
+            )
         if any(map(is_git, path.split(b"/"))):
-            raise InvalidInput(f"{os.fsdecode(path)} lies in a .git directory, which is never taken")
+            raise InvalidInput(f"{os.fsdecode(path)} is in a .git directory, which is always excluded")
     base = os.path.commonpath([*directories, *(os.path.dirname(file) for file in files)])
     return Sources(
         base,

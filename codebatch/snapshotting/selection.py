@@ -138,7 +138,7 @@ class Rules:
         if path in self._stores:
             return Verdict("it is a codebatch store", path)
         if not is_directory and _is_report(path):
-            return Verdict("it is a report of codebatch", path)
+            return Verdict("it is a codebatch report", path)
         excluded = self._exclude.decide(path, is_directory=is_directory)
         if excluded is not None and not excluded.negated:
             return Verdict(describe(self._exclude, excluded), path)

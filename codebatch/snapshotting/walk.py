@@ -219,13 +219,13 @@ def too_long(path: bytes) -> SourceUnreadable:
     """The error for a path that no snapshot can hold."""
     return SourceUnreadable(
         f"a path is longer than {PATH_BYTES_MAX} bytes: {display_path(path[:SHOWN_BYTES])}…",
-        hint="leave it out with --exclude",
+        hint="exclude it with --exclude",
     )
 
 
 def unreadable(path: bytes, reason: str | None) -> SourceUnreadable:
     """The error for a path of the source that the operating system refuses."""
-    return UnreadablePath(display_path(path) or ".", reason, hint="fix its permissions, or leave it out with --exclude")
+    return UnreadablePath(display_path(path) or ".", reason, hint="fix its permissions, or exclude it with --exclude")
 
 
 def _kind(item: os.DirEntry[str]) -> str:

@@ -35,7 +35,7 @@ def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Pa
     target = os.path.join(parent, name)
     relative = _below_roots(sources, target)
     if relative is None:
-        return Why(included=False, rule="it lies outside what was named", mode="")
+        return Why(included=False, rule="it is outside the given paths", mode="")
     with Directories(sources.base) as directories:
         store = None if store_root is None else store_below(sources.base, store_root)
         chosen = Rules(rules, directories, store)
@@ -51,12 +51,12 @@ def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Pa
 
 _INCLUDED = {
     MODE_GIT: "tracked by git, or untracked and not ignored",
-    "walk": "no rule leaves it out",
-    "named": "it was named",
+    "walk": "no rule excludes it",
+    "named": "it was given explicitly",
 }
 
 
-_IS_DIRECTORY = "it is a directory; only what is in it is taken"
+_IS_DIRECTORY = "it is a directory; only files are included"
 
 
 def _exclusion(rules: Rules, directories: Directories, ignored: _Ignored, path: bytes) -> str:
@@ -64,7 +64,7 @@ def _exclusion(rules: Rules, directories: Directories, ignored: _Ignored, path: 
     if not path:
         return _IS_DIRECTORY
     if any(map(is_git, path.split(b"/"))):
-        return "it is in .git, which is never taken"
+        return "it is in .git, which is always excluded"
     verdict = rules.leaves_out(path)
     if verdict is not None:
         return verdict.rule
@@ -73,7 +73,7 @@ def _exclusion(rules: Rules, directories: Directories, ignored: _Ignored, path: 
         try:
             mode = os.stat(name, dir_fd=directories.enter(directory), follow_symlinks=False).st_mode
         except OSError as error:
-            return f"it is not there: {error.strerror}"
+            return f"it does not exist: {error.strerror}"
         if part != path and stat.S_ISLNK(mode):
             return f"{os.fsdecode(part)} is a symbolic link, and links are not followed"
         if part == path and is_special(mode):
@@ -86,7 +86,7 @@ def _exclusion(rules: Rules, directories: Directories, ignored: _Ignored, path: 
             return rule
         if part == path and is_directory:
             return _IS_DIRECTORY
-    return "the listing does not have it"
+    return "it is not in the list of files"
 
 
 class _Ignored:

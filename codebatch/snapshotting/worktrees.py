@@ -37,4 +37,4 @@ class LinkedWorktrees:
         """What users should know of those that were met: a sentence, or nothing."""
         first, *others = sorted(self._met) or [b""]
         more = f" and {len(others):,} more" if others else ""
-        return [f"linked work trees of this repository are left out: {display_path(first)}{more}"] if first else []
+        return [f"linked work trees of this repository are excluded: {display_path(first)}{more}"] if first else []

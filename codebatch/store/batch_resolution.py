@@ -67,7 +67,7 @@ def resolve_batch(
     if found is not None:
         return found
     raise UnknownId(
-        f"there is no batch {reference}: the latest one has fewer predecessors of the same source and pipeline",
+        f"no batch {reference}: there are fewer earlier batches with the same source and pipeline",
         hint="see: codebatch batch list",
     )
 
@@ -139,10 +139,10 @@ def _no_batch(store: Store, kind: BatchKind) -> UnknownId:
             others.setdefault(batch.about.project_root, batch)
     for batch_id in reversed(batch_ids(store)) if not others else ():
         open_batch(store, batch_id)
-    noun = {"analysis": "analysis", "work": "batch of commands", "any": "batch"}[kind]
+    noun = {"analysis": "analysis", "work": "`work` batch", "any": "batch"}[kind]
     make = "codebatch work run" if kind == "work" else _run_command(store.project)
     is_removed = store.project is not None and store.project.kind == "removed"
-    hint = "go to one that does: cd" if is_removed else f"make one with: {make}"
+    hint = "change to a directory that exists" if is_removed else f"create one with: {make}"
     if others:
         shown = ", ".join(
             f"{batch.id} ({display_path(root)})" for root, batch in itertools.islice(others.items(), OTHERS_SHOWN_MAX)
@@ -150,10 +150,10 @@ def _no_batch(store: Store, kind: BatchKind) -> UnknownId:
         more = f" and {len(others) - OTHERS_SHOWN_MAX:,} more" if len(others) > OTHERS_SHOWN_MAX else ""
         hint += f"; the latest batches of other projects: {shown}{more}"
     if is_removed:
-        return NoBatchOfProject("the current directory does not exist any more", hint=hint)
+        return NoBatchOfProject("the current directory no longer exists", hint=hint)
     root = "" if store.project is None else display_path(store.project.root)
     where = f"of project {root} in the store {store.root}" if root else "in this store yet"
-    return NoBatchOfProject(f"there is no {noun} {where}", hint=hint)
+    return NoBatchOfProject(f"no {noun} {where}", hint=hint)
 
 
 def _run_command(project: Project | None) -> str:
@@ -168,7 +168,7 @@ def _named(store: Store, reference: str) -> BatchId:
     check_name(name)
     batch_id = given_names(store).get(name)
     if batch_id is None:
-        raise UnknownId(f"no batch has the name {reference}", hint=f"give it with: codebatch run PATH --name {name}")
+        raise UnknownId(f"no batch is named {reference}", hint=f"set it with: codebatch run PATH --name {name}")
     return batch_id
 
 
@@ -178,7 +178,7 @@ def _whole_one(older: Iterator[Batch], latest: Batch, passed_over: PassedOver | 
     if found is not None and passed_over is not None:
         of = ", ".join(map(display_path, latest.about.paths))
         passed_over(
-            f"asked is {found.id}, of the whole project; the newer {latest.id} is of {of} alone: --batch names it"
+            f"using batch {found.id} (whole project); a newer batch {latest.id} covers only {of}, query it with --batch"
         )
     return found or latest
 

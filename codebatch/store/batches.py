@@ -139,11 +139,11 @@ class Batch(msgspec.Struct, frozen=True):
             raise CorruptFile(str(path), "is missing", hint=_lost(self.root)) from error
         about = self.about
         if (plan.digest, plan.paths, plan.pipeline) != (about.plan_digest, about.paths, about.pipeline):
-            raise CorruptFile(str(path), "is another batch's plan", hint=_lost(self.root))
+            raise CorruptFile(str(path), "belongs to another batch", hint=_lost(self.root))
         return plan
 
 
-NEW_BATCH_HINT = "make a new one with: codebatch run PATH, or, where it ran commands, codebatch work run"
+NEW_BATCH_HINT = "make a new batch with: codebatch run PATH; for a task list: codebatch work run"
 
 
 def check_is_there(files: FileReader, batch_root: Path) -> None:
@@ -294,7 +294,7 @@ def open_batch(store: Store, batch_id: str) -> Batch:
             raise CorruptFile(str(path), "is missing", hint=_lost(path.parent)) from error
         raise NotInStore("batch", batch_id) from error
     if about.batch_id != batch_id:
-        raise CorruptFile(str(path), "names another batch", hint=_lost(path.parent))
+        raise CorruptFile(str(path), "belongs to another batch", hint=_lost(path.parent))
     return Batch(store.files, store.batches / batch_id, about)
 
 
@@ -306,7 +306,7 @@ def snapshot_of(store: Store, batch: Batch) -> Snapshot:
         return load_snapshot(store.files, store.root, batch.about.snapshot_id)
     except UnknownId as error:
         check_is_there(batch.files, batch.root)
-        raise StoreCorrupt(f"the snapshot of {batch.id} is lost: {error.message}", hint=SNAPSHOT_HINT) from error
+        raise StoreCorrupt(f"the snapshot of {batch.id} is missing: {error.message}", hint=SNAPSHOT_HINT) from error
 
 
 def batch_ids(store: Store) -> list[str]:
@@ -328,14 +328,14 @@ def check_kind(batch: Batch, kind: BatchKind) -> None:
     """Raise WrongKind where a batch is of the other kind than is meant."""
     if kind == "analysis" and is_work(batch):
         raise WrongKind(
-            f"batch {batch.id} runs commands, it analyses no files",
-            hint=f"see how far it is with: codebatch status --batch {batch.id}; "
-            f"go on with: codebatch resume --batch {batch.id}; what was printed: codebatch work log --batch {batch.id}",
+            f"batch {batch.id} is a `work` batch, not an analysis",
+            hint=f"see its status with: codebatch status --batch {batch.id}; resume it with: codebatch "
+            f"resume --batch {batch.id}; show output with: codebatch work log --batch {batch.id}",
         )
     if kind == "work" and not is_work(batch):
         raise WrongKind(
-            f"batch {batch.id} analyses files, it runs no commands",
-            hint="see which do with: codebatch batch list --pipeline work",
+            f"batch {batch.id} is an analysis, not a `work` batch",
+            hint="list `work` batches with: codebatch batch list --pipeline work",
         )
 
 
@@ -348,7 +348,7 @@ def iter_batches(
             batch = open_batch(store, batch_id)
         except (StoreError, UnknownId) as error:
             if passed_over is not None:
-                passed_over(f"{batch_id} is passed over: {error.message}")
+                passed_over(f"{batch_id} skipped: {error.message}")
             continue
         if is_of_kind(batch, kind):
             yield batch
@@ -367,21 +367,21 @@ def given_names(store: Store) -> dict[str, BatchId]:
 def check_name(name: str | None) -> None:
     """Raises InvalidId where there is a name and a batch cannot be given it."""
     if name is not None and not NAME_PATTERN.match(name):
-        hint = "names have at most 64 letters, digits, '.', '-' and '_', and begin with a letter or digit"
-        raise InvalidId(f"{name!r} is no name for a batch", hint=hint)
+        hint = "names have at most 64 letters, digits, '.', '-' and '_', and start with a letter or digit"
+        raise InvalidId(f"{name!r} is not a valid batch name", hint=hint)
 
 
 def decode_batch(data: bytes) -> BatchFile:
     """Read batch.json. Raises DocumentError."""
     about = decode_document(data, BatchFile, BATCH_FORMAT)
     if about.paths and not about.sources:
-        raise DocumentError("it has paths of no source")
+        raise DocumentError("it has paths without a source")
     if not layout.SNAPSHOT_ID_PATTERN.match(about.snapshot_id):
-        raise DocumentError(f"its snapshot {about.snapshot_id!r} is none")
+        raise DocumentError(f"its snapshot id {about.snapshot_id!r} is invalid")
     if not all(TASK_NAME_PATTERN.match(name) and DIGEST_PATTERN.match(each) for name, each in about.imports.items()):
-        raise DocumentError("its imports are no tasks of objects")
+        raise DocumentError("its list of imports is invalid")
     return about
 
 
 def _lost(directory: Path) -> str:
-    return f"this batch is lost: remove {directory}, and {NEW_BATCH_HINT}"
+    return f"this batch cannot be recovered: remove {directory}, and {NEW_BATCH_HINT}"

@@ -148,7 +148,8 @@ def collect(store: Store, going: Going, passed_over: PassedOver) -> None:
     if going.packs is not None:
         for pack in repack(store.objects(), going.packs):
             passed_over(
-                f"{pack}{layout.PACK_SUFFIX} stays: something that is needed is damaged in it, and nowhere sound"
+                f"{pack}{layout.PACK_SUFFIX} was not removed: an object in it that is still needed is "
+                "damaged, and there is no other copy"
             )
         files.write_volatile(store.root / layout.CACHE / layout.OBJECTS_COLLECTED, b"")
     for path in (*going.stat_caches, *going.terms):
@@ -166,7 +167,7 @@ def _read_batches(store: Store, passed_over: PassedOver) -> tuple[list[Batch], b
         try:
             batches.append(open_batch(store, batch_id))
         except (StoreError, UnknownId) as error:
-            passed_over(f"{batch_id} stays, and so do all snapshots, for it cannot be read: {error.message}")
+            passed_over(f"{batch_id} cannot be read; it was not removed, and no snapshot was: {error.message}")
     return batches, len(batches) == len(names)
 
 
@@ -283,9 +284,9 @@ def _needed_objects(
             names.update(objects_of_records(batch))
         return {bytes.fromhex(name) for name in names}
     except (StoreError, UnknownId) as error:
-        passed_over(f"all objects stay, for it is not known which are needed: {error.message}")
+        passed_over(f"no objects were removed, because it is unknown which are needed: {error.message}")
     except ValueError as error:  # A name that is no digest.
-        passed_over(f"all objects stay, for it is not known which are needed: {error}")
+        passed_over(f"no objects were removed, because it is unknown which are needed: {error}")
     return None
 
 

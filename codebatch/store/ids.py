@@ -30,8 +30,8 @@ def resolve_prefix(reference: str, known: Sequence[str], *, noun: str, prefix: s
     """
     if not _REFERENCE.match(reference):
         raise InvalidId(
-            f"{reference!r} is not a {noun} id",
-            hint=f"ids have letters, digits, '-' and '_'; see: codebatch {noun} list",
+            f"{reference!r} is not a valid {noun} id",
+            hint=f"ids consist of letters, digits, '-' and '_'; see: codebatch {noun} list",
         )
     if reference in known:
         return reference
@@ -40,5 +40,5 @@ def resolve_prefix(reference: str, known: Sequence[str], *, noun: str, prefix: s
         raise NotInStore(noun, reference)
     if len(found) > 1:
         shown = ", ".join(found[:CANDIDATES_SHOWN_MAX])
-        raise AmbiguousId(f"{reference!r} is short for {len(found)} {noun} ids", hint=f"one of: {shown}")
+        raise AmbiguousId(f"{reference!r} matches {len(found)} {noun} ids", hint=f"one of: {shown}")
     return found[0]

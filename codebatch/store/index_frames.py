@@ -82,7 +82,7 @@ def splice_index(index: Index, changes: Mapping[bytes, Entry | None]) -> Index:
                 maker.add(line)
         begin = end
     if offset != len(index.data) or whole.hexdigest() != index.digest:
-        raise FrameError("it is not of its frames")
+        raise FrameError("it does not match its frames")
     return maker.finish()
 
 
@@ -90,7 +90,7 @@ def frame_content(compressed: bytes, frame: IndexFrame) -> bytes:
     """The lines of a frame. Raises FrameError where they are not those that it had."""
     content = decompress_one(compressed, frame.content)
     if digest_bytes(content) != frame.digest:
-        raise FrameError("a frame does not have its digest")
+        raise FrameError("a frame does not match its digest")
     return content
 
 
@@ -100,7 +100,7 @@ def frame_entries(content: bytes, frame: IndexFrame) -> list[Entry]:
     files = [entry.size for entry in entries if entry.kind == "file"]
     counted = (len(entries), len(files), sum(files))
     if counted != (frame.entries, frame.files, frame.size) or (entries and entries[0].path != frame.path):
-        raise ValueError("a frame does not hold what it should")
+        raise ValueError("a frame does not have the expected content")
     return entries
 
 

@@ -272,7 +272,7 @@ class JournalReader:
                     lines.append(self._decode(line))
                 except DocumentError as error:
                     if passed_over is not None:
-                        passed_over(f"a line of {path} is passed over: {error}; evidence may be missing")
+                        passed_over(f"a line of {path} was skipped: {error}; evidence may be missing")
         return sorted(lines, key=lambda line: (line.at_ns, line.holder, line.seq))
 
     def _decode(self, line: bytes) -> JournalLine:

@@ -54,12 +54,12 @@ def decompress_one(
     """
     try:
         if zstandard.frame_content_size(data) != size:
-            raise FrameError("the frame does not hold as many bytes as it should")
+            raise FrameError("the frame has the wrong size")
         content = (decompressor or zstandard.ZstdDecompressor()).decompress(data, max_output_size=size)
     except zstandard.ZstdError as error:
         raise FrameError(str(error)) from error
     if len(content) != size:
-        raise FrameError("the frame does not hold as many bytes as it should")
+        raise FrameError("the frame has the wrong size")
     return content
 
 
@@ -71,7 +71,7 @@ def decompress_all(data: bytes) -> bytes:
         parts.append(decompress_one(data[frame.offset : frame.offset + frame.length], frame.size))
         end = frame.offset + frame.length
     if end != len(data):
-        raise FrameError("the last frame is torn")
+        raise FrameError("the last frame is truncated")
     return b"".join(parts)
 
 
@@ -101,7 +101,7 @@ def content_digest(read_at: ReadAt, frame: Frame) -> bytes:
     except zstandard.ZstdError as error:
         raise FrameError(str(error)) from error
     if size != frame.size:
-        raise FrameError("the frame does not hold as many bytes as it should")
+        raise FrameError("the frame has the wrong size")
     return whole.digest()
 
 

@@ -80,7 +80,7 @@ class ObjectStore:
                 if data is not None:
                     # The hash is right, so it is whoever remembers another size that is wrong: the object stays.
                     if size not in (None, len(data)):
-                        raise ObjectMissing(f"object {digest} has {len(data)} bytes and not {size}")
+                        raise ObjectMissing(f"object {digest} has {len(data)} bytes instead of {size}")
                     return data
                 bad_pack = location.pack
                 self._condemn(key, location.pack)
@@ -88,7 +88,7 @@ class ObjectStore:
         if bad_pack is None:
             raise ObjectMissing(f"object {digest} is in no pack of {self.root}", hint=_HINT)
         raise ObjectMissing(
-            f"object {digest} is lost or damaged in {self.root / bad_pack}{layout.PACK_SUFFIX}", hint=_HINT
+            f"object {digest} is missing or damaged in {self.root / bad_pack}{layout.PACK_SUFFIX}", hint=_HINT
         )
 
     def has_key(self, key: bytes) -> bool:
@@ -258,4 +258,4 @@ class ObjectStore:
             self.files.write_volatile(self.root / f"{pack}{layout.BAD_SUFFIX}", encode_bad(bad))
 
 
-_HINT = "take the snapshot again while the source still has the file: the object is stored anew"
+_HINT = "take the snapshot again while the source still has the file, to store the object again"

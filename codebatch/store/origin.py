@@ -46,7 +46,7 @@ def make_origin(files: Files, root: Path, document: str) -> Origin:
     origin = _origin(files, root)
     if origin is None:
         raise StoreForeign(
-            f"{root / layout.WITNESS} is in the way of a new store", hint="name another place with --store"
+            f"{root / layout.WITNESS} is in the way of a new store", hint="choose another location with --store"
         )
     return origin
 
@@ -61,7 +61,7 @@ def check_origin(files: Files, root: Path, origin: Origin, document: str) -> Non
         if found is None or found.st_uid != os.geteuid():
             raise _foreign(root, "belongs to another user")
     if _origin(files, root) != origin:
-        raise _foreign(root, "was not made here: it was cloned, copied or unpacked")
+        raise _foreign(root, "was not created here: it was cloned, copied or unpacked")
     refuse_tracked(root)
 
 
@@ -78,8 +78,8 @@ def refuse_tracked(root: Path) -> None:
 
         top = "" if root.parent == Path.cwd() else f" -C {shlex.quote(os.path.relpath(root.parent))}"
         raise StoreForeign(
-            f"git tracks files of the store {root}, so it is not believed",
-            hint="if you trust it, name it with --store or CODEBATCH_STORE; else untrack it: "
+            f"git tracks files of the store {root}, so it is not trusted",
+            hint="if you trust it, give it with --store or CODEBATCH_STORE; otherwise untrack it: "
             f"git{top} rm -r --cached {shlex.quote(root.name)}",
         )
 
@@ -93,8 +93,8 @@ def _origin(files: Files, root: Path) -> Origin | None:
 
 def _foreign(root: Path, problem: str) -> StoreForeign:
     return StoreForeign(
-        f"the store {root} {problem}, so it is not believed",
-        hint="if you trust it, name it with --store or CODEBATCH_STORE; else use another one: --store PATH",
+        f"the store {root} {problem}, so it is not trusted",
+        hint="if you trust it, give it with --store or CODEBATCH_STORE; otherwise use another one: --store PATH",
     )
 
 
@@ -158,5 +158,5 @@ def _open_plain(path: Path) -> BinaryIO:
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise ValueError(f"{path} is no plain file")
+        raise ValueError(f"{path} is not a regular file")
     return open(fd, "rb")

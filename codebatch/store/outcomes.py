@@ -298,11 +298,11 @@ class Outcomes:
             check_is_there(self._files, self._directory.parent)
             data = b""
         if len(data) != outcome.length + rows:
-            raise StoreCorrupt(f"{path} is cut or missing", hint=_HINT)
+            raise StoreCorrupt(f"{path} is truncated or missing", hint=_HINT)
         frames, table = data[: outcome.length], data[outcome.length :]
         if digest_bytes(table) != outcome.digest or outcome.crc != zlib.crc32(frames):
             raise StoreCorrupt(
-                f"{path} is damaged: what shard {outcome.shard} has there is not what was written", hint=_HINT
+                f"{path} is damaged: the data of shard {outcome.shard} does not match its checksum", hint=_HINT
             )
         return frames, table
 
@@ -311,7 +311,7 @@ class Outcomes:
         with _file_damage_told(path):
             frames, trailer = split_shard_file(self._files.read(path), outcome.file)
         if digest_bytes(trailer.table) != outcome.digest:
-            raise StoreCorrupt(f"{path} has not the rows that its outcome says", hint=_HINT)
+            raise StoreCorrupt(f"{path} does not have the rows of its outcome", hint=_HINT)
         return frames, trailer.table
 
     def read_trailer(self, outcome: Outcome) -> Trailer:
@@ -348,20 +348,20 @@ class Outcomes:
         with _damage_told(outcome):
             records = decode_frames(frames, outcome.bytes)
             if bounds[-1] != len(records):
-                raise ValueError("it does not fit its item table")
+                raise ValueError("its length does not match its item table")
         return records, bounds
 
 
 def lost_outcomes(files: Files, batch_root: Path) -> StoreCorrupt:
     """What was committed while we run is not there any more."""
-    resume = f"what is left is kept; continue with: codebatch resume --batch {batch_root.name}"
+    resume = f"the remaining results are kept; resume with: codebatch resume --batch {batch_root.name}"
     return StoreCorrupt(
-        f"somebody removed outcomes from {batch_root / layout.OUTCOMES}",
+        f"outcomes were removed from {batch_root / layout.OUTCOMES} by another process",
         hint=NEW_BATCH_HINT if files.stat(batch_root) is None else resume,
     )
 
 
-_HINT = "run the batch anew with: codebatch run --again PATH"
+_HINT = "run everything again with: codebatch run --again PATH"
 
 
 @contextlib.contextmanager

@@ -153,7 +153,7 @@ class Outputs(msgspec.Struct, frozen=True):
         """Raises StoreCorrupt where a shard's file is not there, or not as long as it was made. Nothing is read."""
         lacking = self._find_lacking()
         if lacking is not None:
-            raise self._corrupt(lacking, "it is missing, or not as long as it was")
+            raise self._corrupt(lacking, "it is missing, or its size changed")
 
     def _find_lacking(self) -> Path | None:
         return next((self.path_of(task, index) for task in self.manifest.tasks for index in self.lacking(task)), None)
@@ -269,7 +269,7 @@ class Outputs(msgspec.Struct, frozen=True):
             check_is_there(self.files, self.root.parent.parent)
             raise self._corrupt(path, "it is missing") from error
         if len(data) != length:
-            raise self._corrupt(path, "it is cut")
+            raise self._corrupt(path, "it is truncated")
         return data
 
     @contextlib.contextmanager
@@ -294,7 +294,7 @@ def _contents(data: memoryview, held: FrameRange, decompressor: zstandard.ZstdDe
 def _item_of(trailer: Trailer, item: int, records: bytes) -> bytes:
     """The record lines of an item, held against its row. Raises ValueError."""
     if make_row(records) != trailer.table[item * ROW_BYTES : (item + 1) * ROW_BYTES]:
-        raise ValueError("it does not fit its item table")
+        raise ValueError("it does not match its item table")
     return records
 
 
@@ -307,7 +307,7 @@ def current_outputs(batch: Batch) -> Outputs | None:
         if not DIGEST_PATTERN.match(name) or (settled is not None and name != settled.result_digest):
             continue
         path = directory / name / layout.MANIFEST_FILE
-        again = f"remove the directory {directory / name}, then: codebatch resume --batch {batch.id}"
+        again = f"remove the directory {directory / name}, then resume with: codebatch resume --batch {batch.id}"
         hint = SETTLED_HINT if settled else again
         try:
             manifest = read_document(batch.files, path, decode_manifest, hint=hint)
@@ -315,7 +315,7 @@ def current_outputs(batch: Batch) -> Outputs | None:
             check_is_there(batch.files, batch.root)
             raise StoreCorrupt(f"{path} is missing", hint=hint) from error
         if not _is_of(manifest, batch, name):
-            raise StoreCorrupt(f"{path} is of another batch", hint=hint)
+            raise StoreCorrupt(f"{path} belongs to another batch", hint=hint)
         if best is None or manifest.generation > best.manifest.generation:
             best = Outputs(batch.files, directory / name, manifest, is_settled=settled is not None)
     if settled is not None and best is None:

@@ -118,7 +118,7 @@ class Part:
             if lock is not None:
                 lock.release()
             appender.close()
-        raise StoreUnwritable(f"something keeps removing the files that are made in {self._root}")
+        raise StoreUnwritable(f"another program keeps removing new files in {self._root}")
 
 
 class PackWriter:

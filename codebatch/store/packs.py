@@ -117,15 +117,15 @@ def decode_index(data: bytes) -> PackIndex:
     count = int.from_bytes(data[8:16], "little")
     pack_bytes = int.from_bytes(data[16:24], "little")
     if len(data) != _HEADER_BYTES + count * _ROW_BYTES + KEY_BYTES:
-        raise ValueError("the pack index is cut short or too long")
+        raise ValueError("the pack index has the wrong length")
     if hashlib.sha256(memoryview(data)[:-KEY_BYTES]).digest() != data[-KEY_BYTES:]:
-        raise ValueError("the pack index does not have its sha256")
+        raise ValueError("the pack index does not match its sha256")
     columns = _HEADER_BYTES + count * KEY_BYTES
     offsets, lengths, sizes = (
         _column(data[columns + start * count * 8 : columns + (start + 1) * count * 8]) for start in range(3)
     )
     if count and max(map(operator.add, offsets, lengths)) > pack_bytes:
-        raise ValueError("the pack index points behind the end of the pack")
+        raise ValueError("the pack index points past the end of the pack")
     return PackIndex(pack_bytes, data[_HEADER_BYTES:columns], offsets, lengths, sizes)
 
 

@@ -82,7 +82,7 @@ def _take_name(store: Store, reference: str) -> str:
     with store.making_batch():
         batch_id = given_names(store).get(name)
         if batch_id is None:
-            raise UnknownId(f"no batch has the name {reference}", hint="see: codebatch batch list")
+            raise UnknownId(f"no batch is named {reference}", hint="see: codebatch batch list")
         store.files.remove(store.root / layout.PINS / f"{batch_id}@{name}")
         store.files.sync_directory(store.root / layout.PINS)
     return reference
@@ -97,9 +97,9 @@ def _resolve(reference: str, batches: list[str], snapshots: list[str]) -> str:
             continue
     if not found:
         raise UnknownId(
-            f"there is no batch and no snapshot {reference!r} in this store",
+            f"no batch or snapshot {reference!r} in this store",
             hint="see: codebatch batch list; codebatch snapshot list",
         )
     if len(found) > 1:
-        raise AmbiguousId(f"{reference!r} is short for a batch and a snapshot", hint=f"one of: {', '.join(found)}")
+        raise AmbiguousId(f"{reference!r} matches a batch and a snapshot", hint=f"one of: {', '.join(found)}")
     return found[0]

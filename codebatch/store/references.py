@@ -26,8 +26,8 @@ def resolve_snapshot(store: Store, reference: str, passed_over: PassedOver | Non
         snapshot = load_snapshot(store.files, store.root, found)
         if _is_work_list(snapshot.document):
             raise WrongKind(
-                f"{found} is a list of commands, and no tree",
-                hint="see what runs them with: codebatch batch list --pipeline work",
+                f"{found} is a task list, not a snapshot of files",
+                hint="list the batches that run task lists with: codebatch batch list --pipeline work",
             )
         return snapshot
     known = list_snapshots(store.files, store.root, passed_over)
@@ -38,8 +38,8 @@ def resolve_snapshot(store: Store, reference: str, passed_over: PassedOver | Non
     if offset >= len(ordered):
         root = "" if store.project is None else display_path(store.project.root)
         where = f"of project {root} in the store {store.root}" if root else "in this store"
-        hint = "take one with: codebatch snapshot DIR; or name one of: codebatch snapshot list"
-        raise UnknownId(f"there is no snapshot {reference} {where}", hint=hint)
+        hint = "take one with: codebatch snapshot DIR; or list all with: codebatch snapshot list"
+        raise UnknownId(f"no snapshot {reference} {where}", hint=hint)
     return load_snapshot(store.files, store.root, ordered[offset].snapshot_id)
 
 

@@ -54,7 +54,7 @@ class Requests:
             if is_ours:
                 self._files.sync_directory(self._directory)
                 return request
-        raise StoreUnwritable(f"{self._directory} gives a request no number")
+        raise StoreUnwritable(f"cannot number a request in {self._directory}")
 
     def _read(self, name: str, n: int) -> Request:
         path = self._directory / name
@@ -62,8 +62,8 @@ class Requests:
             return decode_request(read_document_bytes(self._files, path), n)
         except (FileNotFoundError, DocumentError) as error:
             hint = (
-                "nothing more is started, for nobody can tell what was asked; what runs goes on. What it and those "
-                "behind it asked is forgotten once they are removed"
+                "no new tasks are started, because it is unknown what was requested; running tasks "
+                "continue. Remove this request and those after it to drop them"
             )
             raise CorruptFile(str(path), f"is damaged: {error}", hint=hint) from error
 

@@ -59,4 +59,4 @@ def settle_batch(batch: Batch, result_digest: Digest) -> None:
         files.remove_tree(batch.root / name)
 
 
-SETTLED_HINT = "what it was made of is gone, so it cannot be merged again: make a new batch with: codebatch run PATH"
+SETTLED_HINT = "the data to merge it again was removed: make a new batch with: codebatch run PATH"

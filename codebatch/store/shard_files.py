@@ -23,7 +23,7 @@ _MAGIC = 0x184D2A50
 _END = b"cbshard\1"
 _DIGEST_BYTES = 32
 
-DAMAGE_HINT = "mend it with: codebatch diagnose --repair"
+DAMAGE_HINT = "repair it with: codebatch diagnose --repair"
 """Of a shard file."""
 
 _pair = struct.Struct("<II")
@@ -103,7 +103,7 @@ class Trailer(msgspec.Struct, frozen=True):
         for item in items:
             last = bisect_left(starts, ends[item + 1])
             if last == len(starts):
-                raise ValueError("its trailer does not fit itself")
+                raise ValueError("its trailer is inconsistent")
             first = bisect_right(starts, ends[item]) - 1
             inside: list[tuple[int, int, int]] = []
             if runs and first < runs[-1][1]:
@@ -144,7 +144,7 @@ def make_trailer(frames: bytes, table: bytes, size: int) -> bytes:
 def read_trailer(data: bytes, digest: Digest | None = None) -> Trailer:
     """The trailer that is all of `data`, and that of `digest` where it is known. Raises ValueError."""
     if len(data) < _HEAD_BYTES + _crc.size + _PROOF_BYTES:
-        raise ValueError("its trailer is cut")
+        raise ValueError("its trailer is truncated")
     said = data[_pair.size : -_PROOF_BYTES]
     proof = data[-_PROOF_BYTES : -_tail.size]
     if (
@@ -154,11 +154,11 @@ def read_trailer(data: bytes, digest: Digest | None = None) -> Trailer:
     ):
         raise ValueError("its trailer is damaged")
     if digest is not None and proof.hex() != digest:
-        raise ValueError("it is another shard's")
+        raise ValueError("it belongs to another shard")
     items, frames = _pair.unpack_from(said)
     rows_end = _pair.size + items * ROW_BYTES
     if len(said) != rows_end + frames * _pair.size + _crc.size:
-        raise ValueError("its trailer does not fit itself")
+        raise ValueError("its trailer is inconsistent")
     sizes = tuple(FrameSize(*pair) for pair in _pair.iter_unpack(said[rows_end : -_crc.size]))
     (crc,) = _crc.unpack_from(said, len(said) - _crc.size)
     return Trailer(said[_pair.size : rows_end], sizes, crc, Digest(proof.hex()))
@@ -170,12 +170,12 @@ def split_shard_file(data: bytes, digest: Digest) -> tuple[bytes, Trailer]:
     Raises ValueError.
     """
     if len(data) < _tail.size:
-        raise ValueError("it is cut")
+        raise ValueError("it is truncated")
     length, end = _tail.unpack_from(data, len(data) - _tail.size)
     if end != _END or not _tail.size < length <= len(data):
         raise ValueError("it has no trailer")
     trailer = read_trailer(data[len(data) - length :], digest)
     frames = data[: len(data) - length]
     if len(frames) != trailer.length or zlib.crc32(frames) != trailer.crc:
-        raise ValueError("its frames are not those of its trailer")
+        raise ValueError("its frames do not match its trailer")
     return frames, trailer

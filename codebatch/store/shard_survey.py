@@ -151,9 +151,9 @@ def _problem(files: FileReader, same: list[ShardName], *, is_full: bool) -> str 
         if there is None:
             return "it is missing"
         if not stat.S_ISREG(there.st_mode):
-            return "it is no file"
+            return "it is not a file"
         if others := sizes - {there.st_size}:
-            return f"it has {there.st_size:,} bytes, and had {min(others):,}"
+            return f"it has {there.st_size:,} bytes instead of {min(others):,}"
         if is_full:
             split_shard_file(files.read(name.path), name.digest)
         elif not sizes:

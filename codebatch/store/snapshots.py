@@ -104,7 +104,7 @@ class Snapshot:
         Raises StoreCorrupt.
         """
         if end > self.files:
-            raise StoreCorrupt(f"{self.id} has {self.files} items, and not {end}", hint=SNAPSHOT_HINT)
+            raise StoreCorrupt(f"{self.id} has {self.files} items, not {end}", hint=SNAPSHOT_HINT)
         if start == end:
             return []
         first, last = frames_between(self.document.frames, start, end)
@@ -148,7 +148,7 @@ class Snapshot:
         """Raises StoreCorrupt where the index is not there, or not as long as it was made. Nothing of it is read."""
         with self._corrupt_where_unsound():
             if self._files.size(self._path) != self._offsets[-1]:
-                raise FrameError("it is missing, or not as long as it was")
+                raise FrameError("it is missing, or its size changed")
 
     def entry(self, path: bytes) -> Entry | None:
         """The entry at a path, by decoding no other lines where not all are decoded already. Raises StoreCorrupt."""
@@ -199,7 +199,7 @@ class Snapshot:
     def _read_index(self) -> bytes:
         index = decompress_all(self._files.read(self._path))
         if digest_bytes(index) != self.digest:
-            raise CorruptFile(str(self._path), "does not have the snapshot's digest", hint=SNAPSHOT_HINT)
+            raise CorruptFile(str(self._path), "does not match the digest of the snapshot", hint=SNAPSHOT_HINT)
         return index
 
     def _entries_of(self, numbers: Sequence[int]) -> list[Entry]:
@@ -244,7 +244,9 @@ def load_snapshot(files: Files, store_root: Path, snapshot_id: str, *, objects: 
     `objects` is the store to read content from where the caller has one open already.
     """
     if not layout.SNAPSHOT_ID_PATTERN.match(snapshot_id):
-        raise InvalidId(f"{snapshot_id!r} is no snapshot id", hint="a snapshot id is `snap-` and 16 hex digits")
+        raise InvalidId(
+            f"{snapshot_id!r} is not a valid snapshot id", hint="a snapshot id is `snap-` followed by 16 hex digits"
+        )
     return Snapshot(files, store_root, _load_document(files, store_root, snapshot_id), objects)
 
 
@@ -262,7 +264,7 @@ def list_snapshots(files: Files, store_root: Path, passed_over: PassedOver | Non
             documents.append(_load_document(files, store_root, name))
         except (StoreError, UnknownId) as error:
             if passed_over is not None:
-                passed_over(f"{name} is passed over: {error.message}")
+                passed_over(f"{name} skipped: {error.message}")
     return documents
 
 
@@ -355,7 +357,7 @@ def _load_document(files: Files, store_root: Path, snapshot_id: str) -> Snapshot
             raise CorruptFile(str(path), "is missing", hint=SNAPSHOT_HINT) from error
         raise UnknownId(f"no snapshot {snapshot_id} in {store_root}") from error
     if document.snapshot_id != snapshot_id or id_of(Digest(document.digest)) != snapshot_id:
-        raise CorruptFile(str(path), "names another snapshot", hint=SNAPSHOT_HINT)
+        raise CorruptFile(str(path), "belongs to another snapshot", hint=SNAPSHOT_HINT)
     return document
 
 
@@ -364,7 +366,7 @@ def decode_snapshot(data: bytes) -> SnapshotDocument:
     document = decode_document(data, SnapshotDocument, SNAPSHOT_FORMAT)
     check_frames(document.frames)
     if count_entries(document.frames) != (document.entries, document.files, document.bytes):
-        raise ValueError("it does not count what its frames hold")
+        raise ValueError("its counts do not match its frames")
     return document
 
 
@@ -372,4 +374,4 @@ def _directory(store_root: Path, snapshot_id: str) -> Path:
     return store_root / layout.SNAPSHOTS / snapshot_id
 
 
-SNAPSHOT_HINT = "take the snapshot of the unchanged source again: it is written anew"
+SNAPSHOT_HINT = "take a snapshot of the unchanged source again to rewrite it"

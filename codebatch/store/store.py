@@ -112,9 +112,9 @@ class Store(msgspec.Struct, frozen=True):
         except (CodebatchError, OSError) as error:
             if not isinstance(error, Stopped) and self._is_removed():
                 raise StoreCorrupt(
-                    f"the store {self.root} is gone: it was removed while it was in use",
-                    hint="put it where neither git clean nor a task removes it, with --store or CODEBATCH_STORE; "
-                    "then run again",
+                    f"the store {self.root} was removed while it was in use",
+                    hint="give a location that neither git clean nor a task removes, with --store or "
+                    "CODEBATCH_STORE; then run again",
                 ) from error
             raise
         finally:
@@ -139,7 +139,7 @@ class Store(msgspec.Struct, frozen=True):
         self.files.make_directory(self.root / layout.LOCKS)
         lock = self.files.try_lock(self.root / layout.LOCKS / layout.LOCK_OF_STORE)
         if lock is None:
-            raise StoreInUse(f"somebody is writing to {self.root}")
+            raise StoreInUse(f"another process is writing to {self.root}")
         try:
             self._sweep(is_alone=True)
             yield
@@ -178,7 +178,7 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
     if files.stat(root / layout.STORE_FILE) is not None:
         return open_store(files, root, is_named=is_named), False
     if _is_file(files, root):
-        raise StoreForeign(f"{root} is a file", hint="name a directory that does not exist yet")
+        raise StoreForeign(f"{root} is a file", hint="give a directory that does not exist yet")
     if not all(_is_leftover(files, root, name) for name in _names(root)):
         if files.stat(root / layout.STORE_FILE) is not None:  # Another process has just made it.
             return open_store(files, root, is_named=is_named), False
@@ -186,7 +186,7 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
 
         raise StoreForeign(
             f"{root} is not empty and is not a codebatch store",
-            hint=f"name the store itself: --store {shlex.quote(str(root / layout.STORE_DIRECTORY))}",
+            hint=f"give the store itself: --store {shlex.quote(str(root / layout.STORE_DIRECTORY))}",
         )
     if not is_named:
         refuse_tracked(root)
@@ -196,7 +196,7 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
             files.make_directory(root / name)
     except FileNotFoundError as error:  # The file system makes no directories: /proc, /sys.
         raise StoreError(
-            f"cannot make {root}: {error.strerror}", hint="put the store on a local disk with --store PATH"
+            f"cannot create {root}: {error.strerror}", hint="put the store on a local disk with --store PATH"
         ) from error
     _probe_link(files, root)
     # Without its document this is no store yet, so nobody reads these; their names come to disk with the document's.
@@ -291,7 +291,7 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> Store:
         import shlex  # for the hint alone
 
         raise StoreNotFound(
-            f"there is no store at {root}", hint=f"make one with: codebatch init {shlex.quote(str(root))}"
+            f"no store at {root}", hint=f"create one with: codebatch init {shlex.quote(str(root))}"
         ) from error
     about = _decode(root, data)
     if not is_named:
@@ -312,7 +312,7 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
         if any_version.schema_name == "codebatch.store":
             raise StoreForeign(
                 f"{root} was made by CodeBatch 1.x (schema version {any_version.schema_version})",
-                hint="this version does not read it; make a new store beside it and snapshot again",
+                hint="this version does not read it; create a new store beside it and take a new snapshot",
             )
         if any_version.format is None:
             raise StoreForeign(f"{root / layout.STORE_FILE} is not a codebatch store file", hint="check --store")
@@ -320,12 +320,12 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
             newer = any_version.format > STORE_FORMAT
             raise StoreForeign(
                 f"{root} has store format {any_version.format}, this version reads {STORE_FORMAT}",
-                hint="upgrade codebatch" if newer else "make a new store and snapshot again",
+                hint="upgrade codebatch" if newer else "create a new store and take a new snapshot",
             )
         return decode_document(data, _StoreFile, STORE_FORMAT)
     except DocumentError as error:
         is_ours = holds_only_a_store(root) and (root / layout.OBJECTS).is_dir()
-        hint = "remove the store and run again, or name another one" if is_ours else "check --store"
+        hint = "remove the store and run again, or give another one with --store" if is_ours else "check --store"
         raise CorruptFile(str(root / layout.STORE_FILE), f"is damaged: {error}", hint=hint) from error
 
 

@@ -21,7 +21,7 @@ from codebatch.store.store import Store
 
 UNTRUSTED_FORMAT = 1
 
-_HINT = "what `verify` has found is lost: remove the file, and find it again with: codebatch verify"
+_HINT = "the list of keys that `verify` found is lost: remove the file, then rebuild it with: codebatch verify"
 
 
 class UntrustedKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,10 +68,8 @@ def trust(store: Store, reference: str) -> UntrustedKey:
     with _changing(store) as known:
         found = [key for key in known if reference and key.startswith(reference)]
         if len(found) != 1:
-            hint = f"one of: {', '.join(known)}" if known else "every key is trusted"
-            raise InvalidInput(
-                f"{reference!r} names {len(found) or 'none'} of the keys that are not trusted", hint=hint
-            )
+            hint = f"one of: {', '.join(known)}" if known else "all keys are trusted"
+            raise InvalidInput(f"{reference!r} matches {len(found) or 'none'} of the untrusted keys", hint=hint)
         return known.pop(found[0])
 
 
@@ -95,5 +93,5 @@ def decode_untrusted(data: bytes) -> UntrustedFile:
     document = decode_document(data, UntrustedFile, UNTRUSTED_FORMAT)
     keys = [each.key for each in document.keys]
     if keys != sorted(set(keys)) or not all(map(DIGEST_PATTERN.match, keys)):
-        raise DocumentError("its keys are none, or out of order")
+        raise DocumentError("its keys are invalid or out of order")
     return document

@@ -39,7 +39,7 @@ from codebatch.store.requests import Requests
 from codebatch.store.snapshots import Snapshot, SnapshotSource, load_snapshot, publish_snapshot
 from codebatch.store.store import Store
 
-_HINT = "this batch is lost: make a new one with: codebatch work run"
+_HINT = "this batch cannot be recovered: make a new one with: codebatch work run"
 _Edge = TypeVar("_Edge", WorkEdge, InferredEdge)
 # A constant: an upgrade of codebatch does not strand an overnight batch.
 _IMPLEMENTATION = digest_bytes(b"work 1")
@@ -114,7 +114,7 @@ def read_work(batch: Batch) -> Work:
         try:
             check_work(work)
         except DocumentError as error:
-            message = f"has a request that reloads what cannot be: {error}"
+            message = f"has an invalid reload request: {error}"
             raise CorruptFile(str(batch.root / layout.REQUESTS), message, hint=_HINT) from error
     return work
 
@@ -125,7 +125,7 @@ def _read_document(batch: Batch) -> Work:
 
     def decode(data: bytes) -> Work:
         if {"work": digest_bytes(data)} != planned:
-            raise DocumentError("it is another batch's")
+            raise DocumentError("it belongs to another batch")
         return decode_work(data)
 
     try:
@@ -201,7 +201,7 @@ def commands_of(store: Store, batch: Batch, work: Work) -> list[CommandId]:
     entries = items_of(_list_of(store, batch).entries)
     commands = [CommandId(entry.text) for entry in entries]
     if sorted(commands) != sorted(work.order):
-        raise CorruptFile(str(batch.root / layout.WORK_FILE), "has other commands than the work list", hint=_HINT)
+        raise CorruptFile(str(batch.root / layout.WORK_FILE), "does not match the task list", hint=_HINT)
     return commands
 
 
@@ -217,7 +217,7 @@ def _read_listed(listed: Snapshot, batch: Batch, command: str) -> Command:
     try:
         found = decode_command(data)
     except DocumentError as error:
-        raise CorruptFile(str(batch.root), f"has a damaged command {command}: {error}", hint=_HINT) from error
+        raise CorruptFile(str(batch.root), f"has a damaged task {command}: {error}", hint=_HINT) from error
     if found.id != command:
-        raise CorruptFile(str(batch.root), f"has another command as {command}", hint=_HINT)
+        raise CorruptFile(str(batch.root), f"has another task as {command}", hint=_HINT)
     return found

@@ -410,7 +410,7 @@ class RealFiles:
         found = self._calls.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             self._calls.close(fd)
-            raise foreign(path, "what is no plain file")
+            raise foreign(path, "something that is not a regular file")
         return fd, found.st_size
 
     def _write(self, path: Path | str, data: bytes, *, sync: bool) -> None:

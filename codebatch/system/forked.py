@@ -91,14 +91,14 @@ def _iter_decoded(fork: Fork[A], count: int, answer: type[T], seconds: float) ->
     for _ in range(count):
         answered = fork.read(seconds)
         if isinstance(answered, ForkException):
-            answered = ForkFailure("it raised what has no text")
+            answered = ForkFailure("it raised an exception without a text")
         if isinstance(answered, ForkFailure):
             yield answered
             return
         try:
             decoded = msgspec.msgpack.decode(answered, type=answer)
         except (msgspec.DecodeError, msgspec.ValidationError):
-            yield ForkFailure("it wrote to descriptors that are not its own")
+            yield ForkFailure("it wrote to file descriptors that it does not own")
             return
         yield decoded
 
@@ -141,7 +141,7 @@ class Fork(Generic[A]):
             for kill in (os.killpg, os.kill) if self._is_isolated else (os.kill,):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     kill(self._pid, signal.SIGKILL)
-            self._ended = "its status is not known"
+            self._ended = "its exit status is unknown"
             with contextlib.suppress(ChildProcessError):  # The status is lost if SIGCHLD is ignored.
                 self._ended = describe_end(os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1]))
         return self._ended
@@ -169,7 +169,7 @@ class Fork(Generic[A]):
             return None
         is_raised, length = _FRAME.unpack_from(self._buffer)
         if self._is_isolated and length > _ANSWER_BYTES_MAX:
-            return ForkFailure("it wrote to descriptors that are not its own")
+            return ForkFailure("it wrote to file descriptors that it does not own")
         end = _FRAME.size + length
         if len(self._buffer) < end:
             return None

@@ -79,7 +79,7 @@ class GitBlockedError(GitSilent):
     """git waits for a FIFO in the place of a file. No process writes there, so git never answers."""
 
     def __init__(self) -> None:
-        super().__init__("git waits for a FIFO that is in the place of a file")
+        super().__init__("git waits for a FIFO in place of a file")
 
 
 class GitListing(msgspec.Struct, frozen=True):
@@ -112,7 +112,7 @@ class GitList:
         found = [(each[1], each[2].decode("utf-8", "replace")) for each in _UNREADABLE.finditer(errors)]
         # git cuts its warnings at 4096 bytes, and so the reason off a path that is too long for it.
         if len(found) < sum(map(errors.count, _WARNINGS)) or any(reason == _NAME_TOO_LONG for _, reason in found):
-            raise GitError("git cannot read paths as long as this tree has")
+            raise GitError("git cannot read paths as long as in this project")
         return GitListing(_checked(output), tuple(found))
 
     def close(self) -> None:
@@ -193,7 +193,7 @@ def start_git(
             stderr=subprocess.PIPE,
         )
     except OSError as error:
-        raise GitError(f"git does not start: {error.strerror}") from error
+        raise GitError(f"git cannot be started: {error.strerror}") from error
     with contextlib.suppress(OSError, ValueError):  # It has ended, or may have less.
         resource.prlimit(process.pid, resource.RLIMIT_DATA, (GIT_MEMORY_BYTES_MAX, GIT_MEMORY_BYTES_MAX))
     return process
@@ -250,7 +250,7 @@ def _checked(names: bytes) -> bytes:
     if wrong is not None:
         start = names.rfind(b"\0", 0, wrong.start() + 1) + 1
         name = names[start : names.find(b"\0", start)]
-        raise GitError(f"git says that {display_path(name)} is in it, which cannot be")
+        raise GitError(f"git lists the path {display_path(name)}, which is not possible")
     return names
 
 

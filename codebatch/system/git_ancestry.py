@@ -56,7 +56,7 @@ class Repository(NamedTuple):
         try:
             return _one(self._ask("merge-base", _checked(one), _checked(other)))
         except GitError as error:
-            raise GitError("they have no commit in common that is here") from error
+            raise GitError("they have no common commit in this clone") from error
 
     def ancestors(self, commit: str) -> Sequence[str]:
         """A commit and those before it, the nearest first, at most ANCESTORS_MAX. Raises GitError."""
@@ -74,7 +74,7 @@ def is_commit(text: str) -> bool:
 
 def _checked(commit: str) -> str:
     if not is_commit(commit):
-        raise GitError(f"{commit[:80]!r} is no commit")
+        raise GitError(f"{commit[:80]!r} is not a commit")
     return commit
 
 

@@ -27,7 +27,7 @@ def touched_lines(repository: Repository, old: str, new: str | None) -> Mapping[
     Raises GitError.
     """
     if not all(map(is_commit, filter(None, (old, new)))):
-        raise GitError("it is not known from which commit to which")
+        raise GitError("the commits to compare are unknown")
     git, directory = repository
     is_top = begins_in(directory)
     commits = (old, new) if new else (old,)

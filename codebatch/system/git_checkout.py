@@ -113,7 +113,7 @@ def no_filters(git: str, directory: bytes, *, is_top: bool) -> tuple[bytes, ...]
     told = ask_git(git, directory, ("config", "-z", "--name-only", "--list"), _ASKED_SECONDS, is_top=is_top)
     names = {name[len(b"filter.") :].rpartition(b".")[0] for name in told.split(b"\0") if name.startswith(b"filter.")}
     if any(b"=" in name for name in names):
-        raise GitError("a filter of the git repository has a name that cannot be said")
+        raise GitError("a filter of the git repository has an unsupported name")
     settings: list[bytes] = []
     for name in sorted(names):
         settings += (part for key in _KEYS for part in (b"-c", b"filter.%b.%b=" % (name, key)))

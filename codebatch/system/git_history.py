@@ -99,10 +99,10 @@ def find_head(git: str, directory: bytes) -> Head:
         told = ask_git(git, directory, _STANDING, _HEAD_SECONDS, is_top=begins_in(directory)).split()
     except GitError as error:
         if str(error).startswith("ambiguous argument"):  # So git says that it does not know it.
-            raise GitError("the git repository has no commit that can be read") from error
+            raise GitError("the git repository has no readable commit") from error
         raise
     if len(told) != 3:
-        raise GitError("git does not say which commit is the newest")
+        raise GitError("git does not report the newest commit")
     return Head(told[1].decode("ascii", "replace"), told[0] == b"true")
 
 
@@ -284,7 +284,7 @@ def _parse_raw(tokens: Iterator[bytes], prefix: bytes, *, has_renames: bool) -> 
             versions = (Version(path, blob) for path, blob in zip(olds, old, strict=False) if any(blob))
             found[commit].append(Change(Version(paths[-1], new), tuple(versions)))
     except (ValueError, IndexError, KeyError) as error:
-        raise GitError("git does not say what commits changed") from error
+        raise GitError("git does not report which commits changed") from error
     except StopIteration:
         pass  # It was cut within a change.
     return found, commit

@@ -34,13 +34,13 @@ def tree_of(repository: Repository, commit: str) -> Iterator[bytes]:
     filter. Raises OSError where there is no room.
     """
     if not is_commit(commit):
-        raise GitError(f"{commit[:80]!r} is no commit")
+        raise GitError(f"{commit[:80]!r} is not a commit")
     with _scratch(_tree_bytes(repository, commit)) as scratch:
         top = os.path.join(os.fsencode(os.path.realpath(scratch)), b"tree")
         _check_out(repository, commit, top)
         directory = os.path.join(top, _ask(repository, "rev-parse", "--show-prefix")).rstrip(b"/")
         if not os.path.isdir(directory):
-            raise GitError(f"commit {commit[:12]} has no such directory")
+            raise GitError(f"commit {commit[:12]} does not have this directory")
         yield directory
 
 
@@ -50,7 +50,7 @@ def _tree_bytes(repository: Repository, commit: str) -> int:
     for line in _ask(repository, "ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
         mode, *_, size = line.partition(b"\t")[0].split() or (b"", b"0")
         if mode == b"160000":
-            raise GitError(f"commit {commit[:12]} has submodules, which are elsewhere")
+            raise GitError(f"commit {commit[:12]} has submodules, whose content is in other repositories")
         taken += int(size) + _PAGE_BYTES if size.isdigit() else _PAGE_BYTES
     return taken
 
@@ -70,7 +70,7 @@ def _scratch(size_bytes: int) -> Iterator[str]:
     if shutil.disk_usage(tempfile.gettempdir()).free < size_bytes + _FREE_BYTES:
         needed = human_bytes(size_bytes + _FREE_BYTES)
         raise GitError(
-            f"there is no room for {human_bytes(size_bytes)} in {tempfile.gettempdir()}: {needed} must be free"
+            f"not enough space for {human_bytes(size_bytes)} in {tempfile.gettempdir()}: {needed} must be free"
         )
     with tempfile.TemporaryDirectory(prefix="codebatch-", ignore_cleanup_errors=True) as path:
         yield path
@@ -80,7 +80,7 @@ def _check_out(repository: Repository, commit: str, top: bytes) -> None:
     git = repository.git
     objects = os.path.join(repository.directory, _ask(repository, "rev-parse", "--git-path", "objects"))
     if b"\n" in objects:
-        raise GitError("the path of its objects cannot be said to git")
+        raise GitError("git does not support the path of its objects")
     hashes = _ask(repository, "rev-parse", "--show-object-format").decode("ascii", "replace")
     os.mkdir(top)
     ask_git(git, top, ("init", "-q", "--template=", f"--object-format={hashes}", "."), _ASKED_SECONDS, is_top=False)
@@ -90,7 +90,7 @@ def _check_out(repository: Repository, commit: str, top: bytes) -> None:
     ask_git(git, top, ("checkout-index", "-q", "-a"), _WRITTEN_SECONDS, is_top=True)
     for path in tracked(git, top, _ASKED_SECONDS, is_top=True):
         if os.path.basename(path) == b".gitattributes" and _names_filter(os.path.join(top, path)):
-            raise GitError(f"files of commit {commit[:12]} go through a filter")
+            raise GitError(f"commit {commit[:12]} has files that need a git filter")
 
 
 def _names_filter(path: bytes) -> bool:

@@ -32,7 +32,7 @@ class EntryPoint(msgspec.Struct, frozen=True):
         """Import the module; the attribute in it. Raises whatever importing it does, or ValueError."""
         module, _, attributes = self.value.partition("[")[0].partition(":")
         if not module.strip():
-            raise ValueError(f"{self.value!r} names no module")
+            raise ValueError(f"{self.value!r} is not a module")
         loaded: object = importlib.import_module(module.strip())
         for attribute in filter(None, attributes.strip().split(".")):
             loaded = getattr(loaded, attribute)

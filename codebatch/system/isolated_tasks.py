@@ -27,7 +27,7 @@ from codebatch.system.task_settings import configure, contexts_of, evaluate_cont
 LOAD_SECONDS_MAX = 30.0
 """Time that the import of a module may take, unless a file may take more."""
 
-_HINT = "an import runs the whole file: move what takes long, or ends the process, into the function"
+_HINT = "importing the file runs all of it: move slow code, and code that ends the process, into the function"
 
 
 class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):

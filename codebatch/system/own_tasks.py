@@ -41,26 +41,29 @@ def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace
     value = settings["python"]
     hint = f'write [tasks.{name}] python = "tools/{name}.py:task"'
     if not TASK_NAME_PATTERN.match(name):
-        raise InvalidConfiguration(f"{name!r} is no name for a task", hint="small letters, digits, - and _")
+        raise InvalidConfiguration(f"{name!r} is not a valid task name", hint="use lower-case letters, digits, - and _")
     path, _, function = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not path.endswith(".py") or not function.isidentifier():
-        raise InvalidConfiguration(f"`python` of the task {name!r} is {value!r}, no file and function", hint=hint)
+        raise InvalidConfiguration(
+            f"`python` of the task {name!r} is {value!r}, expected a file and a function", hint=hint
+        )
     whole = (project / path).resolve()
     if not whole.is_relative_to(project.resolve()):
-        raise InvalidConfiguration(f"the task {name!r} lies outside of the project: {whole}", hint=hint)
+        raise InvalidConfiguration(f"the task {name!r} is outside the project: {whole}", hint=hint)
     if not whole.is_file():
-        raise InvalidConfiguration(f"the task {name!r} is to be in {whole}, which is no file", hint=hint)
+        raise InvalidConfiguration(f"the file of the task {name!r} does not exist: {whole}", hint=hint)
     try:
         tools = msgspec.convert(settings.get("tools"), tuple[str, ...] | None)
         files = {each: (project / each).resolve() for each in msgspec.convert(settings.get("files", ()), list[str])}
         reuse = msgspec.convert(settings.get("reuse", True), bool)
     except (ValueError, OSError) as error:  # A path with a NUL in it is the former.
         raise InvalidConfiguration(
-            f"`tools`, `files` or `reuse` of the task {name!r}: {error}", hint='write files = ["tools/words.txt"]'
+            f"`tools`, `files` or `reuse` of the task {name!r}: {error}",
+            hint='for example: files = ["tools/words.txt"]',
         ) from error
     for each, path_there in files.items():
         if not path_there.is_relative_to(project.resolve()):
-            raise InvalidConfiguration(f"{each!r} of the task {name!r} lies outside of the project", hint=hint)
+            raise InvalidConfiguration(f"{each!r} of the task {name!r} is outside the project", hint=hint)
     return OwnPlace(
         python=f"{whole}:{function}",
         tools=tools,
@@ -116,7 +119,7 @@ def importing() -> Iterator[None]:
         raise
     except BaseException as error:
         raise ImportError(
-            f"it ends the process ({said(error)}): put that below `if __name__ == '__main__':`"
+            f"it ends the process ({said(error)}): move that below `if __name__ == '__main__':`"
         ) from error
     finally:
         before.restore()
@@ -171,7 +174,7 @@ def load_own_task(name: str, place: OwnPlace, source: OwnSource, watch: Watch | 
         function = getattr(module, attribute)
         parameters = list(inspect.signature(function).parameters)
         if not 1 <= len(parameters) <= _PARAMETERS_MAX:
-            raise TypeError(f"{attribute} must take a file or the project, and if it wants a configuration")
+            raise TypeError(f"{attribute} must take a file or the project, and optionally a configuration")
         is_of_project = parameters[0] == "project"
         takes_config = len(parameters) == _PARAMETERS_MAX
         config = NoConfig if not takes_config else typing.get_type_hints(function).get(parameters[1])

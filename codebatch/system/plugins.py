@@ -63,7 +63,7 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
     if entry_point is None or not TASK_NAME_PATTERN.match(name):
         meant = closest(name, [*catalogue.installed, *catalogue.own_places])
         hint = f"did you mean {meant!r}?" if meant else "see: codebatch pipelines"
-        raise InvalidConfiguration(f"no installed package declares the task {name!r}", hint=hint)
+        raise InvalidConfiguration(f"no installed package provides the task {name!r}", hint=hint)
     is_foreign = catalogue.is_foreign(name)
     assert not is_foreign or catalogue.isolated is None, "a coordinator imports no module of others"
     try:
@@ -74,13 +74,15 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
             f"the task {name!r} ({entry_point.value}) cannot be loaded: {said(error)}"
         ) from error
     if not isinstance(declaration, TaskDeclaration) or declaration.name != name:
-        raise InvalidConfiguration(f"{entry_point.value} does not declare the task {name!r}")
+        raise InvalidConfiguration(f"{entry_point.value} does not provide the task {name!r}")
     return declaration
 
 
 def _refuse_taken_name(catalogue: TaskCatalogue, name: str) -> None:
     if name in catalogue.own_places and name in catalogue.installed:
-        raise InvalidConfiguration(f"an installed package declares the task {name!r}", hint="give yours another name")
+        raise InvalidConfiguration(
+            f"an installed package already provides a task {name!r}", hint="choose another name for your task"
+        )
 
 
 def load_implementation(declaration: TaskDeclaration) -> object:
@@ -232,8 +234,8 @@ def check_planned(catalogue: TaskCatalogue, task: PlannedTask) -> None:
 def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
     """What is raised where fields of a planned task are others here; without any, it is a task that it needs."""
     return ToolMismatch(
-        f"the batch was planned with another {task} ({', '.join(different) or 'needed task'} differ)",
-        hint="use the installation that made the batch, or make a new batch with: codebatch run PATH",
+        f"the batch was planned with another version of {task} ({', '.join(different) or 'needed task'} differ)",
+        hint="use the installation that created the batch, or make a new batch with: codebatch run PATH",
     )
 
 

@@ -21,10 +21,10 @@ _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
 _UNREADABLE = {errno.EACCES, errno.EPERM, errno.EIO}
 FOREIGN = {
     errno.ELOOP: "a symbolic link",
-    errno.ENOTDIR: "a file and no directory",
-    errno.EISDIR: "a directory and no file",
+    errno.ENOTDIR: "a file instead of a directory",
+    errno.EISDIR: "a directory instead of a file",
     errno.ENXIO: "a FIFO, socket or device",
-    errno.EXDEV: "a place outside of the store",
+    errno.EXDEV: "a path outside the store",
 }
 
 
@@ -97,7 +97,7 @@ def _raise_unreadable(path: Path | str, error: OSError) -> None:
     _raise_foreign(path, error)
     if error.errno in _UNREADABLE:
         raise StoreError(
-            f"cannot read {path}: {error.strerror}", hint="fix the permissions, or the disk; nothing was changed"
+            f"cannot read {path}: {error.strerror}", hint="fix the permissions or the disk; nothing was changed"
         ) from error
 
 
@@ -108,19 +108,19 @@ def _raise_foreign(path: Path | str, error: OSError) -> None:
 
 def foreign(path: Path | str, what: str) -> StrangeEntry:
     return StrangeEntry(
-        f"{path} is, or lies below, {what}: codebatch did not make it",
-        hint="look where it came from and remove it, or name another store with --store",
+        f"{path} is, or is below, {what} that codebatch did not create",
+        hint="check where it comes from and remove it, or use another store with --store",
     )
 
 
 def remedy(error: BaseException | None) -> str:
     """What to do so that the system does not refuse it again."""
     if isinstance(error, ProcessRefused):
-        return "end other processes, or raise the limit of processes (ulimit -u, or that of the container)"
+        return "stop other processes, or raise the process limit (ulimit -u, or that of the container)"
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
-        return f"let more files be open: ulimit -n {FILES_OPEN}"
+        return f"raise the limit of open files: ulimit -n {FILES_OPEN}"
     if isinstance(error, OSError) and error.errno == errno.ENFILE:
-        return "end what has so many files open on this machine"
+        return "stop programs that have many files open on this machine"
     return "free some space or fix the permissions"
 
 

@@ -37,4 +37,4 @@ def state_of(path: str) -> tuple[int, ...]:
 
 
 def _no_regular_file(path: Path | bytes) -> OSError:
-    return OSError(errno.EINVAL, "it is no regular file", path)
+    return OSError(errno.EINVAL, "it is not a regular file", path)

@@ -54,8 +54,8 @@ class TaskCatalogue:
             other = found.get(entry_point.name)
             if other is not None and other.value != entry_point.value:
                 raise InvalidConfiguration(
-                    f"two installed packages declare the task {entry_point.name!r}: "
-                    f"{other.value} and {entry_point.value}",
+                    f"two installed packages provide the task {entry_point.name!r}: {other.value} and "
+                    f"{entry_point.value}",
                     hint="uninstall one of them",
                 )
             found[entry_point.name] = entry_point

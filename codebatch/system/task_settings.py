@@ -87,6 +87,6 @@ def _refusing(declaration: TaskDeclaration) -> Iterator[None]:
         if wrong := _OF_RULE.search(str(error)):
             missing = _MISSING.search(str(error))
             example = _RULE_WRITTEN.get(missing[1] if missing else wrong[1])
-            written = f"write {example}; " if example else ""
-            hint = f"{written}a rule that works is written by: codebatch rules new ID"
+            written = f"for example: {example}; " if example else ""
+            hint = f"{written}create a working rule with: codebatch rules new ID"
         raise InvalidConfiguration(f"[tasks.{declaration.name}]: {error}", hint=hint) from error

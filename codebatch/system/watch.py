@@ -248,4 +248,4 @@ def _real_path(given: object) -> str:
     try:
         return os.path.realpath(os.fsdecode(given))  # type: ignore[arg-type]  # that is what is asked
     except TypeError as error:
-        raise ValueError(f"{type(given).__name__} is no path") from error
+        raise ValueError(f"{type(given).__name__} is not a path") from error

@@ -156,7 +156,7 @@ def _edge(edge: WorkEdge, why: InferredEdge | None) -> AnalyzedEdge:
 
 def toml_of(edges: Sequence[AnalyzedEdge]) -> str:
     """What was inferred, as it is written in a work file to keep: the needs of each task, with why behind a `#`."""
-    lines = ["# What was inferred: to be added to the `needs` of these tasks.", ""]
+    lines = ["# Inferred dependencies, to be added to the `needs` of these tasks.", ""]
     by_task: dict[str, dict[str, str]] = {}
     for edge in edges:
         if edge.source != "file":  # Of groups, not of their members.

@@ -41,14 +41,17 @@ def ask(
     Raises InvalidInput outside of a task, and for a question that is none.
     """
     if "CODEBATCH_QUESTION" not in environ:
-        raise InvalidInput("nobody runs this as a task", hint="it is for what runs under: codebatch work run")
+        raise InvalidInput(
+            "this process is not running as a task",
+            hint="codebatch-ask works only in tasks started by: codebatch work run",
+        )
     text = text.strip().encode("utf-8", "replace").decode()
     if not text or len(text.encode("utf-8", "replace")) > QUESTION_TEXT_BYTES_MAX:
-        raise InvalidInput("a question is not empty, and has 64 KiB at most")
+        raise InvalidInput("a question must not be empty and has at most 64 KiB")
     if not all(each.strip() and each.isprintable() for each in choices):
-        raise InvalidInput("a choice is empty, or is no line of text")
+        raise InvalidInput("a choice must be one non-empty line of text")
     if len(choices) > CHOICES_MAX:
-        raise InvalidInput(f"there are {len(choices)} choices, and may be {CHOICES_MAX}")
+        raise InvalidInput(f"at most {CHOICES_MAX} choices are allowed, not {len(choices)}")
     place = Path(environ["CODEBATCH_QUESTION"])
     answer = _answered_before(place.parent, environ.get("CODEBATCH_ANSWERS", ""), text, choices)
     if answer is not None:
@@ -60,7 +63,7 @@ def ask(
         hidden.write_bytes(asked)
         hidden.replace(place.parent / f"{name}.json" if wait else place)
     except OSError as error:
-        raise InvalidInput(f"the task that asks is over: {error.strerror}") from error
+        raise InvalidInput(f"the task that asks has ended: {error.strerror}") from error
     return _wait(place.parent / f"{name}.answer", sleep) if wait else None
 
 

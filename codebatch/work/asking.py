@@ -18,9 +18,9 @@ def answering_of(table: AnsweringTable, place: object, problems: Problems) -> An
         where = f"{place}, rule {number}"
         check_pattern(rule.match, where, problems)
         if bool(rule.answer) == rule.human:
-            problems.add(f"{where}: it is to have an answer, or human = true")
+            problems.add(f"{where} needs an answer, or human = true")
     if not table.rules and not table.command:
-        problems.add(f"{place} says nothing of who answers", "set `rules` or `command`")
+        problems.add(f"{place} has neither `rules` nor `command`", "set one of them")
     return msgspec.convert(msgspec.to_builtins(table), Answering)
 
 
@@ -29,8 +29,8 @@ def check_pattern(pattern: str, place: object, problems: Problems, *, groups: Se
     try:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        problems.add(f"{place} has a regular expression that is none: {error}")
+        problems.add(f"{place} has an invalid regular expression: {error}")
         return
     for name in compiled.groupindex:
         if groups is not None and name not in groups:
-            problems.add(f"{place} has the group {name!r}, which means nothing there", f"name it {' or '.join(groups)}")
+            problems.add(f"{place} has an unknown group {name!r}", f"use only {' and '.join(groups)}")

@@ -133,11 +133,11 @@ class _Waiting:
     def _what_to_do(self, holder: HolderFile) -> str:
         force = f"kill it with: codebatch cancel --force --batch {self._batch.id}"
         if not is_here(holder.host):
-            return "which is to end it there; --force kills on this machine alone"
+            return "which has to stop it itself; --force kills only processes on this machine"
         found = stat(holder.pid)
         if found is not None and found.is_stopped:
-            return f"which is stopped; have it go on with: kill -CONT {holder.pid}; or {force}"
-        return f"which is at work; or {force}"
+            return f"which is suspended; continue it with: kill -CONT {holder.pid}; or {force}"
+        return f"which is still running; or {force}"
 
 
 def _kill_holders(batch: Batch, note: Note) -> None:

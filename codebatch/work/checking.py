@@ -18,7 +18,9 @@ from codebatch.work.asking import check_pattern
 from codebatch.work.problems import Problems
 from codebatch.work.tables import TABLES, TO_COME, Kind
 
-ID_HINT = "letters, digits, '.', '_' and '-', a letter or a digit first, 100 at most"
+ID_HINT = (
+    "ids consist of letters, digits, '.', '_' and '-', start with a letter or digit and have at most 100 characters"
+)
 _INNER: dict[str, Kind] = {"each": "each", "infer": "infer"}
 _PATTERNS = ("files", "inputs", "outputs")
 _CALLED_ELSEWHERE = {
@@ -42,7 +44,7 @@ _CALLED_ELSEWHERE = {
     "concurrency": "max_parallel",
 }
 """Keys of other programs, and ours for the same."""
-_QUOTE_HINT = 'quote what is to be a text: "3.10" is one, and 3.10 is a number'
+_QUOTE_HINT = 'quote text values: "3.10" is text, 3.10 is a number'
 _SHOWN_MAX = 60
 _SHOWN_INTEGER_MAX = 2**63
 
@@ -101,7 +103,7 @@ class TableChecker:
                 self._check_texts(where, key, value)
         if not has_types and self._problems.count == before:
             lacks = [field.name for field in msgspec.structs.fields(TABLES[kind]) if field.required]
-            self._problems.add(f"{place} sets no {' and no '.join(lacks)}")
+            self._problems.add(f"{place} needs {' and '.join(lacks)}")
         return self._problems.count == before
 
     def _has_type(
@@ -119,13 +121,13 @@ class TableChecker:
         except (msgspec.ValidationError, ValueError):
             wanted = _wanted(fields[key])
             hint = _QUOTE_HINT if isinstance(table, LinedTable) and _is_unquoted(value, wanted) else None
-            self._problems.add(f"{place} sets {key} to {shown_value(value)}, which is to be {wanted}", hint)
+            self._problems.add(f"{place} sets {key} to {shown_value(value)}, expected {wanted}", hint)
             return False
 
     def _check_texts(self, place: Place, key: str, value: object) -> None:
         """Tell what is wrong with a value that has its type."""
         if _holds_nul(value):
-            self._problems.add(f"{place} sets {key} to what holds a NUL")
+            self._problems.add(f"{place} sets {key} to a value with a NUL character")
         elif key == "env" and isinstance(value, dict):
             self.check_environment(place, value)
         elif key in ("cwd", "stdin") and isinstance(value, str):
@@ -142,19 +144,19 @@ class TableChecker:
         elif key in ("question", "retry_if") and isinstance(value, dict):
             check_pattern(value.get("pattern", ""), f"{place} {key}", self._problems)
             if not value.get("pattern") and not value.get("exits"):
-                told = "a question that is known by nothing" if key == "question" else "a retry_if that never holds"
+                told = "a question without a condition" if key == "question" else "a retry_if without a condition"
                 self._problems.add(f"{place} has {told}", "set `pattern` or `exits` in it")
         elif key == "wait_if" and isinstance(value, str):
             check_pattern(value, f"{place} wait_if", self._problems, groups=("at", "seconds"))
 
     def _check_path(self, place: Place, key: str, value: str) -> None:
         if value.startswith("/") or ".." in value.split("/") or not value:
-            hint = "set `root`, which may be anywhere"
-            self._problems.add(f"{place} sets {key} to {value!r}, which is not below the root", hint)
+            hint = "set `root` to work outside it"
+            self._problems.add(f"{place} sets {key} to {value!r}, which is outside the root", hint)
 
     def _check_patterns(self, place: Place, key: str, patterns: Sequence[str]) -> None:
         if (mistake := mistake_in(patterns, self._root)) is not None:
-            message = f"{place} has {mistake.pattern!r} in {key}, which can match no path: {mistake.reason}"
+            message = f"{place} has the pattern {mistake.pattern!r} in {key}, which can match no path: {mistake.reason}"
             self._problems.add(message, mistake.hint)
 
     def _check_run(self, place: Place, key: str, value: str | list[str]) -> None:
@@ -175,16 +177,16 @@ class TableChecker:
 
     def _unknown(self, place: Place, kind: Kind, key: str, value: object) -> None:
         if key in TO_COME[kind]:
-            self._problems.add(f"{place} sets {key!r}, which this version does not have yet")
+            self._problems.add(f"{place} sets {key!r}, which this version does not support yet")
         elif kind == "defaults" and key in self._fields["task"]:
-            self._problems.add(f"{place} sets {key!r}, which only a task can", "set it in [tasks.…]")
+            self._problems.add(f"{place} sets {key!r}, which is allowed only in a task", "set it in a task: [tasks.…]")
         elif kind == "task" and isinstance(value, dict):
-            hint = f'an id with a dot stands in quotes: [tasks."….{key}"]'
-            self._problems.add(f"{place} has the table {key!r}, which there is not", hint)
+            hint = f'quote ids with a dot: [tasks."….{key}"]'
+            self._problems.add(f"{place}: unknown table {key!r}", hint)
         else:
             known = tuple(self._fields[kind]) + (("defaults", "tasks") if kind == "settings" else ())
             meant = _CALLED_ELSEWHERE.get(key)
-            message = f"{place} sets {key!r}, which there is not"
+            message = f"{place}: unknown setting {key!r}"
             if meant in known:
                 self._problems.add(message, f"did you mean {meant!r}?")
             else:
@@ -194,11 +196,11 @@ class TableChecker:
         """Tell which names and values no environment can hold, or not now."""
         for name, value in env.items():
             if not name or "=" in name:
-                self._problems.add(f"{place} sets the variable {name!r}, which no environment can hold")
+                self._problems.add(f"{place} sets the variable {name!r}, which is not a valid name")
             else:
                 self._check_variables(place, name, value)
             if "{files}" in value.replace("{{files}}", ""):
-                self._problems.add(f"{place} has {{files}} in the variable {name}, which can hold one value only")
+                self._problems.add(f"{place} uses {{files}} in the variable {name}, which can hold only one value")
             for problem in placeholder_problems([value]):
                 self._problems.add(f"{place} {problem.told}, in the variable {name}", problem.hint)
 
@@ -207,7 +209,7 @@ class TableChecker:
         try:
             expand_value(value, self._environ)
         except VariableError as error:
-            hint = "set it where you start from, or write ${NAME:-default}; $${ is ${ itself"
+            hint = "set it in the environment, or write ${NAME:-default}; for a literal ${ write $${"
             self._problems.add(f"{place} sets the variable {name} to {shown_value(value)}: {error}", hint)
         for bare in bare_variables(value):
             if bare in self._environ:
@@ -252,11 +254,11 @@ def _wanted(type_: object) -> str:
 def shown_value(value: object) -> str:
     """A value as a message has it: a text in quotes, the rest as JSON, not too long."""
     if isinstance(value, int) and abs(value) >= _SHOWN_INTEGER_MAX:
-        return "a number of many digits"
+        return "a very large number"
     if isinstance(value, float):
         return str(value)
     try:
         text = repr(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
     except (msgspec.MsgspecError, ValueError, OverflowError):
-        return "what holds a number of many digits"
+        return "a value with a very large number"
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"

@@ -87,18 +87,18 @@ class Choice:
             if options.blocked:
                 ids &= {id_ for id_, task in former.items() if task.state is CommandState.BLOCKED}
             if not ids and options.blocked:
-                raise NothingToDo(f"nothing of {self._source} waits for an answer")
+                raise NothingToDo(f"no task of {self._source} waits for an answer")
             if not ids:
                 batch = max(task.batch for task in former.values())
-                raise NothingLeft(f"nothing of {self._source} is left", root=self._root, batch=batch)
+                raise NothingLeft(f"all tasks of {self._source} are done", root=self._root, batch=batch)
         if not ids:
-            raise NothingToDo(f"no task of {self._source} was asked for")
+            raise NothingToDo(f"no task of {self._source} matches the selection")
         whole = ids if options.only else self._with_needs(ids, done)
         lacks = {edge.on for edge in self._edges if edge.kind == "needs" and edge.task in whole} - whole
-        why = "only what is named runs" if options.only else "they are done"
-        notes = [f"taken as met, for {why}: {names_shown(sorted(lacks))}"] if lacks else []
+        why = "only the given tasks run" if options.only else "they are done"
+        notes = [f"dependencies not run, because {why}: {names_shown(sorted(lacks))}"] if lacks else []
         if options.unfinished and not former:
-            notes.append(f"there is no batch of {self._source} yet: no task is done")
+            notes.append(f"no batch of {self._source} yet: no task is done")
         return Chosen(whole, [*notes, *_former_notes({id_: former[id_] for id_ in sorted(whole & former.keys())})])
 
     def _named(self, words: Sequence[str]) -> set[CommandId]:
@@ -111,7 +111,7 @@ class Choice:
                 named.add(CommandId(word))
             else:
                 hint = file_hint([word], self._here) or like_id(word, [*ids, *self._groups])
-                raise InvalidInput(f"there is no task {word!r} in {self._source}", hint=hint)
+                raise InvalidInput(f"no task {word!r} in {self._source}", hint=hint)
         return named
 
     def _tagged(self, tags: Sequence[str]) -> set[CommandId]:
@@ -140,7 +140,7 @@ def _former_notes(chosen: FormerTasks) -> Iterator[str]:
     """Say which tasks run again though they were done, and which answers are left behind."""
     changed = [id_ for id_, task in chosen.items() if task.state is CommandState.DONE and not task.is_current]
     if changed:
-        yield f"run again, because their definitions changed since they were done: {names_shown(changed)}"
+        yield f"rerun, because their definitions changed since they were done: {names_shown(changed)}"
     for batch in dict.fromkeys(task.batch for task in chosen.values() if task.has_answer):
         answered = [id_ for id_, task in chosen.items() if task.has_answer and task.batch == batch]
         names = names_shown(answered)

@@ -94,8 +94,8 @@ class Definer:
             if isinstance(written.table, dict):
                 yield from self._tasks(file, written, defaults, layers, settings)
             else:
-                hint = f'write it so: [tasks.{written.name}] and below that run = "…"'
-                self._problems.add(f"{written.place.spot}: the task {written.name!r} is no table", hint)
+                hint = f'write [tasks.{written.name}] and below it run = "…"'
+                self._problems.add(f"{written.place.spot}: the task {written.name!r} is not a table", hint)
                 yield Task(CommandId(written.name), written.place, (), (), {}, None, NO_POLICY)
 
     def tell_unknown(self) -> None:
@@ -104,7 +104,7 @@ class Definer:
             more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
             meant = closest(key, (*TaskTable.__struct_fields__, *NEEDS_IN_PROSE))
             instead = "" if meant is None else f"; did you mean {meant!r}?"
-            self._notes.append(f"{next(iter(files))}{more}: {key!r} is no key of a task, and is passed over{instead}")
+            self._notes.append(f"{next(iter(files))}{more}: unknown key {key!r} ignored{instead}")
 
     def _defaults_of(self, file: WorkFile) -> Mapping[str, object]:
         """What holds for a file's tasks: what it says itself over what the file says that includes it."""
@@ -125,7 +125,7 @@ class Definer:
         table = file.settings.get(key, {})
         if isinstance(table, dict):
             return table
-        self._problems.add(f"{file.place().of(file.settings, key)} sets {key!r} to what is no table")
+        self._problems.add(f"{file.place().of(file.settings, key)} sets {key!r} to something that is not a table")
         return {}
 
     def _layers(self, file: WorkFile, key: Literal["settings", "defaults"]) -> list[EnvLayer]:
@@ -156,8 +156,12 @@ class Definer:
             return
         task = msgspec.convert({**defaults, **table}, TaskTable)
         if not task.run:
-            hint = "set `run`, or [defaults] run" if written.lines is None else "say it with --command 'sh {line}'"
-            self._problems.add(f"{place.spot}: the task {name!r} has nothing to run", hint)
+            hint = (
+                "set `run` in the task or in [defaults]"
+                if written.lines is None
+                else "give the command with --command 'sh {line}'"
+            )
+            self._problems.add(f"{place.spot}: the task {name!r} has no command to run", hint)
         under, env = combined([*layers, layer_of(table, file, self._root), self._options_layer])
         command = _command(name, task, env, under, clean_env=settings.clean_env)
         policy = _policy(task, self._retries(task, place))
@@ -196,9 +200,9 @@ class Definer:
             return None
         members = self._expander.members(place.below("each", written.table), task.each, task.cwd)
         if not members:
-            told = f"{place.spot}: the `each` of {written.name!r} matches nothing"
+            told = f"{place.spot}: `each` of {written.name!r} matches nothing"
             if self._options.is_strict:
-                self._problems.add(told, "it is an error under --strict alone")
+                self._problems.add(told, "without --strict this is not an error")
             else:
                 self._notes.append(f"{told}, and it counts as done{_made_early(task.needs)}")
         return members
@@ -218,9 +222,9 @@ class Definer:
             has = set() if member is None else {*member.values, *(["files"] if member.files else [])}
             for name in sorted(of_each - has):
                 label = "" if member is None else f" for {member.label!r}"
-                hint = f"it has {', '.join(f'{{{each}}}' for each in (*PLACEHOLDERS, *sorted(has)))}"
-                told = f"{place} has {{{name}}}, which has no value{label}"
-                self._problems.add(told, f"{hint}; others are for tasks with `each`" if member is None else hint)
+                hint = f"placeholders: {', '.join(f'{{{each}}}' for each in (*PLACEHOLDERS, *sorted(has)))}"
+                told = f"{place} uses {{{name}}}, which has no value{label}"
+                self._problems.add(told, f"{hint}; others need `each`" if member is None else hint)
             if of_each - has:
                 return
 
@@ -234,14 +238,14 @@ class Definer:
         """How often it is tried again, and what is wrong with that."""
         retries = len(task.tries) if task.retries is UNSET else task.retries
         if retries < len(task.tries):
-            told = f"{place} sets retries to {retries}, and has {len(task.tries)} tries that differ from the first"
-            self._problems.add(told, "leave `retries` out, or some of `tries`")
+            told = f"{place} sets retries to {retries}, but has {len(task.tries)} entries in `tries`"
+            self._problems.add(told, "remove `retries`, or entries of `tries`")
         if task.retry_if is not UNSET and task.retries is UNSET and not task.tries and self._options.retry is None:
-            told = f"{place} sets retry_if, and no retries: nothing is tried again"
+            told = f"{place} sets retry_if without retries"
             self._problems.add(told, "set `retries`, for example to 3")
         if "interrupted" in task.retry_reasons and task.if_interrupted != "restart":
-            told = f'{place} retries what was interrupted, and sets if_interrupted to "{task.if_interrupted}"'
-            self._problems.add(told, 'which says that it must not run twice: set if_interrupted = "restart"')
+            told = f'{place} retries interrupted attempts, but sets if_interrupted to "{task.if_interrupted}"'
+            self._problems.add(told, 'set if_interrupted = "restart" if the task may run twice')
         return retries if self._options.retry is None else self._options.retry
 
     def _check_size(self, command: Command, place: Place) -> None:
@@ -252,21 +256,21 @@ class Definer:
         longest_value = max(map(len, (command.id, command.title, command.text, *command.values.values())))
         total = sum(map(len, command.files))
         if total > FILES_CHARACTERS_MAX:
-            told = f"{place} has a task for files whose names have {total:,} characters together, and may"
-            self._problems.add(f"{told} {FILES_CHARACTERS_MAX:,}", "make its chunk smaller")
+            told = f"{place} has a task whose file names have {total:,} characters, more than"
+            self._problems.add(f"{told} {FILES_CHARACTERS_MAX:,}", "use a smaller chunk")
         # Each placeholder has four characters, each character at most four bytes.
         if written * (4 + longest_value) > ARGUMENT_BYTES_MAX:
             values = {"id": command.id, "title": command.title, "text": command.text, **command.values}
             longest = max(longest_argument(command.run, values), longest_argument(environment or [""], values))
             if longest > ARGUMENT_BYTES_MAX:
-                told = f"{place} makes an argument or a variable of {longest:,} bytes, and may {ARGUMENT_BYTES_MAX:,}"
-                self._problems.add(told, 'long texts stand in {text_file}, or come by stdin = "text"')
+                told = f"{place} makes an argument or variable of {longest:,} bytes, more than {ARGUMENT_BYTES_MAX:,}"
+                self._problems.add(told, 'pass long texts by {text_file}, or by stdin = "text"')
         characters = written + len(command.title) + len(command.text) + len(command.stdin) + len(command.cwd)
         characters += total + sum(map(len, command.values.values()))
         if characters * _BYTES_OF_A_CHARACTER_MAX > COMMAND_BYTES_MAX // 2:
             size = len(encode_command(command))
             if size > COMMAND_BYTES_MAX:
-                self._problems.add(f"{place} has {size:,} bytes, and may have {COMMAND_BYTES_MAX:,}")
+                self._problems.add(f"{place} has {size:,} bytes, more than {COMMAND_BYTES_MAX:,}")
 
 
 def _files_listed(task: TaskTable) -> tuple[str, ...]:
@@ -278,7 +282,7 @@ def _made_early(needs: Sequence[str]) -> str:
     """Return a remark that tasks which might create members have not run yet; empty if nothing is needed."""
     more = " …" if len(needs) > _NEEDS_SHOWN_MAX else ""
     shown = f"{', '.join(needs[:_NEEDS_SHOWN_MAX])}{more}"
-    return f"; its members are made before what it needs has run: {shown}" if needs else ""
+    return f"; members are determined before its dependencies run: {shown}" if needs else ""
 
 
 def _command(
@@ -341,12 +345,12 @@ def _policy(task: TaskTable, retries: int) -> Policy:
 def check_id(name: str, place: Place, problems: Problems) -> None:
     """Tell that it is no id."""
     if COMMAND_ID_PATTERN.match(name) is None:
-        problems.add(f"{place.spot}: {name!r} is no id of a task", lambda: _id_hint(name))
+        problems.add(f"{place.spot}: {name!r} is not a valid task id", lambda: _id_hint(name))
 
 
 def _id_hint(name: str) -> str:
     changed = slug(name)
-    return f"{ID_HINT}: {changed!r}, for example" if COMMAND_ID_PATTERN.match(changed) else ID_HINT
+    return f"{ID_HINT}; for example {changed!r}" if COMMAND_ID_PATTERN.match(changed) else ID_HINT
 
 
 def programs_not_found(commands: Sequence[Command], path: str | None) -> list[str]:

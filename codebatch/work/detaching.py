@@ -59,9 +59,9 @@ def _have_conducted(store: Store, batch: Batch, *, is_trusted: bool) -> None:
             if process.poll() is not None or time.monotonic() > deadline:
                 told.seek(0)
                 printed = told.read().decode("utf-8", "replace").splitlines()
-                why = _first(printed, "error: ") or "it printed no error"
-                hint = _first(printed, "hint: ") or f"continue with: codebatch resume --batch {batch.id}"
-                raise BatchIncomplete(f"batch {batch.id} was made and did not begin: {why}", hint=hint)
+                why = _first(printed, "error: ") or "without an error message"
+                hint = _first(printed, "hint: ") or f"start it with: codebatch resume --batch {batch.id}"
+                raise BatchIncomplete(f"batch {batch.id} was created but did not start: {why}", hint=hint)
             time.sleep(_LOOK_SECONDS)
         process.returncode = 0  # It outlives us, and nobody here waits for it.
 

@@ -17,7 +17,7 @@ from codebatch.work.problems import Problems
 from codebatch.work.tables import EnvFileEntries
 
 _NOTHING = EnvLayer()
-_OPTIONAL_HINT = 'if it may be missing: env_file = { path = "…", required = false }'
+_OPTIONAL_HINT = 'if the file is optional: env_file = { path = "…", required = false }'
 
 
 def variables_of_files(files: Sequence[WorkFile], environ: Mapping[str, str], problems: Problems) -> dict[str, str]:

@@ -69,11 +69,11 @@ class Expander:
         """Those of a task in their order; what is wrong with them is told."""
         given = [key for key in ("files", "values", "matrix", "lines", "json") if getattr(each, key) is not UNSET]
         if len(given) != 1:
-            told = f"sets {' and '.join(given)}" if given else "sets nothing to make members of"
-            self._problems.add(f"{place} {told}", "one of files, values, matrix, lines and json")
+            told = f"sets {' and '.join(given)}" if given else "has no source of members"
+            self._problems.add(f"{place} {told}", "set one of files, values, matrix, lines and json")
             return []
         if each.chunk != 1 and given != ["files"]:
-            self._problems.add(f"{place} sets chunk, which is for files alone")
+            self._problems.add(f"{place} sets chunk, which needs files")
         try:
             return self._distinct(place, self._found(place, each, cwd))
         except CodebatchError as error:
@@ -105,7 +105,7 @@ class Expander:
         unreadable = [path for path in paths if not _is_text(path)]
         if unreadable:
             more = f" and {len(unreadable) - 1:,} more" if len(unreadable) > 1 else ""
-            self._notes.append(f"passed over, for its name is no UTF-8: {display_path(unreadable[0])}{more}")
+            self._notes.append(f"skipped, because the name is not valid UTF-8: {display_path(unreadable[0])}{more}")
         texts = [path.decode() for path in paths if _is_text(path)]
         for part in _chunks(texts, chunk):
             files = tuple(_as_argument(path, cwd) for path in part)
@@ -127,14 +127,14 @@ class Expander:
     def _of_matrix(self, place: Place, matrix: Mapping[str, Sequence[str]]) -> list[_Found]:
         for name in matrix:
             if _VALUE_NAME.match(name) is None:
-                self._problems.add(f"{place} has the name {name!r} in its matrix", "letters, digits and '_'")
+                self._problems.add(f"{place} has an invalid name {name!r} in its matrix", "use letters, digits and '_'")
         if len({name.upper() for name in matrix}) < len(matrix):
-            self._problems.add(f"{place} has names in its matrix that differ in case only")
+            self._problems.add(f"{place} has names in its matrix that differ only in case")
         size = 1
         for values in matrix.values():
             size *= len(values)
         if size > COMMANDS_MAX:
-            self._problems.add(f"{place} has a matrix of {size:,} members, and may have {COMMANDS_MAX:,}")
+            self._problems.add(f"{place} has a matrix of {size:,} members, more than {COMMANDS_MAX:,}")
             return []
         rows = itertools.product(*matrix.values()) if matrix else ()
         return [
@@ -151,7 +151,7 @@ class Expander:
         text = self._text(name)
         for place, value in _json_values(text, name):
             if value is None:
-                self._problems.add(f"{place} is null, which is no value", "leave it out")
+                self._problems.add(f"{place} is null", "remove it")
             elif isinstance(value, dict):
                 values = {
                     f"value.{key}": _as_text(each)
@@ -159,7 +159,7 @@ class Expander:
                     if each is not None and _VALUE_NAME.match(key)
                 }
                 if len({key.upper() for key in values}) < len(values):
-                    self._problems.add(f"{place} has keys that differ in case only")
+                    self._problems.add(f"{place} has keys that differ only in case")
                 id_ = value.get("id")
                 identity = msgspec.json.encode(value, order="sorted").decode()
                 label = id_ if isinstance(id_, str) else next(iter(values.values()), place)
@@ -173,9 +173,9 @@ class Expander:
         once: dict[tuple[str, str], _Found] = {}
         for each in found:
             if (each.name, each.identity) in once:
-                self._notes.append(f"{place}: {each.label[:_LABEL_CHARACTERS_MAX]!r} stands twice, and is taken once")
+                self._notes.append(f"{place}: {each.label[:_LABEL_CHARACTERS_MAX]!r} is listed twice and used once")
             if any("\0" in value for value in each.values.values()):
-                self._problems.add(f"{place}: {each.label[:_LABEL_CHARACTERS_MAX]!r} holds a NUL")
+                self._problems.add(f"{place}: {each.label[:_LABEL_CHARACTERS_MAX]!r} contains a NUL character")
             once.setdefault((each.name, each.identity), each)
         counts: dict[str, int] = {}
         for each in once.values():
@@ -218,7 +218,7 @@ def _json_values(text: str, name: str) -> Iterator[tuple[str, object]]:
 
 def _no_json(name: str, line: int, error: JsonError) -> InvalidConfiguration:
     spot = f"{name}:{line}" if line else name
-    return InvalidConfiguration(f"{spot} is no JSON that can be read: {error}")
+    return InvalidConfiguration(f"{spot} is not valid JSON: {error}")
 
 
 def _chunks(paths: Sequence[str], chunk: int | str) -> Iterator[Sequence[str]]:

@@ -86,14 +86,14 @@ def default_file(here: Path, words: Sequence[str]) -> tuple[Path, str]:
         path = Path(os.fsdecode(directory), DEFAULT_NAME)
         if os.path.lexists(path):
             return path, os.path.relpath(path, os.fsdecode(start))
-    message = f"there is no {DEFAULT_NAME} in the project, from this directory upwards, and no [work] in its settings"
+    message = f"no {DEFAULT_NAME} in this directory or above it in the project, and no [work] in the settings"
     raise NothingToDo(message, hint=file_hint(words, here) or nothing_hint())
 
 
 def file_hint(words: Sequence[str], here: Path) -> str | None:
     """What to do where a file or directory is named as if it were a task."""
     meant = next((word for word in words if os.path.lexists(here / word)), None)
-    return None if meant is None else f"files and directories are named with -f: -f {shlex.quote(meant)}"
+    return None if meant is None else f"give files and directories with -f: -f {shlex.quote(meant)}"
 
 
 def nothing_hint() -> str:
@@ -105,10 +105,10 @@ def no_task_hint(path: Path, name: str) -> str:
     """What to do where a file or directory has no task: what one looks like there."""
     if path.is_dir():
         example = _written_by("---\nrun: make\n---", ">", os.path.join(name, "build.md"))
-        return f"each *.md in it is one but README.md, with --recursive below it too; for example: {example}"
+        return f"each *.md except README.md is a task, with --recursive also in subdirectories; for example: {example}"
     if path.suffix == ".toml" and path.name not in _TABLES:
-        return f"write one, for example with: {_written_by(EXAMPLE, '>>', name)}"
-    return "see what a list of tasks looks like with: codebatch help lists"
+        return f"add one, for example with: {_written_by(EXAMPLE, '>>', name)}"
+    return "formats of task lists: codebatch help lists"
 
 
 def absent_hint(path: Path, name: str) -> str | None:
@@ -120,7 +120,7 @@ def absent_hint(path: Path, name: str) -> str | None:
     if meant is not None:
         return f"did you mean {os.path.join(os.path.dirname(name), meant)!r}?"
     to = name if path.suffix == ".toml" else f"{name}.toml"
-    return f"name one that is there, or write one, for example with: {_written_by(EXAMPLE, '>', to)}"
+    return f"give an existing file, or create one, for example with: {_written_by(EXAMPLE, '>', to)}"
 
 
 def _written_by(text: str, how: str, name: str) -> str:
@@ -143,7 +143,7 @@ def read_bytes(path: Path, name: str, bytes_max: int = WORK_FILE_BYTES_MAX) -> b
         return read_regular(path, bytes_max=bytes_max, is_link_followed=True)
     except OSError as error:
         if error.errno == errno.EFBIG:
-            told = f"{name} has {path.stat().st_size:,} bytes, and may have {bytes_max:,}"
+            told = f"{name} has {path.stat().st_size:,} bytes, more than {bytes_max:,}"
             raise InvalidConfiguration(told) from error
         raise InvalidConfiguration(f"cannot read {name}: {error.strerror}") from error
 
@@ -154,7 +154,7 @@ def text_of(data: bytes, name: str) -> str:
         return data.decode().removeprefix(_BOM)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidConfiguration(f"{name} is no UTF-8 (line {line})") from error
+        raise InvalidConfiguration(f"{name} is not valid UTF-8 (line {line})") from error
 
 
 def document_file(path: Path, name: str) -> WorkFile:
@@ -187,14 +187,14 @@ def _toml(data: bytes, name: str) -> Mapping[str, object]:
     try:
         return parse_toml(text, length_max=WORK_FILE_BYTES_MAX)
     except TomlError as error:
-        raise InvalidConfiguration(f"{name} is no TOML: {error}") from error
+        raise InvalidConfiguration(f"{name} is not valid TOML: {error}") from error
 
 
 def _yaml(data: bytes, name: str) -> Mapping[str, object]:
     try:
         return _table(parse_yaml(text_of(data, name), length_max=YAML_BYTES_MAX), name)
     except YamlError as error:
-        raise InvalidConfiguration(f"{name}:{error.line} is no YAML that can be read: {error}") from error
+        raise InvalidConfiguration(f"{name}:{error.line} is not valid YAML: {error}") from error
 
 
 def _json(data: bytes, name: str) -> Mapping[str, object]:
@@ -202,7 +202,7 @@ def _json(data: bytes, name: str) -> Mapping[str, object]:
         return _table(parse_json(text_of(data, name)), name)
     except JsonError as error:
         line = f":{error.line}" if error.line else ""
-        raise InvalidConfiguration(f"{name}{line} is no JSON that can be read: {error}") from error
+        raise InvalidConfiguration(f"{name}{line} is not valid JSON: {error}") from error
 
 
 def _table(document: object, name: str) -> Mapping[str, object]:
@@ -211,7 +211,7 @@ def _table(document: object, name: str) -> Mapping[str, object]:
     if document is None:
         return {}
     raise InvalidConfiguration(
-        f"{name} is no table of settings and tasks", hint="tasks stand below `tasks`, each below its id"
+        f"{name} is not a table of settings and tasks", hint="put tasks below `tasks`, each with its id as key"
     )
 
 

@@ -42,7 +42,7 @@ def cursor_of(text: str | None) -> Cursor:
     """The place that is named; the beginning where none is. Raises InvalidInput."""
     found = BEGINNING if text is None else parse_cursor(text)
     if found is None:
-        raise InvalidInput(f"{text!r} is no cursor", hint="one is what an event has as its `cursor`: 1.42")
+        raise InvalidInput(f"{text!r} is not a cursor", hint="use the `cursor` of an event, for example 1.42")
     return found
 
 

@@ -71,7 +71,7 @@ def add_former_tasks(
             if _is_same_list(identity_of(work), identity) and not left.isdisjoint((*work.order, *work.done_before)):
                 _add_tasks(former, look_at(store, batch), definitions, is_of=False)
         except (CollectedMeanwhile, StoreCorrupt) as error:
-            note(f"{batch.id} is passed over: {error.message}")
+            note(f"{batch.id} skipped: {error.message}")
 
 
 def _is_same_list(one: ListIdentity, other: ListIdentity) -> bool:

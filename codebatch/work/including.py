@@ -14,7 +14,7 @@ from codebatch.work.task_files import json_lines_file, lines_file, markdown_dire
 
 WORK_FILES_MAX = 1_000
 INCLUDES_DEEP_MAX = 20
-_KINDS_HINT = "it is one by its name: .toml, .yaml, .yml, .json, .jsonl, .md, .txt, or a directory of .md"
+_KINDS_HINT = "supported: .toml, .yaml, .yml, .json, .jsonl, .md, .txt, or a directory of .md files"
 
 
 def read_files(
@@ -51,7 +51,7 @@ class _Reader:
     ) -> Iterator[WorkFile]:
         """A file, and those that it includes: each once, however often it is included."""
         if "\0" in name:
-            self._problems.add(f"{name!r} is no path: it holds a NUL")
+            self._problems.add(f"{name!r} is not a path: it contains a NUL character")
             self.is_incomplete = True
             return
         real = name if name == STDIN_NAME else os.path.realpath(path)
@@ -60,9 +60,9 @@ class _Reader:
         self._seen.add(real)
         try:
             if len(self._seen) > WORK_FILES_MAX:
-                raise InvalidConfiguration(f"there are more than {WORK_FILES_MAX:,} work files")
+                raise InvalidConfiguration(f"more than {WORK_FILES_MAX:,} work files")
             if len(_above(by)) > INCLUDES_DEEP_MAX:
-                raise InvalidConfiguration(f"{name} is included by files more than {INCLUDES_DEEP_MAX} deep")
+                raise InvalidConfiguration(f"{name} is included more than {INCLUDES_DEEP_MAX} levels deep")
             file = self._read(path, name, is_each_line)._replace(included_by=by)
         except CodebatchError as error:
             self._problems.add(error.message, error.hint)
@@ -88,8 +88,8 @@ class _Reader:
             return markdown_file(path, name)
         if is_document(path):
             return document_file(path, name)
-        told = f"'{path.suffix}'" if path.suffix else "a name without an ending"
-        raise InvalidConfiguration(f"{name} is no work file ({told})", hint=_KINDS_HINT)
+        told = f"'{path.suffix}'" if path.suffix else "no file extension"
+        raise InvalidConfiguration(f"{name} is not a work file ({told})", hint=_KINDS_HINT)
 
 
 def _above(file: WorkFile | None) -> list[WorkFile]:

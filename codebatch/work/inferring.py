@@ -57,7 +57,7 @@ def with_inferred(
     described = [_described(name, first[name]) for name in written]
     candidates: list[Candidate] | None = None
     if settings.infer is not None and not options.infer_command:
-        settings.notes.append(f"{settings.infer.command[0]!r}, which `infer` names, is not asked here")
+        settings.notes.append(f"the `infer` command {settings.infer.command[0]!r} is not run here")
     elif settings.infer is not None:
         candidates = _asked(settings.infer, described, written, settings.root, settings.notes)
     found = take(
@@ -69,7 +69,7 @@ def with_inferred(
     ]
     inferred = [edge for each in found.edges for edge in _of_members(each, groups)]
     if len(edges) + len(inferred) > EDGES_MAX:
-        settings.notes.append(f"nothing is inferred: it would be more than {EDGES_MAX:,} pairs of tasks")
+        settings.notes.append(f"no dependencies are inferred: there would be more than {EDGES_MAX:,}")
         return Inferred([*edges], [], left_out)
     return Inferred([*edges, *(WorkEdge(each.task, each.on) for each in inferred)], inferred, left_out)
 
@@ -104,10 +104,12 @@ def _asked(
         )
         edges = msgspec.json.decode(answer, type=_Answer).edges
     except NotAnswered as error:
-        notes.append(f"{table.command[0]!r}, which `infer` names: {error}; our own rules are taken")
+        notes.append(f"the `infer` command {table.command[0]!r} failed: {error}; using the built-in rules")
         return None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        notes.append(f"{table.command[0]!r}, which `infer` names, prints no edges: {error}; our own rules are taken")
+        notes.append(
+            f"the `infer` command {table.command[0]!r} printed invalid output: {error}; using the built-in rules"
+        )
         return None
     dropped: list[str] = []
     best: dict[tuple[str, str], Candidate] = {}
@@ -121,7 +123,7 @@ def _asked(
             best[made.task, made.on] = made
     if dropped:
         more = f"; and {len(dropped) - _TOLD_MAX:,} more" if len(dropped) > _TOLD_MAX else ""
-        notes.append(f"dropped of what {table.command[0]!r} says: {'; '.join(dropped[:_TOLD_MAX])}{more}")
+        notes.append(f"dependencies of {table.command[0]!r} ignored: {'; '.join(dropped[:_TOLD_MAX])}{more}")
     return sorted(best.values(), key=lambda each: (-each.confidence, each.task, each.on))
 
 
@@ -129,7 +131,7 @@ def _wrong(edge: _Edge, written: Mapping[str, Sequence[str]]) -> str | None:
     """Why there can be no such edge."""
     for id_ in (edge.task, edge.needs):
         if id_ not in written:
-            return f"there is no task {id_[:60]!r}"
+            return f"no task {id_[:60]!r}"
     if edge.task == edge.needs:
         return "it is the same task"
-    return None if 0 <= edge.confidence <= 1 else "its confidence is not from 0 to 1"
+    return None if 0 <= edge.confidence <= 1 else "its confidence is not between 0 and 1"

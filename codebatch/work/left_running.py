@@ -23,9 +23,9 @@ def left_running(store: Store, root: bytes) -> Iterator[str]:
     for batch in iter_batches(store, kind="work"):
         if batch.about.sources == (root,):
             for task, pid in _orphans(batch, store):
-                what = f"batch {batch.id} has left {task!r} running, process {pid}"
-                end = f"end it with: codebatch cancel --batch {batch.id}"
-                yield f"{what}; {end}; or go on with: codebatch resume --batch {batch.id}"
+                what = f"batch {batch.id} left {task!r} running (process {pid})"
+                end = f"stop it with: codebatch cancel --batch {batch.id}"
+                yield f"{what}; {end}; or resume the batch with: codebatch resume --batch {batch.id}"
 
 
 def _orphans(batch: Batch, store: Store) -> Iterator[tuple[CommandId, int]]:

@@ -87,15 +87,13 @@ def warn_of_changes(found: WorkBatch, listener: WorkListener) -> ListChanges:
     changes = list_changes(found)
     source, id_ = found.standing.work.source, found.batch.id
     if changes.problem:
-        listener.warn(
-            f"cannot compare batch {id_} with {source}, so it keeps the definitions it has: {changes.problem}"
-        )
+        listener.warn(f"cannot compare batch {id_} with {source}; it keeps its definitions: {changes.problem}")
     elif not changes.is_nothing:
         listener.warn(f"{source} has changed since batch {id_} was made: {'; '.join(changes.described())}")
         is_reloadable = changes.changed or _undone(found, changes.removed)
         command = f"codebatch resume --reload --batch {id_}" if is_reloadable else "codebatch work run --unfinished"
         until = "" if found.standing.coordinator is None else " once it has ended"
-        listener.warn(f"the batch keeps the definitions it has; to use the new ones{until}: {command}")
+        listener.warn(f"the batch keeps its definitions; to use the new ones{until}: {command}")
     return changes
 
 
@@ -124,9 +122,9 @@ def reload_list(found: WorkBatch, listener: WorkListener, *, is_forced: bool = F
     for each in removed:
         request(found.batch, Skip(task=each.id, over=each.round, as_done=True))
     if removed:
-        listener.warn(f"not in {work.source} any more, and counted as done: {names_shown([one.id for one in removed])}")
+        listener.warn(f"no longer in {work.source}, counted as done: {names_shown([one.id for one in removed])}")
     if still := sorted(running.intersection((*chosen, *changes.removed))):
-        listener.warn(f"not reloaded, because they still run: {names_shown(still)}")
+        listener.warn(f"not reloaded, because they are still running: {names_shown(still)}")
     left = msgspec.structs.replace(changes, done_and_changed=() if is_forced else changes.done_and_changed)
     if others := "; ".join(left.described(reloaded=True)):
         listener.warn(f"not reloaded: {others}; to use them: codebatch work run --unfinished")
@@ -139,7 +137,7 @@ def _undone(found: WorkBatch, ids: Collection[CommandId]) -> list[CommandStandin
 
 
 def _as_new() -> str:
-    return "run what is left as a new batch: codebatch work run --unfinished"
+    return "run the remaining tasks as a new batch: codebatch work run --unfinished"
 
 
 def _read_again(work: Work, *, infers: bool) -> WorkList:
@@ -227,12 +225,12 @@ def _reload(found: WorkBatch, listed: WorkList, taken: Collection[CommandStandin
     for edge in edges:
         is_met = edge.on in known or edge.on in work.done_before or edge in work.met
         if edge.kind == "needs" and not is_met:
-            told = f"{edge.task} needs {edge.on} now, which is not part of batch {found.batch.id}"
+            told = f"{edge.task} now needs {edge.on}, which is not part of batch {found.batch.id}"
             raise InvalidInput(told, hint=_as_new())
     for id_ in ids:
         for pool, amount in now.policy(id_).pools.items():
             if amount > work.pools.get(pool, 0):
-                told = f"{id_} takes {amount} of pool {pool} now, of which batch {found.batch.id} has"
+                told = f"{id_} now takes {amount} tokens of pool {pool}, of which batch {found.batch.id} has"
                 raise InvalidInput(f"{told} {work.pools.get(pool, 0)}", hint=_as_new())
     problems = Problems()
     check_circles([*(edge for edge in work.edges if edge.task not in ids), *edges], problems)

@@ -35,15 +35,15 @@ def find_log(found: WorkBatch, command: str, round_: int | None = None) -> Attem
         known = [each.id for each in found.standing.commands][:1000]
         raise InvalidInput(f"batch {found.batch.id} has no task {command!r}", hint=did_you_mean(command, known))
     if not of_it.round:
-        raise NothingToDo(f"{command} has not begun: it is {of_it.state.value}")
+        raise NothingToDo(f"{command} has not started: it is {of_it.state.value}")
     if round_ is None or round_ == of_it.round:
         return log_of(found, of_it)
     place = CommandPlaces(found.batch.plan().shards).place(of_it.item)
     names = found.batch.files.listing(found.batch.root / layout.LOGS)
     epochs = [told[3] for name in names if (told := layout.parse_log(name)) and told[:3] == (*place, round_)]
     if not epochs:
-        hint = f"it had {of_it.round}: the last one is told without --round"
-        raise InvalidInput(f"there is no log of round {round_} of {command}", hint=hint)
+        hint = f"it had {of_it.round}; without --round the last one is shown"
+        raise InvalidInput(f"no log of attempt {round_} of {command}", hint=hint)
     return _log(found, of_it.id, round_, layout.log_name(*place, round_, max(epochs)))
 
 

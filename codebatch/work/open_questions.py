@@ -65,7 +65,7 @@ def _question(found: WorkBatch, command: CommandStanding) -> OpenQuestion:
     return OpenQuestion(
         task=command.id,
         kind="asked",
-        text="what it asked cannot be read any more" if asked is None else asked.text,
+        text="the question can no longer be read" if asked is None else asked.text,
         choices=() if asked is None else asked.choices,
         is_human=asked is None or asked.is_human,
         is_live=command.is_live,
@@ -84,12 +84,16 @@ def answer_question(store: Store, batch: Batch, command: str, text: str, *, ques
     asked = {each.task: each for each in open_questions(found)}
     if CommandId(command) not in asked:
         named(found, [command])
-        waiting = f"those that do: {names_of(found.of(CommandState.BLOCKED))}" if asked else "no task of the batch does"
-        raise InvalidInput(f"{command!r} waits for no answer{_last_answer(batch, command)}", hint=waiting)
+        waiting = (
+            f"waiting tasks: {names_of(found.of(CommandState.BLOCKED))}"
+            if asked
+            else "no task of the batch waits for an answer"
+        )
+        raise InvalidInput(f"{command!r} is not waiting for an answer{_last_answer(batch, command)}", hint=waiting)
     one = asked[CommandId(command)]
     if question is not None and not one.digest.startswith(question):
         raise InvalidInput(
-            f"{command} does not wait for an answer to {question!r}", hint="see: codebatch work questions"
+            f"{command} is not waiting for an answer to {question!r}", hint="see: codebatch work questions"
         )
     _check_text(one, text)
     ours = request(batch, Answer(task=one.task, round=one.round, question=one.digest, text=text))
@@ -97,7 +101,7 @@ def answer_question(store: Store, batch: Batch, command: str, text: str, *, ques
     if first.n != ours.n:
         assert isinstance(first.body, Answer)
         raise InvalidInput(
-            f"{command} was answered just before, by {first.head.by}: {_shown(first.body.text)}", hint="that holds"
+            f"{command} was just answered by {first.head.by}: {_shown(first.body.text)}", hint="the first answer counts"
         )
     return look_at(store, batch)
 
@@ -105,12 +109,12 @@ def answer_question(store: Store, batch: Batch, command: str, text: str, *, ques
 def _check_text(question: OpenQuestion, text: str) -> None:
     if question.choices and text not in question.choices:
         hint = did_you_mean(text, list(question.choices))
-        raise InvalidInput(f"{_shown(text)} is none of what can be answered to {question.task}", hint=hint)
+        raise InvalidInput(f"{_shown(text)} is not one of the answers to {question.task}", hint=hint)
     if not text.strip():
         raise InvalidInput(f"the answer to {question.task} is empty")
     size = len(text.encode("utf-8", "replace"))
     if size > QUESTION_TEXT_BYTES_MAX:
-        raise InvalidInput(f"the answer has {size:,} bytes, and may have {QUESTION_TEXT_BYTES_MAX:,}")
+        raise InvalidInput(f"the answer has {size:,} bytes, more than {QUESTION_TEXT_BYTES_MAX:,}")
 
 
 def _first_answer(batch: Batch, question: OpenQuestion) -> Request:

@@ -98,7 +98,7 @@ def _read(
     check_circles(edges, problems)
     problems.raise_any()
     if done:
-        settings.notes.append(f"done by hand, and not run: {names_shown(sorted(done))}")
+        settings.notes.append(f"marked as done and not run: {names_shown(sorted(done))}")
     needs = written_needs(edges)
     written = [edge for edge in edges if edge.kind == "needs"]
     definitions = {
@@ -137,10 +137,10 @@ def _origin(files: Sequence[WorkFile], options: WorkOptions, here: Path) -> List
 
 def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], definer: Definer) -> NothingToDo:
     if done:
-        return NothingToDo(f"all tasks of {source} are done by hand: {names_shown(sorted(done))}")
+        return NothingToDo(f"all tasks of {source} are marked as done: {names_shown(sorted(done))}")
     if definer.groups:
-        return NothingToDo(f"there is no task in {source}: what its `each` is for is not there")
-    return NothingToDo(f"there is no task in {source}", hint=no_task_hint(files[0].path, files[0].name))
+        return NothingToDo(f"no tasks in {source}: its `each` matches nothing")
+    return NothingToDo(f"no tasks in {source}", hint=no_task_hint(files[0].path, files[0].name))
 
 
 def _listed(
@@ -148,7 +148,7 @@ def _listed(
 ) -> tuple[tuple[Command, ...], Work, tuple[str, ...]]:
     notes = list(settings.notes)
     if settings.on_failure == "continue" and any(edge.kind == "needs" for edge in edges):
-        notes.append("on_failure is 'continue': tasks run even if what they need has failed")
+        notes.append("on_failure is 'continue': tasks run even if a dependency failed")
     commands = tuple(task.command for task in tasks if task.command is not None)
     work = Work(
         source=source,

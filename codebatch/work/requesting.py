@@ -44,7 +44,7 @@ def retry_tasks(store: Store, batch: Batch, tasks: Sequence[str], *, dependents:
     chosen = named(found, tasks)
     running = [each.id for each in chosen if each.holder is not None]
     if running:
-        raise InvalidInput(f"{running[0]} runs", hint="end it first: codebatch work skip, or codebatch cancel")
+        raise InvalidInput(f"{running[0]} is running", hint="stop it first: codebatch work skip, or codebatch cancel")
     if dependents:
         chosen += [each for each in _behind(found, {each.id for each in chosen}) if each.holder is None and each.round]
     over = {each.id: each.ended for each in chosen}
@@ -75,7 +75,7 @@ def skip_tasks(store: Store, batch: Batch, tasks: Sequence[str], *, as_done: boo
     found = look_at(store, batch)
     done = [each.id for each in named(found, tasks) if each.state is CommandState.DONE]
     if done:
-        raise InvalidInput(f"{done[0]} is done already")
+        raise InvalidInput(f"{done[0]} is already done")
     for _ in range(_SKIPS_MAX):
         before = named(found, tasks)
         for each in before:
@@ -111,7 +111,7 @@ def change_batch(
     sizes = dict(pools or {})
     for name, size in (*sizes.items(), ("max_parallel", 1 if max_parallel is None else max_parallel)):
         if size < 1:
-            raise InvalidInput(f"{name} is {size}, and must be at least 1")
+            raise InvalidInput(f"{name} must be at least 1, not {size}")
     for name in sizes:
         if name not in found.standing.work.pools:
             hint = did_you_mean(name, [*found.standing.work.pools])

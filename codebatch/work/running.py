@@ -107,8 +107,8 @@ def make_batch(
         listener.note(text)
     if not listener.agrees(listed.work, listed.left_out):
         look = _analyze_command(paths, options, is_asked=any(each.source == "command" for each in listed.work.inferred))
-        hint = f"see why each is there with: {look}; write `needs`, or leave them out with --no-infer"
-        raise NothingToDo("nothing is run, for what was inferred is not right", hint=hint)
+        hint = f"see where they come from with: {look}; write `needs`, or turn inference off with --no-infer"
+        raise NothingToDo("aborted: inferred dependencies were rejected", hint=hint)
     place = place.of_directory(Path(os.fsdecode(listed.work.root)))
     check_file_system(place.root() or place.new_place())
     store = place.open_or_make(listener.note)
@@ -243,7 +243,7 @@ def refuse_conducted(found: WorkBatch) -> None:
     """Raise BatchConducted if a process conducts a batch."""
     if (leader := found.standing.coordinator) is not None:
         raise BatchConducted(
-            f"batch {found.batch.id} is conducted by process {leader.pid} on {leader.host.name}",
+            f"batch {found.batch.id} is already running (process {leader.pid} on {leader.host.name})",
             hint=f"see: codebatch status --batch {found.batch.id}",
         )
 
@@ -277,8 +277,8 @@ def _conduct(
         cause = error if isinstance(error, OSError) else error.__cause__
         if isinstance(error, OSError) and not is_refusal(error):
             raise
-        told = error.message if isinstance(error, StoreUnwritable) else f"batch {batch.id} is left: {error.strerror}"
-        hint = f"{remedy(cause)}, then go on with: codebatch resume --batch {batch.id}"
+        told = error.message if isinstance(error, StoreUnwritable) else f"batch {batch.id} stopped: {error.strerror}"
+        hint = f"{remedy(cause)}, then resume with: codebatch resume --batch {batch.id}"
         raise StoreUnwritable(told, hint=hint) from error
     seconds = time.monotonic() - began
     standing = work_standing(store, batch, conducted.attempts)
@@ -290,9 +290,9 @@ def _refuse_beside(store: Store, root: bytes) -> None:
     for batch in iter_batches(store, kind="work"):
         if batch.about.sources == (root,) and is_held(batch):
             raise BatchConducted(
-                f"batch {batch.id} is at work in the same directory",
-                hint=f"see how far it is with: codebatch status --batch {batch.id}; end it with: codebatch cancel "
-                f"--batch {batch.id}; or run beside it with --parallel-batches",
+                f"batch {batch.id} is running in the same directory",
+                hint=f"see its progress with: codebatch status --batch {batch.id}; stop it with: "
+                f"codebatch cancel --batch {batch.id}; or run in parallel with it: --parallel-batches",
             )
 
 
@@ -301,4 +301,4 @@ def _tidy(ran: WorkRan, keep: int, listener: WorkListener) -> None:
     try:
         tidy(ran.store, keep=keep, ran=ran.batch)
     except StoreError as error:
-        listener.note(f"what is old stays: {error.message}")
+        listener.note(f"old batches were not removed: {error.message}")

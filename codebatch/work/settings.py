@@ -67,17 +67,17 @@ class WorkOptions:
         for name in ("max_parallel", "failures_max"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= NUMBER_MAX:
-                raise InvalidInput(f"{name} is {value}, and must be from 1 to {NUMBER_MAX:,}")
+                raise InvalidInput(f"{name} must be from 1 to {NUMBER_MAX:,}, not {value}")
         if self.retry is not None and not 0 <= self.retry <= RETRIES_MAX:
-            raise InvalidInput(f"retry is {self.retry}, and must be from 0 to {RETRIES_MAX}")
+            raise InvalidInput(f"retry must be from 0 to {RETRIES_MAX}, not {self.retry}")
         if self.timeout is not None and not 0 < self.timeout <= SECONDS_MAX:
-            raise InvalidInput(f"timeout is {self.timeout:g}, and must be above 0, up to {SECONDS_MAX:,} seconds")
+            raise InvalidInput(f"timeout must be above 0 and at most {SECONDS_MAX:,} seconds, not {self.timeout:g}")
         if self.only and not (self.tasks or self.tags):
-            raise InvalidInput("no task is named of which there are to be no others", hint="name the tasks")
+            raise InvalidInput("--only needs tasks or tags", hint="name the tasks")
         if not 0 <= self.infer_confidence <= 1:
-            raise InvalidInput(f"infer_confidence is {self.infer_confidence}, and must be from 0 to 1")
+            raise InvalidInput(f"infer_confidence must be from 0 to 1, not {self.infer_confidence}")
         if self.of is not None and not self.is_of_former:
-            raise InvalidInput("--of is for what a batch has left", hint="say --unfinished or --blocked, too")
+            raise InvalidInput("--of needs --unfinished or --blocked", hint="add --unfinished or --blocked")
 
     @property
     def is_of_former(self) -> bool:
@@ -132,20 +132,23 @@ def settings_of(
     roots = [Path(os.path.realpath(home / table.root)) for home, table in zip(homes, tables, strict=True)]
     if not roots[0].is_dir():
         place = files[0].place().of(files[0].settings, "root")
-        problems.add(f"{place} sets root to {first.root!r}, which is no directory")
+        problems.add(f"{place} sets root to {first.root!r}, which is not a directory")
     for file, root in zip(files[1:], roots[1:], strict=True):
         if root != roots[0] and file.document is not None and file.included_by is None:
-            notes.append(f"the tasks of {file.name} start in {roots[0]}, the root of {files[0].name}")
+            notes.append(f"the tasks of {file.name} run in {roots[0]}, the root of {files[0].name}")
     strategy, max_parallel = _parallel(first, options, files[0].name, notes)
     on_failure, halt = _on_failure(first, options, files[0], problems)
     failures_max = options.failures_max or first.failures_max
     if failures_max != 1 and on_failure != "stop":
-        notes.append(f"failures_max is {failures_max}, and nothing stops at it: on_failure is {on_failure!r}")
+        notes.append(f"failures_max is {failures_max}, but has no effect: on_failure is {on_failure!r}")
     if any("=" in each for each in options.env):
-        notes.append("the batch keeps the values that --env sets; --env NAME takes those of whoever conducts it")
+        notes.append(
+            "values set with --env are stored in the batch; with --env NAME the value is taken from the "
+            "environment of the runner"
+        )
     infer = None if first.infer is UNSET else first.infer
     if infer is not None and strategy != "auto":
-        notes.append(f"the command of `infer` is not asked: strategy is {strategy!r}")
+        notes.append(f"the `infer` command is not run: strategy is {strategy!r}")
     answering = (
         None if first.answering is UNSET else answering_of(first.answering, files[0].place("answering"), problems)
     )
@@ -181,8 +184,8 @@ def _on_failure(
         return on_failure, halt or "soon"
     if is_contradicted:
         where = "--halt" if options.halt is not None else f"{file.place().of(file.settings, 'halt')}: halt"
-        told = f"{where} is {halt!r}, and on_failure is {on_failure!r}: nothing stops at a failure"
-        problems.add(told, 'set on_failure to "stop", or leave it out')
+        told = f"{where} is {halt!r}, but on_failure is {on_failure!r}: nothing stops at a failure"
+        problems.add(told, 'set on_failure to "stop", or remove it')
     return (on_failure, "soon") if options.on_failure is not None else ("stop", halt)
 
 
@@ -225,5 +228,5 @@ def _parallel(first: SettingsTable, options: WorkOptions, name: str, notes: list
     if strategy in ("parallel", "auto"):
         return strategy, asked or min(usable_cores(), PARALLEL_MAX)
     if options.strategy is None and (options.max_parallel or 1) > 1:
-        notes.append(f'{name} says strategy = "serial": one at a time, unless --strategy parallel says otherwise')
+        notes.append(f'{name} sets strategy = "serial": tasks run one at a time; override with --strategy parallel')
     return strategy, 1

@@ -81,24 +81,24 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
             return None
         resume = f"codebatch resume --batch {id_}"
         if not state.is_final:
-            return BatchIncomplete(f"batch {id_} is not at its end", hint=f"go on with: {resume}")
+            return BatchIncomplete(f"batch {id_} has not ended", hint=f"resume it with: {resume}")
         if state is BatchState.CANCELLED:
-            return BatchCancelled(f"batch {id_} was cancelled", hint=f"go on all the same with: {resume}")
+            return BatchCancelled(f"batch {id_} was cancelled", hint=f"resume it with: {resume}")
         if self.standing.is_expired:
             seconds = human_seconds(self.standing.work.timeout_seconds or 0.0)
-            hint = f"continue, with as much time again: {resume}"
+            hint = f"resume it with a new time limit: {resume}"
             return BatchIncomplete(f"batch {id_} reached its time limit of {seconds}", hint=hint)
         if blocked := self.of(CommandState.BLOCKED):
             told = f"{count_of(len(blocked), 'task')} of batch {id_} {'waits' if len(blocked) == 1 else 'wait'}"
-            hint = f"see: codebatch work questions --batch {id_}; answer; then: {resume}"
+            hint = f"see: codebatch work questions --batch {id_}; answer them, then: {resume}"
             return BatchBlocked(f"{told} for an answer: {names_of(blocked)}", hint=hint)
         failed = self.of(CommandState.FAILED)
         told = f"{count_of(len(failed), 'task')} of batch {id_} failed: {names_of(failed)}"
         if failed and all(each.is_decided for each in failed):
             again = f"codebatch work retry {failed[0].id} --batch {id_}"
-            return BatchIncomplete(told, hint=f"somebody answered so; begin one again all the same with: {again}")
-        hint = f"see why with: codebatch work log --batch {id_}; then: {resume}"
-        return BatchIncomplete(told if failed else f"not all of batch {id_} was done", hint=hint)
+            return BatchIncomplete(told, hint=f"it was marked as failed by an answer; retry it with: {again}")
+        hint = f"see the output with: codebatch work log --batch {id_}; then: {resume}"
+        return BatchIncomplete(told if failed else f"not all tasks of batch {id_} were done", hint=hint)
 
 
 def names_of(commands: list[CommandStanding]) -> str:
@@ -119,14 +119,14 @@ def iter_work(store: Store, note: Note = ignore_note) -> Iterator[WorkBatch]:
         try:
             yield look_at(store, batch)
         except (CollectedMeanwhile, StoreError) as error:
-            note(f"{batch.id} is passed over: {error.message}")
+            note(f"{batch.id} skipped: {error.message}")
 
 
 def refuse_unnamed(batch: Batch) -> NoReturn:
     """Raise InvalidInput: what a store that was named has last is run only where it is named too."""
     raise InvalidInput(
-        f"the latest batch of the store, {batch.id}, runs commands, and the store was named",
-        hint=f"say that it is meant: codebatch resume --batch {batch.id}",
+        f"the latest batch of the given store, {batch.id}, runs commands and must be given explicitly",
+        hint=f"run it with: codebatch resume --batch {batch.id}",
     )
 
 
@@ -150,13 +150,13 @@ def resolve_live(
         return live[0]
     if not live and else_latest:
         return resolve_batch(store, None, note, kind=kind)
-    of_commands, option = (" of commands", " --pipeline work") if kind == "work" else ("", "")
-    hint = f"name one with --batch; see: codebatch batch list{option} --active"
+    of_commands, option = (" `work`", " --pipeline work") if kind == "work" else ("", "")
+    hint = f"give one with --batch; see: codebatch batch list{option} --active"
     if not live:
         others = [batch for batch in iter_batches(store, kind=kind) if is_held(batch)]
         if others:
             shown = ", ".join(f"{each.id} ({display_path(each.about.project_root)})" for each in others[:NAMED_MAX])
-            hint = f"in other projects: {shown}; name one with --batch"
-        raise UnknownId(f"no batch{of_commands} of this project is running", hint=hint)
+            hint = f"running in other projects: {shown}; give one with --batch"
+        raise UnknownId(f"no{of_commands} batch of this project is running", hint=hint)
     shown = ", ".join(batch.id for batch in live[:NAMED_MAX])
-    raise AmbiguousId(f"{len(live)} batches{of_commands} of this project are running: {shown}", hint=hint)
+    raise AmbiguousId(f"{len(live)}{of_commands} batches of this project are running: {shown}", hint=hint)

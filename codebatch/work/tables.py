@@ -39,24 +39,24 @@ STATUS_MAX = 255
 BACKOFF_FACTOR_MAX = 1_000
 
 Text = Annotated[str, Meta(description="a string")]
-FileName = Annotated[str, Meta(min_length=1, description="the path of a file")]
-_CHUNK = f'a whole number from 1 to {NUMBER_MAX:,}, or "all"'
+FileName = Annotated[str, Meta(min_length=1, description="a file path")]
+_CHUNK = f'an integer from 1 to {NUMBER_MAX:,}, or "all"'
 Words = Annotated[tuple[str, ...], Meta(description="a list of strings")]
 Patterns = Annotated[tuple[str, ...], Meta(description="a list of patterns")]
-Ids = Annotated[tuple[str, ...], Meta(description="a list of ids of tasks")]
+Ids = Annotated[tuple[str, ...], Meta(description="a list of task ids")]
 Flag = Annotated[bool, Meta(description="true or false")]
-Count = Annotated[int, Meta(ge=1, le=NUMBER_MAX, description=f"a whole number from 1 to {NUMBER_MAX:,}")]
-Restarts = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description=f"a whole number from 0 to {NUMBER_MAX:,}")]
+Count = Annotated[int, Meta(ge=1, le=NUMBER_MAX, description=f"an integer from 1 to {NUMBER_MAX:,}")]
+Restarts = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description=f"an integer from 0 to {NUMBER_MAX:,}")]
 Rank = Annotated[
-    int, Meta(ge=-NUMBER_MAX, le=NUMBER_MAX, description=f"a whole number from -{NUMBER_MAX:,} to {NUMBER_MAX:,}")
+    int, Meta(ge=-NUMBER_MAX, le=NUMBER_MAX, description=f"an integer from -{NUMBER_MAX:,} to {NUMBER_MAX:,}")
 ]
 Status = Annotated[int, Meta(ge=0, le=STATUS_MAX)]
-Seconds = Annotated[float, Meta(gt=0, le=SECONDS_MAX, description=f"a number above 0, up to {SECONDS_MAX:,}")]
+Seconds = Annotated[float, Meta(gt=0, le=SECONDS_MAX, description=f"a number above 0 and at most {SECONDS_MAX:,}")]
 Grace = Annotated[float, Meta(ge=0, le=SECONDS_MAX, description=f"a number from 0 to {SECONDS_MAX:,}")]
 Environment = Annotated[dict[str, str], Meta(description="a table of strings")]
 Pools = Annotated[
     dict[str, Annotated[int, Meta(ge=1, le=NUMBER_MAX)]],
-    Meta(description=f"a table of whole numbers from 1 to {NUMBER_MAX:,}"),
+    Meta(description=f"a table of integers from 1 to {NUMBER_MAX:,}"),
 ]
 
 
@@ -65,9 +65,7 @@ def _choice(kind: object) -> Meta:
     return Meta(description=" or ".join(f'"{word}"' for word in typing.get_args(kind)))
 
 
-Statuses = Annotated[
-    tuple[Status, ...], Meta(min_length=1, description=f"a list of whole numbers from 0 to {STATUS_MAX}")
-]
+Statuses = Annotated[tuple[Status, ...], Meta(min_length=1, description=f"a list of integers from 0 to {STATUS_MAX}")]
 Pointer = Annotated[str, Meta(pattern="^(/.*)?$")]
 
 
@@ -131,7 +129,7 @@ class EnvFileTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 _EnvFileEntry = Annotated[str, Meta(min_length=1)] | EnvFileTable
 EnvFileEntries = Annotated[
     _EnvFileEntry | tuple[_EnvFileEntry, ...],
-    Meta(description="the path of a file, a table of path and required, or a list of these"),
+    Meta(description="a file path, a table of path and required, or a list of these"),
 ]
 
 
@@ -166,7 +164,7 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     tags: Words = ()
     check: Annotated[str | tuple[str, ...], Meta(description="a string, or a list of strings")] = ""
     retries: (
-        Annotated[int, Meta(ge=0, le=RETRIES_MAX, description=f"a whole number from 0 to {RETRIES_MAX}")] | UnsetType
+        Annotated[int, Meta(ge=0, le=RETRIES_MAX, description=f"an integer from 0 to {RETRIES_MAX}")] | UnsetType
     ) = UNSET
     backoff_seconds: Grace = BACKOFF_SECONDS
     backoff_factor: Annotated[
@@ -234,9 +232,7 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     strategy: Annotated[Strategy, _choice(Strategy)] | UnsetType = UNSET
     max_parallel: Count | UnsetType = UNSET
     on_failure: Annotated[OnFailure, _choice(OnFailure)] = "skip-dependents"
-    failures_max: Annotated[
-        int, Meta(ge=1, le=COMMANDS_MAX, description=f"a whole number from 1 to {COMMANDS_MAX:,}")
-    ] = 1
+    failures_max: Annotated[int, Meta(ge=1, le=COMMANDS_MAX, description=f"an integer from 1 to {COMMANDS_MAX:,}")] = 1
     pools: Pools = msgspec.field(default_factory=dict)
     env: Environment = msgspec.field(default_factory=dict)
     env_file: EnvFileEntries = ()

@@ -55,11 +55,11 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
         try:
             file = path / relative
             if file.is_symlink() and not os.path.realpath(file).startswith(os.path.join(root, "")):
-                raise InvalidConfiguration(f"{shown} is a link out of {name}")
+                raise InvalidConfiguration(f"{shown} is a symbolic link out of {name}")
             data = read_bytes(file, shown, COMMAND_BYTES_MAX)
             total += len(data)
             if total > WORK_FILE_BYTES_MAX:
-                raise InvalidConfiguration(f"the files of {name} have more than {WORK_FILE_BYTES_MAX:,} bytes together")
+                raise InvalidConfiguration(f"the files of {name} have together more than {WORK_FILE_BYTES_MAX:,} bytes")
             task, is_done = _task_of(_prose(text_of(data, shown), shown), shown, Path(relative).stem)
         except CodebatchError as error:
             problems.add(error.message, error.hint)
@@ -94,8 +94,8 @@ def markdown_file(path: Path, name: str) -> WorkFile:
         (done if are_done or section.is_done else written).append(task)
     if not written and not done:
         raise InvalidConfiguration(
-            f"{name} has no task",
-            hint="each is a section below a line with ##; or give the file front matter with an id",
+            f"{name} has no tasks",
+            hint="write each task as a section with a ## heading; or give the file front matter with an id",
         )
     return WorkFile(path, name, (), None, tuple(written), tuple(done))
 
@@ -110,13 +110,15 @@ def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
         try:
             table = parse_json(line)
         except JsonError as error:
-            problems.add(f"{place} is no JSON that can be read: {error}")
+            problems.add(f"{place} is not valid JSON: {error}")
             continue
         id_ = table.get("id") if isinstance(table, dict) else None
         if isinstance(table, dict) and isinstance(id_, str):
             written.append(Written(id_, place, {key: value for key, value in table.items() if key != "id"}))
         else:
-            problems.add(f"{place} is no task: an object with an id", 'for example: {"id": "build", "run": "make"}')
+            problems.add(
+                f"{place} is not a task: expected an object with an id", 'for example: {"id": "build", "run": "make"}'
+            )
     return WorkFile(path, name, (), None, tuple(written))
 
 
@@ -163,17 +165,15 @@ def _prose(text: str, name: str) -> _Prose:
         else:  # It is told on which line of the file.
             found = parse_toml(f"\n{front.text}", length_max=FRONT_MATTER_CHARACTERS_MAX + 1)
     except YamlError as error:
-        raise InvalidConfiguration(
-            f"{name}:{error.line}: its front matter is no YAML that can be read: {error}"
-        ) from error
+        raise InvalidConfiguration(f"{name}:{error.line}: front matter is not valid YAML: {error}") from error
     except TomlError as error:
-        raise InvalidConfiguration(f"{name}: its front matter is no TOML: {error}") from error
+        raise InvalidConfiguration(f"{name}: front matter is not valid TOML: {error}") from error
     if found is None:
         found = LinedTable(1)
     if not isinstance(found, dict):
         kind = "a list" if isinstance(found, list) else "a single value"
         raise InvalidConfiguration(
-            f"{name}:2: its front matter is {kind}, and is to have a key and a value on each line",
+            f"{name}:2: front matter is {kind}, expected a key and a value on each line",
             hint="for example: needs: [001-schema]",
         )
     return _Prose(_lined(found), front.body, front.body_line)
@@ -195,7 +195,7 @@ def _task_of(prose: _Prose, name: str, stem: str) -> tuple[Written, bool]:
     id_ = prose.table.get("id", stem if COMMAND_ID_PATTERN.match(stem) else slug(stem) or stem)
     if not isinstance(id_, str):
         spot = Place(name, "").of(prose.table, "id").spot
-        told = f"{spot} sets id to {shown_value(id_)}, which is to be a string"
+        told = f"{spot} sets id to {shown_value(id_)}, expected a string"
         raise InvalidConfiguration(told, hint="quote it")
     return Written(id_, Place(name, ""), table, is_prose=True), _is_done(prose.table, name)
 
@@ -228,7 +228,9 @@ def _is_done(table: LinedTable, name: str) -> bool:
     word = status.strip().lower() if isinstance(status, str) else status
     if word is not None and (not isinstance(word, str) or word in _LIKE_DONE):
         told = f"{Place(name, '').of(table, _OF_PEOPLE).spot} sets status to {shown_value(status)}"
-        raise InvalidConfiguration(told, hint=f"what is done by hand has status: {_DONE}; else leave it out")
+        raise InvalidConfiguration(
+            told, hint=f"to mark the task as done write status: {_DONE}; otherwise remove the line"
+        )
     return word == _DONE
 
 

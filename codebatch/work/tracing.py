@@ -99,7 +99,9 @@ def _attempts(batch: Batch, commands: list[CommandId], titles: Mapping[CommandId
     for (shard, start, _), at_ns in begun.items():
         item = places.item(shard, start)
         if item is not None:
-            yield Span(name=commands[item], start_ns=at_ns, end_ns=max(at_ns, wall_ns()), arguments={"type": "no end"})
+            yield Span(
+                name=commands[item], start_ns=at_ns, end_ns=max(at_ns, wall_ns()), arguments={"type": "not ended"}
+            )
 
 
 def in_slots(spans: Iterable[Span]) -> list[Span]:

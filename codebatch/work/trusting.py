@@ -34,8 +34,8 @@ def check_trusted(store: Store, batch: Batch) -> None:
         first = () if work.notify is None else (f"notify: {_words(work.notify.command)}",)
         shown = first + tuple(f"{id_}: {_typed(store, batch, id_)}" for id_ in islice(order, COMMANDS_SHOWN_MAX))
         raise CommandsForeign(
-            f"nothing of batch {batch.id} is run: {error.message}",
-            hint="look at its commands, then run them with --trust",
+            f"batch {batch.id} is not run: {error.message}",
+            hint="review its commands, then run them with --trust",
             commands=shown,
             count=len(order) + len(first),
         ) from error
@@ -48,8 +48,8 @@ def check_place(store: Store, *, is_trusted: bool) -> None:
             check_made_here(store)
         except StoreForeign as error:
             raise StoreForeign(
-                f"no command is run from this store: {error.message}",
-                hint="name another one with --store; or, where you know who writes to it, pass --trust",
+                f"commands are not run from this store: {error.message}",
+                hint="use another one with --store; if you trust everyone who can write to it, pass --trust",
             ) from error
     check_file_system(store.root)
 
@@ -61,7 +61,7 @@ def check_file_system(path: Path) -> None:
     """
     kind = far_kind(path)
     if kind is not None:
-        raise UnfitFileSystem(str(path), "say who lives and what is on disk", f"it is {kind}")
+        raise UnfitFileSystem(str(path), "tell which processes are alive and what is on disk", f"it is {kind}")
 
 
 def _typed(store: Store, batch: Batch, command: str) -> str:

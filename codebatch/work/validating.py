@@ -31,13 +31,13 @@ def check_ids(tasks: Sequence[Task], problems: Problems) -> None:
         if other is task:
             continue
         if other.id == task.id:
-            told = f"{task.id!r} is defined twice, in {other.place} and in {task.place}"
-            problems.add(told, "give one of them another id")
+            told = f"{task.id!r} is defined twice: in {other.place} and in {task.place}"
+            problems.add(told, "change one of the ids")
         else:
-            told = f"{other.place} and {task.place} have ids that differ in case only"
-            problems.add(told, "logs are named by them, and not all file systems tell those apart")
+            told = f"ids in {other.place} and {task.place} differ only in case"
+            problems.add(told, "logs are named after ids, and some file systems ignore case")
     if len(tasks) > COMMANDS_MAX:
-        problems.add(f"there are {len(tasks):,} tasks, and may be {COMMANDS_MAX:,}", "make several batches of them")
+        problems.add(f"{len(tasks):,} tasks, more than {COMMANDS_MAX:,}", "split them into several batches")
 
 
 def check_done(done: Sequence[Written], tasks: Sequence[Task], problems: Problems) -> None:
@@ -47,8 +47,8 @@ def check_done(done: Sequence[Written], tasks: Sequence[Task], problems: Problem
         check_id(one.name, one.place, problems)
         other = places.setdefault(CommandId(one.name), one.place)
         if other is not one.place:
-            told = f"{one.name!r} is defined twice, in {other} and, done by hand, in {one.place}"
-            problems.add(told, "give one of them another id")
+            told = f"{one.name!r} is defined twice: in {other}, and marked as done in {one.place}"
+            problems.add(told, "change one of the ids")
 
 
 def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Problems) -> None:
@@ -59,9 +59,9 @@ def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Probl
             if pool not in pools:
                 meant = closest(pool, pools)
                 hint = f"set its size: [pools] {pool} = …" if meant is None else f"did you mean {meant!r}?"
-                problems.add(f"{told} of pool {pool!r}, which there is not", hint)
+                problems.add(f"{told} tokens of pool {pool!r}, which is not defined", hint)
             elif amount > pools[pool]:
-                problems.add(f"{told} {amount} of pool {pool!r}, which has {pools[pool]}")
+                problems.add(f"{told} {amount} tokens of pool {pool!r}, which has {pools[pool]}")
 
 
 def edges_of(
@@ -81,8 +81,8 @@ def edges_of(
             pairs.update(dict.fromkeys(references.meant(task, on, "needs"), "needs"))
         edges += [WorkEdge(task.id, on, kind) for on, kind in pairs.items()]
         if len(edges) > EDGES_MAX:
-            told = f"more than {EDGES_MAX:,} pairs of tasks need one another"
-            problems.add(told, "let all need a task that needs them all")
+            told = f"more than {EDGES_MAX:,} dependencies between tasks"
+            problems.add(told, "add a task that depends on all of them, and depend on that")
             return []
     return edges
 
@@ -102,8 +102,8 @@ def notes_of_members(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[s
         for on in _all_needed(member.id, needs):
             if on in writers and (path := listed.shared_with(FilePatterns(writers[on].outputs))) is not None:
                 writer = writers[on].group or on
-                note = f"{member.place.spot}: the members of {group!r} are made before {writer!r} has run"
-                notes.append(f"{note}, which writes {path!r}: what it adds is not among them")
+                note = f"{member.place.spot}: the members of {group!r} are determined before {writer!r} runs"
+                notes.append(f"{note}, which writes {path!r}: new files are not included")
                 break
     return notes
 
@@ -151,23 +151,23 @@ class _References:
         begun = self._begun(on)
         if len(begun) == 1:
             return self.meant(task, begun[0], kind)
-        told = f"{task.place.spot}: {task.group or task.id!r} {'needs' if kind == 'needs' else 'is after'} {on!r}"
+        told = f"{task.place.spot}: {task.group or task.id!r} {'needs' if kind == 'needs' else 'runs after'} {on!r}"
         if begun:
             shown = f"{', '.join(begun[:_LIKE_SHOWN_MAX])}{' …' if len(begun) > _LIKE_SHOWN_MAX else ''}"
-            self._problems.add(f"{told}, which may be any of {shown}")
+            self._problems.add(f"{told}, which is ambiguous: {shown}")
         else:
-            self._problems.add(f"{told}, which there is not", functools.partial(like_id, on, self._names))
+            self._problems.add(f"{told}, which does not exist", functools.partial(like_id, on, self._names))
         return ()
 
     def _paired(self, task: Task, group: str, kind: EdgeKind) -> Iterable[CommandId]:
         """The member of a group that has the key of this one."""
         if task.key in self._groups[group]:
             return (self._groups[group][task.key],)
-        told = f"{task.place.spot}: {task.id!r} {'needs' if kind == 'needs' else 'is after'} '{group}/*'"
+        told = f"{task.place.spot}: {task.id!r} {'needs' if kind == 'needs' else 'runs after'} '{group}/*'"
         if task.group:
-            self._problems.add(f"{told}, and {group!r} has no member {task.key!r}", "both want an equal `each`")
+            self._problems.add(f"{told}, but {group!r} has no member {task.key!r}", "both need the same `each`")
         else:
-            self._problems.add(f"{told}, and has no `each` of its own", f'all of them: needs = ["{group}"]')
+            self._problems.add(f"{told}, but has no `each`", f'to depend on all members: needs = ["{group}"]')
         return ()
 
     def _begun(self, word: str) -> list[str]:
@@ -200,10 +200,10 @@ def check_circles(edges: Iterable[WorkEdge], problems: Problems) -> None:
         circle = _shortest_circle(graph, frozenset(component))
         if len(circle) == 1:
             # People know a member by its group: that is where `needs` stands.
-            problems.add(f"the task {circle[0].partition('/')[0]!r} needs itself")
+            problems.add(f"the task {circle[0].partition('/')[0]!r} depends on itself")
             continue
-        shown = [*circle[:_SHOWN_MAX], *([f"… ({len(circle):,} in all)"] if len(circle) > _SHOWN_MAX else [])]
-        problems.add(f"the tasks need one another in a circle: {' → '.join((*shown, circle[0]))}")
+        shown = [*circle[:_SHOWN_MAX], *([f"… ({len(circle):,} in total)"] if len(circle) > _SHOWN_MAX else [])]
+        problems.add(f"tasks depend on one another in a cycle: {' → '.join((*shown, circle[0]))}")
 
 
 def _shortest_circle(graph: Mapping[CommandId, Sequence[CommandId]], within: frozenset[CommandId]) -> list[CommandId]:

@@ -91,7 +91,7 @@ def test_a_batch_whose_plan_is_damaged_is_passed_over_once_said(store: Store) ->
     notes: list[str] = []
     made = _run(store, "two", notes)
     assert made.plan().items == 1
-    assert [note.partition(": ")[0] for note in notes if "batch" in note] == [f"{damaged.id} is passed over"]
+    assert [note.partition(": ")[0] for note in notes if "batch" in note] == [f"{damaged.id} skipped"]
     assert _run(store, "one").plan().items == 1
 
 

@@ -76,7 +76,7 @@ def test_base_is_the_batch_of_the_merge_base_and_only_what_is_new_since_is_told(
     project.run()
     checked = project.check()
     assert _base(checked).batch.id == batch.id
-    assert _base(checked).why == f"the batch of commit {merge_base[:12]}, the merge base with origin/HEAD"
+    assert _base(checked).why == f"batch of commit {merge_base[:12]}, the merge base with origin/HEAD"
     assert _new(checked) == [("b.py", "syntax-error")]
     assert [(each.value, each.verdict) for each in checked.judged] == [(1, "failed")]
 
@@ -100,7 +100,7 @@ def test_tree_of_the_merge_base_is_run_where_only_an_older_one_was(project: Proj
 
 
 def test_what_lies_between_the_nearest_batch_and_the_change_is_not_of_the_change(project: Project) -> None:
-    """Where the tree of the merge base cannot be had: here its files would go through a filter."""
+    """Where the tree of the merge base cannot be had: here its files would files that need a git filter."""
     main = project.commit({".gitattributes": b"*.bin filter=lfs\n", "b.py": b"import json\n"})
     git(project.tree, "update-ref", "refs/remotes/origin/main", main)
     older = project.run("main")
@@ -109,7 +109,7 @@ def test_what_lies_between_the_nearest_batch_and_the_change_is_not_of_the_change
     project.run()
     checked = project.check("new")
     assert _base(checked).batch.id == older.id
-    assert "go through a filter" in _base(checked).why
+    assert "files that need a git filter" in _base(checked).why
     assert checked.not_of_change == 1
     assert [(each.new.path, each.new.line) for each in checked.forbidden] == [("b.py", 2), ('c "d\t.py', 1)]  # type: ignore[union-attr]
 
@@ -239,7 +239,7 @@ def test_where_there_is_no_git_the_batch_before_is_the_base(project: Project, mo
     project.run()
     monkeypatch.setattr("codebatch.application.checkouts.find_git", lambda: None)
     base = _base(project.check())
-    assert (base.batch.id, base.why) == (first.id, "the batch before, for there is no git to ask")
+    assert (base.batch.id, base.why) == (first.id, "the previous batch, because git is not available")
 
 
 def test_commit_that_this_repository_has_not_is_nothing_to_compare_with(project: Project) -> None:
@@ -266,7 +266,7 @@ def test_check_is_had_from_python(project: Project, monkeypatch: pytest.MonkeyPa
         monkeypatch.delenv(name, raising=False)
     assert not codebatch.check(store=project.store).is_passed
     assert codebatch.check("latest", store=project.store, fail_on=["new"]).is_passed
-    with pytest.raises(InvalidInput, match="stands for BASE"):
+    with pytest.raises(InvalidInput, match="replaces the base"):
         codebatch.check("latest", store=project.store, baseline="known.jsonl")
     with pytest.raises(InvalidInput, match="no condition"):
         codebatch.check(store=project.store, fail_on=["newer"])
@@ -284,7 +284,7 @@ def test_change_of_what_is_looked_at_passes_no_gate(project: Project) -> None:
 
 def test_baseline_is_waited_for_by_nobody_and_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(InvalidInput, match="is no plain file"):
+    with pytest.raises(InvalidInput, match="is not a regular file"):
         read_baseline(tmp_path / "fifo")
     (tmp_path / "known.jsonl").write_bytes(b"\xef\xbb\xbf\n")
     assert read_baseline(tmp_path / "known.jsonl") == []
@@ -317,7 +317,7 @@ def test_store_of_another_clone_lets_nothing_pass_in_a_shallow_one(project: Proj
     checked = project.check(environment={"GITHUB_BASE_REF": "main"})
     assert isinstance(checked.base, NoBase)
     assert not checked.base.is_first
-    (fetch,) = re.findall(r"fetch it: git (.*), or with", checked.base.why)
+    (fetch,) = re.findall(r"fetch it: git (.*), or in", checked.base.why)
     git(project.tree, *fetch.split())
     assert _new(project.check(environment={"GITHUB_BASE_REF": "main"})) == [("b.py", "syntax-error")]
     project.tree, project.store = full, tmp_path / "other-store"
@@ -350,8 +350,8 @@ def test_pull_request_is_compared_though_the_cache_is_lost(project: Project, tmp
     base = found[1].base
     assert isinstance(base, NoBase)
     assert (base.is_first, found[1].is_compared, found[1].is_passed) == (True, False, True)
-    assert base.why.startswith("the store has no batch of another tree of this source, and the tree of commit ")
-    assert "with actions/checkout `fetch-depth: 2`" in base.why
+    assert base.why.startswith("first run: the store has no other batch of this source; commit ")
+    assert "in actions/checkout set `fetch-depth: 2`" in base.why
     branch = project.check(environment={"GITHUB_BASE_REF": "other"}).base
     assert isinstance(branch, NoBase)
     assert "`fetch-depth: 0`" in branch.why

@@ -211,7 +211,7 @@ def test_of_a_shallow_repository_the_oldest_commit_counts_for_nothing(tmp_path: 
 
 
 def test_without_a_commit_or_a_repository_there_is_no_history(tmp_path: Path) -> None:
-    for reason in ("not a git repository", "the git repository has no commit that can be read"):
+    for reason in ("not a git repository", "the git repository has no readable commit"):
         with pytest.raises(GitError, match=reason):
             find_head(GIT, os.fsencode(tmp_path))
         git(tmp_path, "init", "-q")

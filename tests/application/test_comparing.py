@@ -177,7 +177,7 @@ _CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, str | None], 
         {"a.py": _X}, {"a.py": "# codebatch: ignore-file[F4*]\nimport os\nx = 1\n"},
         ("suppressed", "silenced"), (_NOT, "silenced"),
     ),
-    "few rules look": (
+    "few rules check": (
         {"a.js": "// TODO x\nf(1)\n", "codebatch.toml": _ALL}, {"a.js": "\0", "codebatch.toml": _ALL},
         (_NOT, "skipped"), (_NOT, "skipped"),
     ),
@@ -303,7 +303,7 @@ def test_batches_of_two_projects_are_not_compared(tmp_path: Path) -> None:
         _run(tmp_path, files)
     with (
         codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened,
-        pytest.raises(InvalidInput, match="no file in common"),
+        pytest.raises(InvalidInput, match="no file has the same path or content"),
     ):
         compare(opened.batch("latest~1"), opened.batch("latest"))
 

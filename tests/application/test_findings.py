@@ -110,5 +110,5 @@ def test_a_diagnostic_that_is_none_is_damage(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     bad = msgspec.structs.replace(diagnostic("E"), line="x")
     make_saying(store, 1, {"lint": [[of(0, bad)]]})
-    with pytest.raises(StoreCorrupt, match="no diagnostic"):
+    with pytest.raises(StoreCorrupt, match="not a valid diagnostic"):
         OpenedStore(store, pytest.fail).batch().findings()

@@ -147,9 +147,9 @@ def test_what_is_of_no_file_or_line_is_counted(project: Project) -> None:
 
 
 def test_what_cannot_be_imported_leaves_the_latest_batch_the_latest(project: Project) -> None:
-    with pytest.raises(Unimportable, match="it cannot be read as jsonl: line 1: input data was truncated"):
+    with pytest.raises(Unimportable, match="not readable as jsonl: line 1: input data was truncated"):
         project.take(b"{", "other")
-    with pytest.raises(Unimportable, match="did not do all"):
+    with pytest.raises(Unimportable, match="marked as incomplete"):
         project.take(BROKEN, "other", form="checkstyle")
     for task in ("lint", "import", "A", ""):
         with pytest.raises(InvalidInput):
@@ -170,7 +170,7 @@ def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
     batch, notes = project.run()
     assert batch.about.plan_digest == project.first.about.plan_digest
     assert batch.about.imports == {}
-    assert f"what other said is in {imported.id} alone: import what is said of the tree as run" in notes
+    assert f"imported findings of other remain in {imported.id}: import them again for this batch" in notes
     assert not [note for note in project.run()[1] if "other" in note], "told once"
     project.take(LINES, "other")
     (project.tree / "b.py").write_bytes(b"import a\nimport c\n")
@@ -304,7 +304,7 @@ def test_a_program_imports_a_file_by_its_name(project: Project, monkeypatch: pyt
     assert (imported.findings, imported.left_out) == (3, LeftOut(no_place=1, dismissed=1))
     with pytest.raises(InvalidInput, match=r"nothing\.jsonl: No such file"):
         codebatch.import_findings("nothing.jsonl", "jsonl", "other", store=store)
-    with pytest.raises(codebatch.Unimportable, match=r"found\.jsonl: it cannot be read as rdjson"):
+    with pytest.raises(codebatch.Unimportable, match=r"found\.jsonl: not readable as rdjson"):
         codebatch.import_findings("found.jsonl", "rdjson", "other", store=store)
 
 
@@ -323,11 +323,9 @@ def test_several_files_are_one_import(project: Project, monkeypatch: pytest.Monk
     assert collect_garbage(project.store, keep=1) is not None
     assert project.take([LINES, ELSEWHERE], "other").action == "up to date"
     assert project.take([ELSEWHERE, LINES], "other").action == "ran"
-    with pytest.raises(
-        codebatch.Unimportable, match=r"one\.jsonl, \.\./bad\.jsonl: it cannot be read .* file 2 of 2: "
-    ):
+    with pytest.raises(codebatch.Unimportable, match=r"one\.jsonl, \.\./bad\.jsonl: not readable .* file 2 of 2: "):
         codebatch.import_findings(["../one.jsonl", "../bad.jsonl"], "jsonl", "other", store=store)
-    for names, message in ([], "no file is named"), (["-", "-"], "standard input is named twice"):
+    for names, message in ([], "no file given"), (["-", "-"], "standard input was given twice"):
         with pytest.raises(InvalidInput, match=message):
             codebatch.import_findings(names, "jsonl", "other", store=store)
 
@@ -374,7 +372,7 @@ def test_of_imports_at_once_none_is_lost(project: Project, monkeypatch: pytest.M
     assert list(both.batch.about.imports) == ["early", "late"]
     alone = take("named", lambda: project.take(LINES, "first"), project.first.id)
     assert list(alone.batch.about.imports) == ["named"]
-    with pytest.raises(BatchIncomplete, match="another batch came in between"):
+    with pytest.raises(BatchIncomplete, match="another batch was made meanwhile"):
         take("other", run_another_tree)
     assert not resolve_batch(project.store, None).about.imports
 

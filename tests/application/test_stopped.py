@@ -17,11 +17,11 @@ def test_damage_that_an_execution_meets_after_a_signal_is_not_mended(
     (tmp_path / "tree" / "a.txt").write_text("x\n")
 
     def refuse(*_: object) -> None:
-        raise StoreCorrupt("it is cut", hint="mend it")
+        raise StoreCorrupt("it is truncated", hint="mend it")
 
     monkeypatch.setattr(InlineCrew, "exit_status", 143)
     monkeypatch.setattr("codebatch.coordinator.run.merge_outputs", refuse)
     monkeypatch.setattr("codebatch.application.repair.mend_batch", lambda *_: pytest.fail("it is mended"))
-    with inline(), pytest.raises(Stopped, match="it is cut") as stopped:
+    with inline(), pytest.raises(Stopped, match="it is truncated") as stopped:
         run(tmp_path / "tree", tmp_path / "store")
     assert (stopped.value.exit_status, stopped.value.hint) == (143, "mend it")

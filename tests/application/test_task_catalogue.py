@@ -34,7 +34,7 @@ def test_catalogues_of_two_projects_keep_to_their_own_tasks(tmp_path: Path) -> N
     one, other = _project(tmp_path / "one", "words(file)", "late(file)"), _project(tmp_path / "other", "words(file)")
     assert one.own_source("words").digest != other.own_source("words").digest
     assert describe_task(one, "late").implementation == f"{tmp_path / 'one' / 'own.py'}:late"
-    with pytest.raises(InvalidConfiguration, match="no installed package declares the task 'late'"):
+    with pytest.raises(InvalidConfiguration, match="no installed package provides the task 'late'"):
         describe_task(other, "late")
 
 
@@ -54,7 +54,7 @@ def test_file_of_an_own_task_runs_once_in_a_catalogue(tmp_path: Path, capfd: pyt
 
 
 def test_own_task_takes_no_installed_ones_name(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfiguration, match="an installed package declares the task 'parse'"):
+    with pytest.raises(InvalidConfiguration, match="an installed package already provides a task 'parse'"):
         describe_task(_project(tmp_path / "one", "parse(file)"), "parse")
 
 
@@ -176,9 +176,9 @@ def test_what_an_own_task_imports_from_no_distribution_is_in_its_key(
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ("files = ['../words.txt']", "lies outside of the project"),
+        ("files = ['../words.txt']", "is outside the project"),
         ("files = ['none.txt']", "No such file"),
-        ("files = ['.']", "no regular file"),
+        ("files = ['.']", "not a regular file"),
         ("files = 'words.txt'", "Expected `array`, got `str`"),
         ("files = ['a\\u0000']", "`tools`, `files` or `reuse` of the task 'words'"),
         ("tools = ['no-such-tool']", "needs no-such-tool, which is not installed"),
@@ -208,5 +208,5 @@ def test_batch_of_a_version_that_had_other_settings_is_refused_as_another_versio
         check_tools(TaskCatalogue(), plan)
 
     check(parse)
-    with pytest.raises(ToolMismatch, match=r"another parse \(config differ\)"):
+    with pytest.raises(ToolMismatch, match=r"another version of parse \(config differ\)"):
         check(msgspec.structs.replace(parse, config={**parse.config, "gone": 1}))

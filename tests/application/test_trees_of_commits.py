@@ -71,7 +71,7 @@ def test_tree_that_a_checkout_would_have_otherwise_is_none(repository: Repositor
         if not content:
             git(root, "update-index", "--add", "--cacheinfo", f"160000,{git(root, 'rev-parse', 'HEAD')},module")
         git(root, "-c", "user.name=n", "-c", "user.email=n@n", "-c", "filter.evil.clean=", "commit", "-qm", "m")
-        told, commit = "go through a filter" if content else "submodules", git(root, "rev-parse", "HEAD")
+        told, commit = "files that need a git filter" if content else "submodules", git(root, "rev-parse", "HEAD")
         with pytest.raises(GitError, match=told), tree_of(repository, commit):
             pass
 

@@ -60,11 +60,12 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 @pytest.mark.parametrize("name", ["include", "exclude"])
 def test_a_pattern_that_can_match_nothing_is_refused_before_anything_is_written(tree: Path, name: str) -> None:
     execution = Execution(configuration=load_configuration(tree))
-    with pytest.raises(InvalidInput, match=f"^{name} has the pattern './b.py', which can match no path: ") as raised:
+    with pytest.raises(InvalidInput, match=f"^pattern './b.py' of {name} can match no path: ") as raised:
         run_paths((tree,), StorePlace(tree / "s"), execution, listener=Told(), **{name: ("./b.py",)})  # type: ignore[arg-type]
     assert raised.value.hint == "write '/b.py'"
     (tree / "codebatch.toml").write_text(f"{name} = ['a', '{tree}/b.py']\n")
-    with pytest.raises(InvalidConfiguration, match=f"^{tree}/codebatch.toml: {name} has .* it is an absolute path"):
+    message = f"^{tree}/codebatch.toml: pattern .* of {name} can match no path: it is an absolute path"
+    with pytest.raises(InvalidConfiguration, match=message):
         rules_for(load_configuration(tree), (), ())
     (tree / "codebatch.toml").write_text("exclude = ['!a']\n")
     assert rules_for(load_configuration(tree), (), ("b", "!b.py")).exclude == ("!a", "b", "!b.py")
@@ -101,7 +102,7 @@ def test_store_that_is_nowhere_is_not_found_and_one_is_made_where_it_is_told(tre
         open_store()
     notes: list[str] = []
     made = StorePlace().open_or_make(notes.append)
-    assert notes == [f"new store: {tree / '.codebatch'}"]
+    assert notes == [f"created store: {tree / '.codebatch'}"]
     assert open_store().id == open_store(tree / ".codebatch").id == made.id
 
 
@@ -317,7 +318,7 @@ def test_limits_under_which_no_file_can_be_worked_on_are_refused(tree: Path) -> 
 def test_what_depends_on_a_file_whose_name_is_no_utf_8_is_not_known(store: Store, tree: Path) -> None:
     (tree / "\udcff.py").touch()
     _open(store, tree)
-    with pytest.raises(InvalidInput, match="no UTF-8"):
+    with pytest.raises(InvalidInput, match="not valid UTF-8"):
         impact(ask(store), "\udcff.py")
 
 

@@ -152,7 +152,7 @@ def test_batches_before_the_latest_are_settled_and_answer_all_the_same(codebatch
     assert [(batches / each / "settled.json").exists() for each in ids] == [True, True, False]
     before = [_answers(codebatch, each) for each in (ids[0], ids[2])]
     assert codebatch("gc", "--json").json["settled"] == [ids[2]]
-    assert codebatch("gc").lines == ["nothing to collect"]
+    assert codebatch("gc").lines == ["nothing to remove"]
     assert [_answers(codebatch, each) for each in (ids[0], ids[2])] == before
     assert codebatch("run", "tree", "--pipeline", "parse", "--json").json["action"] == "up to date"
     (outputs,) = (batches / ids[2] / "outputs").iterdir()

@@ -161,7 +161,7 @@ def test_a_damaged_snapshot_document_hurts_no_other_snapshot(stored: Stored, dam
         assert latest.lines == ["broken.py", "main.py"]
     made = codebatch("batch", "init", "--json")
     assert made.json["snapshot_id"] == sound
-    assert f"{stored.snapshot_of_batch} is passed over" in made.notes
+    assert f"{stored.snapshot_of_batch} skipped" in made.notes
     told = codebatch("files", "--snapshot", stored.snapshot_of_batch, "--json", status=4)
     assert told.error["code"] == "store_corrupt"
     codebatch("query", "outputs", "--batch", stored.batch_id)  # Merged outputs stand on their own.
@@ -218,7 +218,7 @@ def test_a_damaged_plan_costs_its_batch_alone(stored: Stored, damage: Callable[[
         assert "plan.json" in told["message"]
     assert [row["status"] for row in stored.codebatch("batch", "list", "--json").json] == ["DAMAGED"]
     ended = stored.codebatch("run", ".", "--json")
-    assert "is passed over" in ended.notes
+    assert "skipped" in ended.notes
     assert ended.json["result_digest"] == stored.digest
     assert ended.json["batch_id"] != stored.batch_id
     assert stored.codebatch("status", "--json").json["status"] == "COMPLETED"
@@ -247,7 +247,7 @@ def test_latest_is_the_latest_batch_that_can_be_read(stored: Stored, damage: Cal
     damage(stored.store / "batches" / other / "batch.json")
     told = codebatch("status", "--json", "-q")
     assert told.json["batch_id"] == latest
-    assert f"{other} is passed over" in told.notes
+    assert f"{other} skipped" in told.notes
     assert codebatch("run", ".", "--json").json["batch_id"] == latest
     statuses = {row["batch_id"]: row["status"] for row in codebatch("batch", "list", "--json").json}
     assert statuses == {stored.batch_id: "COMPLETED", latest: "COMPLETED", other: "DAMAGED"}
@@ -293,7 +293,10 @@ def test_a_damaged_manifest_is_told_and_can_be_merged_again(stored: Stored, dama
     told = stored.codebatch("summary", "--json", status=4).error
     assert told["code"] == "store_corrupt"
     outputs = stored.one("batches/*/outputs/*")
-    assert told["hint"] == f"remove the directory {outputs}, then: codebatch resume --batch {stored.batch.name}"
+    assert (
+        told["hint"]
+        == f"remove the directory {outputs}, then resume with: codebatch resume --batch {stored.batch.name}"
+    )
     shutil.rmtree(outputs)
     assert stored.codebatch("resume", "--json").json["result_digest"] == stored.digest
     stored.codebatch("summary")
@@ -386,7 +389,7 @@ def test_outputs_of_another_batch_are_not_taken_for_this_ones(stored: Stored) ->
     (stored.batch / "settled.json").unlink()
     shutil.copytree(theirs, stored.batch / "outputs", dirs_exist_ok=True)
     told = stored.codebatch("summary", "--batch", stored.batch_id, "--json", status=4).error
-    assert "is of another batch" in told["message"]
+    assert "belongs to another batch" in told["message"]
 
 
 def test_a_batch_whose_snapshot_is_gone_is_damaged(stored: Stored) -> None:

@@ -25,7 +25,7 @@ UNSHARE = shutil.which("unshare") if os.geteuid() == 0 else None
 SAME = {
     "no HOME": f"unset HOME; {RUN}",
     "an empty environment": f"exec env -i {SCRIPT} {RUN.partition(' ')[2]}",
-    "a home that is no directory": f"HOME=/proc/1 {RUN}",
+    "a home that is not a directory": f"HOME=/proc/1 {RUN}",
     "no PATH": f"PATH= {SCRIPT} {RUN.partition(' ')[2]}",
     "no directory for temporary files": f"TMPDIR=/none {RUN}",
     **({"umask 0777": f"umask 0777; {RUN}"} if os.geteuid() == 0 else {}),
@@ -54,14 +54,15 @@ REFUSED = {
     "12 descriptors": (f"ulimit -n 12; {RUN}", 4, "ulimit -n 1024"),
     "16 descriptors for commands": (
         "printf '[tasks.a]\nrun = \"true\"\n' >work.toml; ulimit -n 16; codebatch work run", 4,
-        "Too many open files\nhint: let more files be open: ulimit -n 1024, then go on with: codebatch resume --batch",
+        ("Too many open files\nhint: raise the limit of open files: ulimit -n 1024, then resume with: "
+        "codebatch resume --batch"),
     ),
     "a current directory that is gone": (f"mkdir gone; cd gone; rmdir ../gone; {RUN}", 2, "the current directory"),
     "its summary": ("mkdir gone; cd gone; rmdir ../gone; codebatch summary", 4, "the current directory"),
     "a name of 5,000 characters": (f"codebatch init {'a' * 5000}", 4, "File name too long"),
     "a store that leads to itself": ("ln -s store store; codebatch --store store run tree", 4, "symbolic link"),
-    "a name that is no UTF-8": (f"{RUN} -q; codebatch --store store references $'\\xff'", 2, "no UTF-8"),
-    "a pattern that is no UTF-8": ("codebatch --store store run tree --include $'\\xff'", 5, "to be taken"),
+    "a name that is no UTF-8": (f"{RUN} -q; codebatch --store store references $'\\xff'", 2, "not valid UTF-8"),
+    "a pattern that is no UTF-8": ("codebatch --store store run tree --include $'\\xff'", 5, "no files to analyse"),
 }  # fmt: skip
 
 
@@ -99,7 +100,7 @@ def test_work_is_the_same(here: CommandLine, digest: str, name: str) -> None:
 @pytest.mark.parametrize("limit", [20, 24, 40, 63])
 def test_too_few_descriptors_are_told_before_a_worker_starts(here: CommandLine, digest: str, limit: int) -> None:
     ended = here.shell(f"ulimit -n {limit}; {RUN}", status=4)
-    assert ended.error["message"] == f"cannot start {WORKERS}: 64 files must be open at once, and the limit is {limit}"
+    assert ended.error["message"] == f"cannot start {WORKERS}: 64 open files are needed, and the limit is {limit}"
     assert "ulimit -n 1024" in ended.error["hint"]
     journals = [path.read_bytes() for path in (here.directory / "store" / "batches").glob("*/journal/*")]
     assert journals

@@ -57,5 +57,5 @@ def test_a_plan_that_was_planted_writes_nothing_outside(codebatch: CommandLine, 
     _forge_plan(batch, {"ruff": msgspec.msgpack.encode([(path.encode(), "")]), "packages": packages})
     before = manifest(outside)
     codebatch("run", "--batch", "latest", "--store", "store", status=3)
-    assert kind == "packages" or "leads out of the tree" in codebatch("errors", "--store", "store").text
+    assert kind == "packages" or "points outside the project" in codebatch("errors", "--store", "store").text
     assert manifest(outside) == before

@@ -287,7 +287,7 @@ def _status(codebatch: CommandLine, *arguments: str) -> int:
         returned, stdout, stderr = answer.status, answer.stdout, answer.stderr.encode()
     status = 4 if returned == 4 else 0
     codebatch.check(" ".join(arguments), returned, stdout, stderr, status)
-    assert status == 0 or b"codebatch did not make it" in stderr, stderr
+    assert status == 0 or b"codebatch did not create" in stderr, stderr
     return status
 
 
@@ -473,7 +473,7 @@ def test_a_batch_that_may_not_be_read_hides_no_other(tmp_path: Path) -> None:
         assert f"{latest.name}: cannot read" in listed.notes
         summary = codebatch("summary", "--store", "store", "--json")
         assert summary.json["batch_id"] == older.name
-        assert f"{latest.name} is passed over: cannot read" in summary.notes
+        assert f"{latest.name} skipped: cannot read" in summary.notes
         assert codebatch("run", "one", "--store", "store", "--json").json["action"] == "up to date"
     finally:
         latest.chmod(0o755)

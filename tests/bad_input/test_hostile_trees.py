@@ -177,7 +177,7 @@ class Row:
     is_slow: bool = False
 
 
-CANNOT_BE = "which cannot be"
+CANNOT_BE = "which is not possible"
 ROWS = {
     "index leads out": Row(make=lead_out, said=CANNOT_BE),
     "index has .git": Row(make=take_the_configuration, said=CANNOT_BE),
@@ -185,13 +185,15 @@ ROWS = {
     "index has ./": Row(make=name_this_directory, said=CANNOT_BE),
     "index is absolute": Row(make=name_what_is_absolute, said=CANNOT_BE),
     "index has //": Row(make=double_the_slash, said=CANNOT_BE, entries=("d/e.py",)),
-    "index is cut": Row(make=cut_the_index, said="by a walk"),
-    "nested index is cut": Row(make=spoil_a_nested_index, said="inner is listed by a walk", entries=("inner/b.py",)),
+    "index is cut": Row(make=cut_the_index, said="by a directory walk"),
+    "nested index is cut": Row(
+        make=spoil_a_nested_index, said="inner are listed by a directory walk", entries=("inner/b.py",)
+    ),
     "fifo .gitignore": Row(make=put_a_fifo(".gitignore"), said="skipped 1 fifo"),
     "fifo .codebatchignore": Row(make=put_a_fifo(".codebatchignore"), said="skipped 1 fifo"),
     "fifo .gitattributes": Row(make=put_a_fifo(".gitattributes"), said="skipped 1 fifo", command="run", entries=None),
     "fifo .gitignore in git": Row(make=put_a_fifo_in_git, said="git waits for a FIFO"),
-    "fifo in git's include": Row(make=include_a_fifo, said="by a walk: git waits for a FIFO", command="run"),
+    "fifo in git's include": Row(make=include_a_fifo, said="by a directory walk: git waits for a FIFO", command="run"),
     "device .gitignore": Row(make=link_to_a_device(".gitignore"), entries=(".gitignore",)),
     "stars in .gitignore": Row(make=ignore_by_many_stars(".gitignore"), entries=None),
     "stars in .gitignore in git": Row(make=ignore_by_many_stars(".gitignore", in_git=True), entries=None),
@@ -273,7 +275,7 @@ def test_hostile_configuration_is_refused_soon(codebatch: CommandLine, name: str
 @pytest.mark.parametrize("name", SPECIAL_ROWS)
 def test_configuration_that_is_no_regular_file_is_refused_soon(codebatch: CommandLine, name: str) -> None:
     SPECIAL_ROWS[name](codebatch.directory / "codebatch.toml")
-    _is_refused(codebatch, "codebatch.toml", "it is no regular file")
+    _is_refused(codebatch, "codebatch.toml", "it is not a regular file")
 
 
 def _is_refused(codebatch: CommandLine, file: str, said: str) -> None:
@@ -292,7 +294,7 @@ def test_an_unsound_pyproject_that_does_not_speak_of_us_is_passed_over(codebatch
 @pytest.mark.parametrize("command", ["ast", "rules test"])
 def test_a_file_that_is_asked_about_and_is_a_fifo_is_refused(codebatch: CommandLine, command: str) -> None:
     os.mkfifo(codebatch.directory / "a.py")
-    assert "no regular file" in within_bound(codebatch, *command.split(), "a.py", status=4).notes
+    assert "not a regular file" in within_bound(codebatch, *command.split(), "a.py", status=4).notes
 
 
 def test_how_git_ended_is_known_where_whoever_started_us_ignores_sigchld(codebatch: CommandLine) -> None:
@@ -360,7 +362,7 @@ def test_why_is_asked_of_the_tree_here_and_of_nothing_else(codebatch: CommandLin
         mode = "git" if is_repository else "walk"
         for path, rule in (("build/b.py", ".gitignore:1:build/"), ("c.log", ".gitignore:2:*.log")):
             (line,) = within_bound(codebatch, "files", "--why", path, cwd=tree).lines
-            assert line == f"{path}: left out: {rule} (listing: {mode})"
+            assert line == f"{path}: excluded: {rule} (listing: {mode})"
     assert within_bound(codebatch, "files", "--why", "../src/a.py", "--json", cwd=tree / "src").json["included"]
     assert "directory" in within_bound(codebatch, "files", "--why", "..", "--json", cwd=tree / "src").json["rule"]
     within_bound(codebatch, "files", "--why", "../..", status=2, cwd=tree / "src")

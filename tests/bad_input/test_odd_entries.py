@@ -1,7 +1,7 @@
 """One odd entry of a store hurts no other batch: not by its type, and not by what its document says.
 
 A store has an older batch, a batch of commands, and the latest batch, of another tree. An entry of one of the first
-two is replaced by what is no plain file, or its document by one with a right checksum that says what none does.
+two is replaced by what is not a regular file, or its document by one with a right checksum that says what none does.
 Questions about the latest batch are then answered as before. Lists and surveys pass the entry over and say so. No
 command waits, or ends with a bug.
 

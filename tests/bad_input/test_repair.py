@@ -78,7 +78,7 @@ def test_damage_is_told_once_with_all_its_names_and_mended_under_each(shared: Co
     flip(first)
     assert shared("diagnose", "--json").json["damaged"] == [], "its length is right"
     (line,) = shared("diagnose").lines
-    assert line.endswith(": no damage seen in documents and lengths: --full reads every byte")
+    assert line.endswith(": no damage found in metadata and sizes; verify all data with --full")
     for batch in ("latest", "latest~1"):
         assert shared("inspect", "tree/m00.py", "--batch", batch, "--json", status=4).error["code"] == "store_corrupt"
     assert shared("diagnose", "--sample", "100%", "--json", status=4, has_answer=True).json["read"] == 23
@@ -86,13 +86,13 @@ def test_damage_is_told_once_with_all_its_names_and_mended_under_each(shared: Co
     (damage,) = told.json["damaged"]
     assert [Path(name).parts[-2] for name in damage["names"]] == ["symbols", "results", "symbols"]
     assert len({Path(name).parts[1] for name in damage["names"]}) == 2
-    assert (told.error["code"], told.error["hint"]) == ("store_corrupt", "mend it with: codebatch diagnose --repair")
+    assert (told.error["code"], told.error["hint"]) == ("store_corrupt", "repair it with: codebatch diagnose --repair")
     mended = shared("diagnose", "--repair", "--json").json
     assert ([each["names"] for each in mended["mended"]], mended["damaged"]) == ([damage["names"]], [])
     assert os.stat(first).st_nlink == 3
     assert _contents(shared) == sound
     assert _leftovers(shared) == []
-    assert shared("diagnose", "--full").lines == ["2 batches, 2 snapshots, 23 shard files of 47 names: no damage"]
+    assert shared("diagnose", "--full").lines == ["2 batches, 2 snapshots, 23 shard files (47 names): no damage"]
 
 
 @pytest.mark.parametrize("damage", [flip, cut, Path.unlink, plant])
@@ -107,7 +107,7 @@ def test_run_mends_what_it_meets_in_a_batch_that_is_complete(
         damage(path)
     ran = shared("run", "tree", "--json")
     assert (ran.json["action"], ran.json["executed"]) == ("up to date", 0)
-    assert "executing again what is damaged" in ran.notes
+    assert "re-executing damaged results" in ran.notes
     assert _contents(shared) == sound
     assert shared("diagnose", "--full", "--json").json["damaged"] == []
     assert "executed again" not in shared("run", "tree").notes
@@ -128,7 +128,7 @@ def test_run_mends_what_an_unfinished_batch_took_over(shared: CommandLine) -> No
         path.unlink()
     assert shared("diagnose", "--json", status=4, has_answer=True).json["damaged"]
     asked = shared("inspect", "tree/m00.py", "--json", status=4)
-    assert asked.error["hint"] == "mend it with: codebatch diagnose --repair"
+    assert asked.error["hint"] == "repair it with: codebatch diagnose --repair"
     ran = shared("run", "tree", "--json")
     assert (ran.json["action"], ran.json["status"]) == ("continued", "COMPLETED")
     assert "executed again" not in ran.notes
@@ -171,7 +171,7 @@ def test_a_link_where_a_directory_is_meant_is_damage_and_is_not_followed(
     if path.exists():
         shutil.rmtree(path)
     path.symlink_to(tmp_path / "elsewhere")
-    assert f"{name} is no directory" in codebatch("diagnose", status=4, has_answer=True).text
+    assert f"{name} is not a directory" in codebatch("diagnose", status=4, has_answer=True).text
     assert not [*(tmp_path / "elsewhere").iterdir()]
 
 
@@ -189,7 +189,7 @@ def test_what_is_told_otherwise_is_beyond_repair_and_stays_as_it_is(codebatch: C
     mood.write_text("another")
     told = codebatch("diagnose", "--repair", "--json", status=4, has_answer=True)
     (damage,) = told.json["damaged"]
-    assert damage["problem"].endswith("not mended: executed again it is another result")
+    assert damage["problem"].endswith("not repaired: re-executing it gave a different result")
     assert told.error["hint"] == "make a new batch with: codebatch run --again PATH"
     path.unlink()
     error = codebatch("run", "tree", "--json", status=4).error
@@ -212,7 +212,7 @@ def test_what_another_installation_made_is_beyond_repair_here(codebatch: Command
     flip(shard_files(codebatch, "one")[0])
     write(task, own + "# another\n")
     told = codebatch("diagnose", "--repair", "--json", status=4, has_answer=True)
-    assert "planned with another one (implementation_digest differ)" in told.json["damaged"][0]["problem"]
+    assert "planned with another version of one (implementation_digest differ)" in told.json["damaged"][0]["problem"]
 
 
 def test_documents_are_looked_at_and_other_files_are_mended_all_the_same(shared: CommandLine) -> None:
@@ -350,7 +350,7 @@ def test_who_is_interrupted_mending_says_so_and_the_next_goes_on(codebatch: Comm
             wait_until(partial(_has_taken, process.pid, number), "the signal is taken")
         stdout, stderr = process.communicate(timeout=60)
         assert process.returncode == 128 + first, stderr
-        assert b"it was broken off" in stdout or b"stopped while damage was mended" in stderr
+        assert b"the repair was stopped" in stdout or b"stopped while repairing damage" in stderr
         gate.write_text("open")
     codebatch("run", "tree")
     assert _contents(codebatch) == sound

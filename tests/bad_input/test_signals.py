@@ -82,7 +82,7 @@ def test_ctrl_c_ends_the_run_with_130_and_the_next_one_completes_it(
     _, alive = psutil.wait_procs(children.values(), timeout=10)
     assert alive == [], "no worker outlives its coordinator"
     if process.returncode == 130 and journal_says("spawned")(store) and stdout:
-        assert "continue with: codebatch run --batch" in ended.notes
+        assert "resume with: codebatch run --batch" in ended.notes
     whole = codebatch("run", "many", "--json").json
     assert (whole["status"], whole["result_digest"]) == ("COMPLETED", digest_of_many)
 
@@ -93,8 +93,8 @@ def test_ctrl_c_commits_what_is_finished_and_says_how_to_go_on(codebatch: Comman
     wait_until(lambda: journal_says("began")(store), "a unit has begun")
     process.send_signal(signal.SIGINT)
     ended = codebatch.finish(process, status=130)
-    (hint,) = [line for line in ended.notes.splitlines() if "continue with: " in line]
-    continued = codebatch.shell(hint.partition("continue with: ")[2] + " --json").json
+    (hint,) = [line for line in ended.notes.splitlines() if "resume with: " in line]
+    continued = codebatch.shell(hint.partition("resume with: ")[2] + " --json").json
     assert (continued["status"], continued["result_digest"]) == ("COMPLETED", digest_of_many)
 
 
@@ -125,7 +125,7 @@ def test_a_killed_run_is_stalled_and_the_next_one_takes_over_at_once(
     if told.json["status"] == "RUNNING":
         assert told.json["stalled"]
         assert told.json["holders"] == []
-        assert "continue with: codebatch run --batch" in told.notes
+        assert "resume with: codebatch run --batch" in told.notes
     whole = codebatch("run", "many", "--json").json
     assert whole["action"] in ("continued", "up to date")
     assert (whole["status"], whole["result_digest"]) == ("COMPLETED", digest_of_many)

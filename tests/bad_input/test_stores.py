@@ -28,7 +28,7 @@ def test_a_missing_store_is_named_with_the_way_to_make_one(codebatch: CommandLin
     assert str(codebatch.directory / "nowhere") in named.error["message"]
     assert "codebatch init" in named.error["hint"]
     found = codebatch(*command.split(), status=4)
-    assert found.notes.startswith("error: there is no store in the project ")
+    assert found.notes.startswith("error: no store in the project ")
     assert not (codebatch.directory / "nowhere").exists()
 
 
@@ -66,10 +66,10 @@ def test_a_place_where_no_directory_can_be_made_is_told(codebatch: CommandLine) 
         (
             '{"schema_name": "codebatch.store", "schema_version": 1, "created_at": "x"}',
             "store_foreign",
-            "make a new store",
+            "create a new store",
         ),
         ('{"name": "left-pad"}', "store_foreign", ""),
-        ('{"format": 0, "id": "x"}', "store_foreign", "make a new store"),
+        ('{"format": 0, "id": "x"}', "store_foreign", "create a new store"),
         ('{"format": 1}', "store_corrupt", ""),
         ('{"format": "two", "id": "x"}', "store_corrupt", ""),
         ("[]", "store_corrupt", ""),
@@ -113,13 +113,13 @@ def test_the_variable_names_a_store_and_the_option_overrules_it(codebatch: Comma
     again = variable("init", "--json").json
     assert (again["store"], again["created"]) == (str(tmp_path / "named"), False)
     assert not (tmp_path / ".codebatch").exists()
-    assert "two stores are named" in variable("init", "other", "--store", "third", status=2).notes
-    assert "--store names nothing" in variable("init", "--store", "", status=2).notes
+    assert "two stores were given" in variable("init", "other", "--store", "third", status=2).notes
+    assert "--store is empty" in variable("init", "--store", "", status=2).notes
     variable("init", "other")
     variable("status", "--store", "other", status=3)
     empty = CommandLine(tmp_path, {"CODEBATCH_STORE": ""})
-    assert empty("status", status=4).notes.startswith("error: there is no store in the project")
-    assert variable("status", "--store", "", status=2).notes.startswith("error: --store names nothing")
+    assert empty("status", status=4).notes.startswith("error: no store in the project")
+    assert variable("status", "--store", "", status=2).notes.startswith("error: --store is empty")
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -142,7 +142,7 @@ def test_a_new_store_lies_at_the_top_of_the_work_tree_and_is_never_part_of_a_sna
     )
     assert b".codebatch" not in status.stdout
     refused = codebatch("run", "../.codebatch", status=2, cwd=below)
-    assert "lies in the store" in refused.notes
+    assert "is in the store" in refused.notes
 
 
 def test_init_over_a_store_changes_nothing(codebatch: CommandLine) -> None:
@@ -177,7 +177,7 @@ def test_nobody_is_told_to_remove_what_is_no_store(codebatch: CommandLine, comma
     assert " remove " not in f" {hint}"
     if not content and command != "status --store project":
         store = codebatch.directory / "project" / ".codebatch"
-        assert hint == f"name the store itself: --store {store}"
+        assert hint == f"give the store itself: --store {store}"
         codebatch("init", "--store", store)
 
 

@@ -164,7 +164,7 @@ def test_a_request_fails_for_what_it_adds_and_for_nothing_else(runner: Runner) -
     done = ["success"] * 6
     first = runner.job(main, "refs/heads/main")
     assert [*first.values()] == ["skipped", *done], runner.said
-    assert "::warning title=codebatch check::nothing was compared: " in runner.said["Check"]
+    assert "::warning title=codebatch check::no base to compare with (" in runner.said["Check"]
 
     bad = runner.job(_pull_request(runner.origin, "b.py", "def f(:\n"), "refs/pull/1/merge", "main")
     assert {name for name, outcome in bad.items() if outcome == "failure"} == {"Check"}

@@ -30,7 +30,7 @@ def test_an_equal_tree_elsewhere_is_answered_for_itself(two: CommandLine) -> Non
     answer = two("summary", "--json", cwd=here).json
     assert (answer["batch_id"], answer["stale"]) == (ended["batch_id"], True)
     notes = two("errors", cwd=here).notes
-    assert f"look again with: codebatch run {here}\n" in notes
+    assert f"update them with: codebatch run {here}\n" in notes
     assert "where the current directory is not" not in notes
 
 

@@ -93,7 +93,7 @@ def test_verbose_says_which_store_and_how_much_of_it_was_read(ran: Ran) -> None:
     few = ran.codebatch("-v", "snapshot", "list", "--store", "store").notes.splitlines()[-1]
     files, fewer = (int(line.split()[1]) for line in (read, few))
     assert files > fewer > 0
-    assert ran.codebatch("pipelines", "-v").notes == "store: none was asked\n"
+    assert ran.codebatch("pipelines", "-v").notes == "store: not used\n"
     assert f"store: {ran.store}" in ran.codebatch("init", "store", "-v").notes.splitlines()
     assert ran.codebatch("pipelines", "-v", "-q").notes == ""
 
@@ -145,7 +145,7 @@ def test_a_rule_is_shown_without_a_count_where_none_is_known(codebatch: CommandL
     codebatch("run", ".", "--pipeline", "parse", "-q")
     ended = codebatch("rules", "show", "F401", "--json")
     assert "findings" not in ended.json
-    assert ended.notes.endswith(" has no lint\n")
+    assert ended.notes.endswith(" has no results of lint\n")
     assert "hint: did you mean 'todo-comment'?" in codebatch("rules", "show", "todo-coment", status=2).notes
     assert "codebatch rules list" in codebatch("rules", "show", "zzz", status=2).notes
 
@@ -250,7 +250,7 @@ def test_a_path_that_stands_for_two_files_is_said_to(codebatch: CommandLine) -> 
     ):
         asked = codebatch("inspect", given, "--json", cwd=below)
         assert {record["path"] for record in asked.records} == {found}
-        assert (f"; there is {other} too" in asked.notes) if other else ("too" not in asked.notes)
+        assert (f"; {other} exists too" in asked.notes) if other else ("too" not in asked.notes)
 
 
 def test_that_there_is_nothing_is_a_note_and_no_data(codebatch: CommandLine) -> None:
@@ -260,7 +260,7 @@ def test_that_there_is_nothing_is_a_note_and_no_data(codebatch: CommandLine) -> 
     codebatch("run")
     for command, said in (
         ("errors", "no errors\n"),
-        ("shards --task parse --status failed", "no such shard\n"),
+        ("shards --task parse --status failed", "no matching shards\n"),
         ("query diagnostics", "no diagnostics in 1 file\n"),
     ):
         ended = codebatch(*command.split())
@@ -299,17 +299,17 @@ def test_filters_narrow_what_is_queried(ran: Ran) -> None:
 
 def test_an_option_of_other_nouns_is_refused_with_their_names(ran: Ran) -> None:
     error = ran.codebatch("query", "edges", "--severity=x", "--store", "store", "--json", status=2).error
-    assert error["message"] == "--severity means nothing for edges"
-    assert error["hint"] == "those that have it: query outputs, query diagnostics, query stats"
+    assert error["message"] == "--severity cannot be used with edges"
+    assert error["hint"] == "it is an option of: query outputs, query diagnostics, query stats"
     error = ran.codebatch("query", "files", "--where", "lnes > 3", "--store", "store", "--json", status=2).error
-    assert (error["message"], error["hint"]) == ("there is no field 'lnes'", "did you mean 'lines'?")
+    assert (error["message"], error["hint"]) == ("unknown field 'lnes'", "did you mean 'lines'?")
     asked = ("query", "outputs", "--name", "x", "--code", "y", "--store", "store", "--json")
-    assert ran.codebatch(*asked, status=2).error["message"] == "no record has all that is asked for"
+    assert ran.codebatch(*asked, status=2).error["message"] == "no record can match all filters"
 
 
 def test_a_language_that_no_file_is_of_is_said(ran: Ran) -> None:
     ended = ran.codebatch("query", "files", "--lang", "Python", "--store", "store")
-    assert (ended.lines, ended.notes.startswith("no file of the batch is Python; there are: ")) == ([], True)
+    assert (ended.lines, ended.notes.startswith("no Python files in the batch; its languages: ")) == ([], True)
 
 
 def test_counts_agree_between_commands(ran: Ran) -> None:

@@ -21,7 +21,10 @@ def test_check_ends_with_what_came_of_it(codebatch: CommandLine) -> None:
     first = codebatch("check", "--json")
     assert (first.json["base"], first.json["passed"], first.json["conditions"]) == (None, True, [])
     assert first.json["compared"] is False
-    nothing = "nothing was compared: the store has no batch of another tree of this source"
+    nothing = (
+        "no base to compare with (first run: the store has no other batch of this source): all findings "
+        "count as existing"
+    )
     assert first.notes == f"{nothing}\n"
     assert codebatch("check", "-q").lines == [nothing]
 
@@ -76,7 +79,7 @@ def test_what_head_lacks_wins_over_what_it_has(codebatch: CommandLine) -> None:
     begun = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
     refused = codebatch("baseline", "create", "known.jsonl", "--batch", begun, "--json", status=3).error
     assert refused["message"].endswith("results)"), "what programs would do is not said to people"
-    assert refused["hint"] == f"go on with: codebatch run --batch {begun}"
+    assert refused["hint"] == f"resume it with: codebatch run --batch {begun}"
 
 
 def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) -> None:
@@ -85,8 +88,8 @@ def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) ->
     codebatch("run", ".", "-q", "--exclude", "known.jsonl")
     made = codebatch("baseline", "create", "known.jsonl", "--json")
     assert (made.json["findings"], (here / "known.jsonl").read_bytes().count(b"\n")) == (2, 2)
-    assert "is there" in codebatch("baseline", "create", "known.jsonl", "--json", status=2).error["message"]
-    assert codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new").lines[-1].startswith("0 new, 2 of the")
+    assert "already exists" in codebatch("baseline", "create", "known.jsonl", "--json", status=2).error["message"]
+    assert codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new").lines[-1].startswith("0 new, 2 in the")
 
     write(here / "b.py", "\n\nimport re\nimport sys\n")
     (here / "a.py").unlink()
@@ -107,7 +110,10 @@ def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) ->
         "known.jsonl merge=union" in codebatch("check", "--baseline", "known.jsonl", "--json", status=2).error["hint"]
     )
     assert codebatch("check", "--baseline", "gone.jsonl", "--json", status=2).error["code"] == "invalid_input"
-    assert "grave" in codebatch("check", "--baseline", "known.jsonl", "--fail-on", "severity-raised", status=2).notes
+    assert (
+        "without severities"
+        in codebatch("check", "--baseline", "known.jsonl", "--fail-on", "severity-raised", status=2).notes
+    )
 
 
 def test_what_cannot_be_looked_at_stays_in_a_baseline(codebatch: CommandLine) -> None:
@@ -166,7 +172,7 @@ def test_long_lists_are_cut_and_the_rest_is_counted(codebatch: CommandLine) -> N
     assert _found_by(codebatch, more.partition(": ")[2]) == 52
     answer = codebatch("check", "--json").json
     assert (len(answer["allowed"]), answer["allowed_count"]) == (50, 52)
-    assert "2 more forbidden; all with --json" in codebatch("check", "--fail-on", "new", status=1).lines
+    assert "2 more that fail the check; list all with --json" in codebatch("check", "--fail-on", "new", status=1).lines
 
     of_baseline = codebatch("check", "--baseline", "known", "--json").json
     assert (len(of_baseline["allowed"]), of_baseline["allowed_count"], of_baseline["compared"]) == (50, 52, True)
@@ -179,7 +185,10 @@ def test_job_of_github_shows_that_nothing_was_compared(codebatch: CommandLine) -
     job = CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "true"})
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q")
-    nothing = "nothing was compared: the store has no batch of another tree of this source"
+    nothing = (
+        "no base to compare with (first run: the store has no other batch of this source): all findings "
+        "count as existing"
+    )
     warning = f"::warning title=codebatch check::{nothing}"
     assert job("check", "-q").lines == [warning, nothing]
     told = job("check", "--json")
@@ -201,6 +210,8 @@ def test_job_of_github_that_ends_for_want_of_a_base_is_annotated_too(codebatch: 
     job("run", ".", "-q")
     told = job("check", status=3)
     (line,) = told.lines
-    assert line.startswith("::warning title=codebatch check::nothing was compared: there is no origin/x%25%0A in this")
+    assert line.startswith(
+        "::warning title=codebatch check::no base to compare with (origin/x%25%0A is not in this clone; "
+    )
     assert job("check", "--json", status=3).stdout == b""
     assert job("check", "--no-base-ok").lines[0] == line

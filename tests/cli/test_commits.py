@@ -87,7 +87,7 @@ def test_base_without_a_batch_is_run_once_and_the_work_tree_stays(project: Proje
     (project.tree / "a.py").write_bytes(b"edited = 1\n")
     parent = git(project.tree, "rev-parse", "HEAD~1")
     told = commands("check", "HEAD~1", "--json", status=1)
-    assert f"no batch of HEAD~1 (commit {parent[:12]}): its tree is run under the tasks of {head}" in told.notes
+    assert f"no batch of HEAD~1 (commit {parent[:12]}); analysing it with the tasks of {head}" in told.notes
     answer = told.json
     assert (answer["base"]["commit"], answer["base"]["is_clean"]) == (parent, True)
     assert [(row["path"], row["code"]) for row in answer["forbidden"]] == [("b.py", "syntax-error")]
@@ -104,10 +104,10 @@ def test_both_sides_of_a_diff_are_run(project: Project, commands: Commands) -> N
     assert _added(told) == [("a.py", "F401"), ("c.py", "F401")]
     assert told.json["complete"]
     assert len(commands.batches()) == 3
-    assert told.notes.count("its tree is run") == 2
+    assert told.notes.count("analysing it") == 2
     commit = git(project.tree, "rev-parse", "HEAD~2")
-    assert f"there is no batch of commit {commit[:12]}: its tree is run" in commands("diff", commit, "HEAD").notes
-    assert "its tree is run" not in commands("diff", "HEAD~3", "HEAD~1").notes
+    assert f"no batch of commit {commit[:12]}; analysing it" in commands("diff", commit, "HEAD").notes
+    assert "analysing it" not in commands("diff", "HEAD~3", "HEAD~1").notes
 
 
 @pytest.mark.parametrize(
@@ -205,14 +205,14 @@ def test_commit_has_many_names(name: str, project: Project, commands: Commands) 
 def test_name_that_is_no_commit_is_refused(name: str, code: str, project: Project, commands: Commands) -> None:
     for words in (("check", "--json", "--", name), ("diff", "--json", "--", name, "HEAD")):
         error = json.loads(commands(*words, status=2).notes)["error"]
-        assert (error["code"], "names no batch and no commit" in error["message"]) == (code, True)
+        assert (error["code"], "no batch or commit" in error["message"]) == (code, True)
         assert len(error["message"]) < 200
     assert len(commands.batches()) == 1
     assert not (project.tree / "hit").exists()
 
 
 def test_range_gets_a_hint_to_name_its_ends(commands: Commands) -> None:
-    assert "name each of its ends: HEAD~1 HEAD\n" in commands("diff", "HEAD~1...HEAD", status=2).notes
+    assert "give both ends: HEAD~1 HEAD\n" in commands("diff", "HEAD~1...HEAD", status=2).notes
 
 
 @pytest.mark.parametrize("name", ["latest", "batch-", "2"])
@@ -225,9 +225,9 @@ def test_name_of_a_batch_and_of_a_commit_is_the_batch_and_a_note_says_so(
     told = commands("diff", name, "latest", "--json")
     commit = git(project.tree, "rev-parse", "HEAD~2")
     assert told.json["old_batch_id"] == batch
-    assert f"{name} is taken for batch {batch}; git knows it as commit {commit[:12]} too" in told.notes
+    assert f"{name} is batch {batch}; it is also a git commit ({commit[:12]})" in told.notes
     assert commands("diff", f"refs/heads/{name}", "latest", "--json").json["old_batch_id"] != batch
-    assert "is taken for" not in commands("diff", batch, batch).notes
+    assert "it is also a git commit" not in commands("diff", batch, batch).notes
 
 
 def test_name_of_several_batches_and_of_a_commit_is_the_commit(project: Project, commands: Commands) -> None:
@@ -245,7 +245,7 @@ def test_base_that_was_stopped_is_run_to_its_end(
     """A killed run leaves a batch of the commit without results. It must not answer for the commit."""
     with monkeypatch.context() as patch:
         patch.setattr(Execution, "execute", lambda *_: Executed(130, 0, 0))
-        assert "stopped before the tree to compare was run" in commands("diff", "HEAD~1", "HEAD", status=130).notes
+        assert "stopped before the base was analysed" in commands("diff", "HEAD~1", "HEAD", status=130).notes
     assert len(commands.batches()) == 2
     told = commands("diff", "HEAD~1", "HEAD", "--json")
     assert (told.json["complete"], _added(told)) == (True, [("b.py", "syntax-error")])
@@ -307,7 +307,7 @@ def test_commit_that_cannot_be_run_is_an_error_unless_there_is_any_batch_of_it(
     git(project.tree, "commit", "-qm", "none")
     project.run()
     notes = commands("check", "HEAD~1", status=2).notes
-    assert f"there is no batch of HEAD~1 (commit {commit[:12]}), and it cannot be run: " in notes
+    assert f"no batch of HEAD~1 (commit {commit[:12]}), and it cannot be analysed: " in notes
     assert "has submodules" in notes
     assert f"git checkout {commit[:12]} && codebatch run ." in notes
 
@@ -319,7 +319,7 @@ def test_commit_that_cannot_be_run_is_an_error_unless_there_is_any_batch_of_it(
     project.run()
     told = commands("check", "HEAD~1", "--json")
     assert told.json["base"]["batch_id"] == other.id
-    assert f"compared is {other.id}, another batch of it" in told.notes
+    assert f"comparing with {other.id}, another batch of it" in told.notes
 
 
 def test_own_tasks_that_changed_are_not_run_under_older_ones(project: Project, commands: Commands) -> None:
@@ -333,8 +333,8 @@ def test_own_tasks_that_changed_are_not_run_under_older_ones(project: Project, c
     project.write({"own.py": b"def task(file):\n    return [][:0]\n"})
     notes = commands("diff", "HEAD~2", status=3).notes
     assert "HEAD~2 (commit" in notes
-    assert "cannot be run" in notes
-    assert "hint: run the tree again first: codebatch run ." in notes
+    assert "cannot be analysed" in notes
+    assert "hint: analyse the files again first: codebatch run ." in notes
 
 
 def test_shallow_clone_says_how_to_fetch_more(
@@ -344,7 +344,7 @@ def test_shallow_clone_says_how_to_fetch_more(
     monkeypatch.chdir(tmp_path / "shallow")
     run(tmp_path / "shallow", project.store)
     notes = commands("check", "HEAD~1", status=2).notes
-    assert "'HEAD~1' names no batch and no commit" in notes
+    assert "no batch or commit 'HEAD~1'" in notes
     assert "git fetch --unshallow" in notes
 
 
@@ -373,13 +373,13 @@ def test_commit_of_another_repository_is_not_run_in_the_tree_of_the_batch(
     make_repository(other, [(1, {b"o.py": b"import os\n"})])
     monkeypatch.chdir(other)
     notes = commands("diff", "HEAD", batch, status=2).notes
-    assert f"the repository of {project.tree} does not have it" in notes
+    assert f"the commit is not in the repository of {project.tree}" in notes
 
 
 def test_commit_is_not_run_in_another_store(project: Project, commands: Commands, tmp_path: Path) -> None:
     shutil.copytree(project.store, tmp_path / "base-store")
     base = ("--base-store", str(tmp_path / "base-store"))
-    assert "there is no batch of HEAD~1" in commands("diff", "HEAD~1", "latest", *base, status=2).notes
+    assert "no batch of HEAD~1" in commands("diff", "HEAD~1", "latest", *base, status=2).notes
     removed = commands("diff", "latest", "HEAD~1", *base, "--json").json["removed"]
     assert [row["code"] for row in removed] == ["syntax-error"]
 

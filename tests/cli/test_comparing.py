@@ -72,7 +72,7 @@ def test_people_are_told_what_became_of_findings(capfd: pytest.CaptureFixture[st
     told, notes = _said(capfd, "regressions", "HEAD~1", "HEAD", "--severity", "error")
     assert told.splitlines()[1:] == ["  a.py:3:1: error F821 Undefined name `x` [ruff]"]
     told, notes = _said(capfd, "improvements", "HEAD", "HEAD", "--exit-code")
-    assert (told, notes) == ("", "none; besides 3 unchanged\n")
+    assert (told, notes) == ("", "none; not shown: 3 unchanged\n")
     assert _said(capfd, "regressions", "HEAD~1", "HEAD", "--code", "E999") == ("", "none\n")
     assert _said(capfd, "diff", "HEAD~1", "HEAD", "--code", "E999") == ("nothing found in either batch\n", "")
 
@@ -146,7 +146,7 @@ def test_the_same_sides_are_named_from_python(tree: Path, capfd: pytest.CaptureF
         for wrong, error in ((None, InvalidInput), (3, InvalidInput), ("@nobody", UnknownId), ("snap-0", UnknownId)):
             with pytest.raises(error):
                 batch.compare(wrong)  # type: ignore[arg-type]  # as who has no types does
-    with pytest.raises(InvalidInput, match="was closed"):
+    with pytest.raises(InvalidInput, match="is closed"):
         batch.compare("@first")
 
 
@@ -172,10 +172,10 @@ def test_files_of_a_snapshot_are_compared_without_a_batch(
     assert _json(capfd, "diff", ids[0], "latest", "--kind", "file")["summary"]["total_changes"] == 3
     assert "removed" in _said(capfd, "diff", ids[0], ids[1], "--kind", "file", "--explain")[0]
     for words in ((), ("--kind", "symbol"), ("--kind", "file", "--kind", "symbol"), ("--kind", "file", "--rerun-base")):
-        assert "no batch over the snapshot" in _said(capfd, "diff", ids[0], ids[1], *words, status=2)[1]
+        assert "no batch of the snapshot" in _said(capfd, "diff", ids[0], ids[1], *words, status=2)[1]
     with codebatch.open() as store:
         assert len([*store.side(ids[1], of_files=True).compare(ids[0], kind="file").differences()]) == 3
-        with pytest.raises(UnknownId, match="no batch over the snapshot"):
+        with pytest.raises(UnknownId, match="no batch of the snapshot"):
             store.batch().compare(ids[0])
 
 
@@ -186,12 +186,12 @@ def _made(row: dict[str, str]) -> str:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("nosuch",), "'nosuch' names no batch and no commit"),
+        (("nosuch",), "no batch or commit 'nosuch'"),
         (("--kind", "nosuch"), "'nosuch' is not one of"),
         (("--kind", "ast"), "'ast' is not one of"),
         (("latest", "latest", "--task", "nosuch"), "the batch has no task 'nosuch'"),
-        (("snap-0",), "there is no snapshot"),
-        (("--json", "-o", "csv"), "-o csv means nothing beside --json"),
+        (("snap-0",), "no snapshot"),
+        (("--json", "-o", "csv"), "-o csv cannot be used with --json"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
@@ -233,7 +233,7 @@ def test_an_upgrade_carries_nothing_through_where_the_base_is_run_again(
         assert {state for state, number in counts[("--rerun-base",)].items() if number} == {"unchanged"}
         assert len([*(own / ".codebatch" / "batches").glob("batch-*")]) == 3
         told = _said(capfd, "diff", "--rerun-base", "--base-store", ".codebatch", status=2)[1]
-        assert "--rerun-base means nothing beside --base-store" in told
+        assert "--rerun-base cannot be used with --base-store" in told
 
 
 def test_a_number_that_went_to_0_is_0_now(

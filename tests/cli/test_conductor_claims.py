@@ -209,7 +209,7 @@ def test_w10_who_follows_a_dead_coordinator_is_told_so_and_hangs_not(line: Comma
     process = start(line, "one")
     follower = line.start("follow")
     kill_all(line, process)
-    assert "nobody conducts batch" in line.finish(follower, status=3).notes
+    assert "is not running" in line.finish(follower, status=3).notes
     go(line)
 
 
@@ -295,8 +295,8 @@ def test_w20_what_is_inferred_has_a_reason_and_is_written_to_no_file_of_yours(li
     make_list(line, {"1-first": ("true", ""), "next": ("true", 'text = "After 1-first is done."')}, 'strategy = "auto"')
     before = (line.directory / "work.toml").read_bytes()
     (edge,) = line("work", "analyze", "--json").json["edges"]
-    assert (edge["source"], edge["why"]) == ("inferred", "it says “After 1-first is done.”")
-    assert "it says “After 1-first is done.”" in line("work", "run").notes
+    assert (edge["source"], edge["why"]) == ("inferred", "its text: “After 1-first is done.”")
+    assert "its text: “After 1-first is done.”" in line("work", "run").notes
     assert (line.directory / "work.toml").read_bytes() == before
 
 

@@ -54,11 +54,11 @@ def test_in_a_pipe_the_places_of_the_first_are_one_below_the_other(copied: Comma
     assert told.lines[0] == "   1  14 lines  a.py:2 = b.py:2 = tests/test_a.py:2"
     assert told.lines[2:4] == ["a.py:2", "     2      x_0 = compute_x(number=0, other='x')"]
     assert told.lines[15] == "b.py:2"
-    assert told.lines[-1] == "   …  all of it: codebatch duplicates --show 1"
+    assert told.lines[-1] == "   …  full source: codebatch duplicates --show 1"
     shown = copied("duplicates", "--store", "store", "--show", "2")
     assert shown.lines[0] == "   2  14 lines  a.py:2 = b.py:2 = tests/test_a.py:2"
     assert len(shown.lines) == 2 + 2 * 15
-    assert "there are 2" in copied("duplicates", "--store", "store", "--show", "3", status=2).notes
+    assert "blocks found: 2" in copied("duplicates", "--store", "store", "--show", "3", status=2).notes
 
 
 @pytest.mark.parametrize(("columns", "is_beside"), [(100, True), (20, False)])
@@ -151,4 +151,4 @@ def test_places_that_no_record_names_are_found(codebatch: CommandLine) -> None:
 def test_a_batch_that_does_not_know_of_copies_says_what_to_run(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "")
     codebatch("run", ".", "--pipeline", "parse", "-q")
-    assert "run the pipeline `full`" in codebatch("duplicates", status=2).notes
+    assert "use the pipeline `full`" in codebatch("duplicates", status=2).notes

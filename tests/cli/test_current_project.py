@@ -246,7 +246,7 @@ def test_linked_work_trees_inside_are_no_part_of_the_project(codebatch: CommandL
     main = make_worktrees(codebatch, ".claude/worktrees/agent1", ".claude/worktrees/agent2")
     ended = codebatch("run", "--json", cwd=main)
     assert ended.json["files"] == 1
-    told = "linked work trees of this repository are left out: .claude/worktrees/agent1 and 1 more\n"
+    told = "linked work trees of this repository are excluded: .claude/worktrees/agent1 and 1 more\n"
     assert told in ended.notes
     why = codebatch("files", "--why", ".claude/worktrees/agent1/m.py", "--json", cwd=main).json
     assert why["rule"] == ".claude/worktrees/agent1 is a linked work tree of this repository"
@@ -293,7 +293,7 @@ def test_a_store_above_the_project_is_used_only_if_it_is_named(codebatch: Comman
     above = codebatch.directory / ".codebatch"
     error = codebatch("findings", "--json", status=4, cwd=project).error
     assert (error["code"], f"--store {above}" in error["hint"]) == ("store_not_found", True)
-    assert f"the store above this project is not used: {above}; " in codebatch("run", cwd=project).notes
+    assert f"the store {above} above this project is not used; " in codebatch("run", cwd=project).notes
     assert "above" not in codebatch("run", cwd=project).notes, "it is named once"
     assert codebatch("batch", "list", "--json").json == []
 
@@ -317,7 +317,7 @@ def test_no_store_is_made_where_everything_below_would_find_it(tmp_path: Path, i
         place.chmod(0o777)
     for words in (("run",), ("init",), ("snapshot", ".")):
         error = line(*words, "--json", status=4).error
-        assert error["message"] == f"no store is made in {place} unless it is named"
+        assert error["message"] == f"will not create a store in {place} unless given explicitly"
     assert not (place / ".codebatch").exists()
     line("run", "-q", "--store", ".codebatch")
     assert line("findings", "--json", status=4).error["code"] == "store_not_found", "nor is one found there"
@@ -330,10 +330,10 @@ def test_hints_of_a_place_without_a_store_work_as_typed(tmp_path: Path) -> None:
     line = CommandLine(tmp_path, {"HOME": str(tmp_path)})
     write(tmp_path / "project" / "m.py", "import os\n")
     line.shell("git init -q .")
-    assert line("run", "--json", status=4).error["hint"] == f"name a place: --store {tmp_path}/.codebatch"
+    assert line("run", "--json", status=4).error["hint"] == f"give a location: --store {tmp_path}/.codebatch"
     hint = line("findings", "--json", status=4).error["hint"]
     line.shell(hint.partition(": ")[2])
-    assert line("findings", "--json", status=4).error["hint"] == f"name the one here: --store {tmp_path}/.codebatch"
+    assert line("findings", "--json", status=4).error["hint"] == f"use the one here: --store {tmp_path}/.codebatch"
     hint = line("run", "--json", cwd=tmp_path / "project", status=4).error["hint"]
     line.shell(hint.partition(": ")[2].partition(";")[0])
     assert line("run", "--json", cwd=tmp_path / "project").json["files"] == 1
@@ -368,7 +368,7 @@ def test_a_work_list_is_found_upwards_and_runs_once_at_a_time(codebatch: Command
     assert codebatch("status", "--json", cwd=below).json["source"] == "work.toml"
     assert (codebatch.directory / "ran").read_text() == "begun\n"
     assert not (below / ".codebatch").exists()
-    assert codebatch("work", "run", "--unfinished", "-q", cwd=below).notes == "nothing of work.toml is left\n"
+    assert codebatch("work", "run", "--unfinished", "-q", cwd=below).notes == "all tasks of work.toml are done\n"
 
 
 def test_the_latest_snapshot_is_of_the_project_too(codebatch: CommandLine) -> None:
@@ -404,7 +404,7 @@ def test_in_a_directory_that_was_removed_no_batch_is_the_default(codebatch: Comm
         error = removed.error
         assert (error["code"], error["message"]) == (
             "no_batch_of_project",
-            "the current directory does not exist any more",
+            "the current directory no longer exists",
         )
         assert batch in error["hint"]
     shown = codebatch.shell(f"mkdir gone && cd gone && rmdir ../gone && codebatch findings --json --batch {batch}")

@@ -26,7 +26,7 @@ def test_a_name_is_told_where_it_is_defined_and_not_where_it_is_imported(named: 
     assert named("def", "go").lines == ["a.py:2:9: method A.go", "a.py:10:5: function go"]
     assert named("def", "A.go").lines == ["a.py:2:9: method A.go"]
     assert [row["qualified"] for row in named("def", "go", "--json").records] == ["A.go", "go"]
-    assert named("def", "g").notes == "nothing defines g, of 8 symbols in 2 files\n"
+    assert named("def", "g").notes == "no definition of g found in 8 symbols in 2 files\n"
 
 
 def test_who_calls_a_name_is_told_once_by_scope(named: CommandLine) -> None:
@@ -37,13 +37,13 @@ def test_who_calls_a_name_is_told_once_by_scope(named: CommandLine) -> None:
     ]
     *_, last = named("callers", "go", "--json").records
     assert last == {"path_b64": "c3ViL/8ucHk=", "scope": "", "line": 3, "target": "go", "calls": 1}
-    assert named("callers", "o").notes == "nothing calls o, of 9 edges in 2 files\n"
+    assert named("callers", "o").notes == "no calls of o found in 9 edges in 2 files\n"
 
 
 @pytest.mark.parametrize("wrong", ["", "a b", "go*", "a."])
 def test_what_is_no_name_is_refused(named: CommandLine, wrong: str) -> None:
     for command in ("def", "callers"):
-        assert named(command, wrong, "--json", status=2).error["message"] == f"{wrong!r} is no name"
+        assert named(command, wrong, "--json", status=2).error["message"] == f"{wrong!r} is not a name"
 
 
 def test_references_have_a_short_name(named: CommandLine) -> None:
@@ -59,7 +59,7 @@ def test_an_outline_is_nested_as_the_file_is(named: CommandLine) -> None:
         "    10  function go",
     ]
     assert [row["name"] for row in named("outline", "a.py", "--json").records] == ["A", "go", "inner", "x", "go"]
-    assert named("outline", b"sub/\xff.py").notes == "nothing is defined in sub/\\xff.py\n"
+    assert named("outline", b"sub/\xff.py").notes == "no definitions in sub/\\xff.py\n"
     named("outline", "nowhere.py", status=2)
 
 
@@ -84,7 +84,7 @@ def test_top_ranks_directories_files_and_the_places_of_a_metric(named: CommandLi
 
 def test_codes_are_told_with_their_severity_and_what_they_find(named: CommandLine) -> None:
     header, *rows = named("top", "--by", "code").lines
-    assert header.split() == ["count", "code", "severity", "finds"]
+    assert header.split() == ["count", "rule", "severity", "detects"]
     assert rows, "os and sys are not used"
     assert all(row.split()[2] in ("error", "warning", "info") and len(row.split()) > 4 for row in rows)
     counts = named("top", "--by", "code", "--json").records
@@ -95,19 +95,19 @@ def test_a_batch_without_symbols_is_not_asked_for_names(ran: Ran, codebatch: Com
     write(codebatch.directory / "a.py", "def f(): f()\n")
     codebatch("run", "a.py", "--pipeline", "parse", "-q")
     for command in ("def f", "callers f", "outline a.py", "query stats --lang python --kind symbol"):
-        assert "no task of the batch gives" in codebatch(*command.split(), status=2).notes, command
+        assert "no task of the batch produces" in codebatch(*command.split(), status=2).notes, command
 
 
 def test_what_may_be_missing_in_files_that_are_parsed_in_part_is_told(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "def lost(): pass\n")
     write(codebatch.directory / "tree" / "b.kt", "fun ok() = 1\nfun ? lost( {\n")
     codebatch("run", "tree", "-q")
-    assert "b.kt is parsed in part: definitions may be missing\n" in codebatch("outline", "b.kt").notes
+    assert "b.kt is partially parsed: definitions may be missing\n" in codebatch("outline", "b.kt").notes
     outlined = codebatch("outline", "b.kt", "--json").json
-    assert outlined["notes"] == ["b.kt is parsed in part: definitions may be missing"]
+    assert outlined["notes"] == ["b.kt is partially parsed: definitions may be missing"]
     assert "in part" not in codebatch("outline", "a.py").notes
     for command, missing in (("def", "definitions"), ("callers", "calls"), ("references", "places")):
-        told = f"b.kt is parsed in part: {missing} of lost may be missing there\n"
+        told = f"b.kt is partially parsed: {missing} of lost may be missing there\n"
         assert told in codebatch(command, "lost").notes
         assert codebatch(command, "lost", "--json").json["notes"] == [told.strip()]
         # A file that does not hold the name lacks no place of it.

@@ -35,7 +35,7 @@ def test_impact_tells_what_depends_on_a_file_and_how(codebatch: CommandLine) -> 
     assert told.lines[1].split() == ["1", "web/main.ts", "web/util.ts:1", "exact"]
     assert told.lines[2].split() == ["2", "web/deep/page.ts", "web/main.ts:1", "exact"]
     assert [each["path"] for each in codebatch("impact", "store/store.go", "--json").records] == ["cmd/main.go"]
-    assert "nothing in the batch imports app/top.py" in codebatch("impact", "app/top.py").notes
+    assert "no dependents found for app/top.py" in codebatch("impact", "app/top.py").notes
 
 
 def test_graph_tells_edges_and_cycles(codebatch: CommandLine) -> None:
@@ -51,7 +51,7 @@ def test_graph_tells_edges_and_cycles(codebatch: CommandLine) -> None:
     cut = {"source": "app/base.py", "target": "app/top.py", "line": 1, "resolution": "exact"}
     cut |= {"type_only": False, "deferred": False}
     assert codebatch("graph", "--cycles", "--json").records == [{"files": files, "shortest": shortest, "cut": cut}]
-    assert codebatch("graph", "--cycles").lines == ["3 files: " + " -> ".join(shortest) + "; cut app/base.py:1"]
+    assert codebatch("graph", "--cycles").lines == ["3 files: " + " -> ".join(shortest) + "; cut at app/base.py:1"]
     dot = codebatch("graph", "--dot").lines
     assert (dot[0], dot[-1]) == ("digraph imports {", "}")
     assert '  "web/main.ts" -> "web/util.ts";' in dot
@@ -83,11 +83,11 @@ def test_run_and_graph_count_the_same_cycles_and_say_what_they_leave_out(codebat
         write(codebatch.directory / path, content)
     ran = codebatch("run", ".")
     assert [line for line in ran.lines if line.startswith("Import cycles")] == [
-        "Import cycles, 1: codebatch graph --cycles"
+        "Import cycles (1): codebatch graph --cycles"
     ]
     shown = codebatch("graph", "--cycles")
-    assert shown.lines == ["2 files: app/e.py -> app/f.py -> app/e.py; cut app/e.py:1"]
-    assert "left out: 3 that no loading of a file closes" in shown.notes
+    assert shown.lines == ["2 files: app/e.py -> app/f.py -> app/e.py; cut at app/e.py:1"]
+    assert "3 cycles hidden: they do not occur when files are loaded" in shown.notes
     assert len(codebatch("graph", "--cycles", "--all").lines) == 4
     assert codebatch("graph", "--all", status=2).notes.startswith("error: --all cannot be used without --cycles")
     edges = codebatch("query", "edges", "--path", "app/d.py", "--json").records
@@ -109,7 +109,7 @@ def test_impact_needs_dependencies(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "--pipeline", "parse", "--quiet")
     ended = codebatch("impact", "a.py", status=2)
-    assert ended.notes.splitlines() == ["error: the batch has no dependencies", "hint: run the pipeline `full`"]
+    assert ended.notes.splitlines() == ["error: the batch has no data on dependencies", "hint: use the pipeline `full`"]
 
 
 def test_file_is_no_dependency_of_its_own_and_two_make_a_cycle(codebatch: CommandLine) -> None:
@@ -129,12 +129,11 @@ def test_impact_ends_with_a_sum_and_names_the_tests_to_run(codebatch: CommandLin
     write(codebatch.directory / "tree/a.py", "x = 1\n")
     codebatch("run", "tree", "-q")
     told = codebatch("impact", "a.py")
-    assert (
-        "6 files depend on it: 1 directly; 4 are test files. Run those: codebatch impact a.py --tests\n" in told.notes
-    )
+    assert told.lines[-1] == "6 dependents, 1 direct, 4 test files", "a pipe gets the total too"
+    assert "list the test files with: codebatch impact a.py --tests\n" in told.notes
     tests = codebatch("impact", "a.py", "--tests", cwd=codebatch.directory / "tree")
     assert tests.lines == ["./-x_test.py", "app/test_b.py"]
-    assert "left out: 2 test files of a name that a shell would take apart" in tests.notes
+    assert "2 test files omitted because the shell would split" in tests.notes
     assert codebatch("impact", "a.py", "--tests").lines[1] == "tree/app/test_b.py"
     assert sorted(codebatch("impact", "a.py", "--tests", "--json").records) == [
         "-x_test.py",

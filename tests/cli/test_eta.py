@@ -20,9 +20,9 @@ from codebatch.cli.eta import eta_text
         ((120.0, 121.0, 122.0), 0, 0, 0.0, "about 2 m left"),
         ((7200.0, 9000.0, 14400.0), 0, 0, 0.0, "2-4 h left"),
         ((12.0, 15.0, 19.0), 2, 0, 0.0, "at least 12 s left"),
-        ((12.0, 15.0, 19.0), 0, 1, 0.0, "12-19 s left after an answer"),
-        ((120.0, 121.0, 122.0), 0, 2, 0.0, "about 2 m left after an answer"),
-        ((12.0, 15.0, 19.0), 2, 1, 0.0, "at least 12 s left after an answer"),
+        ((12.0, 15.0, 19.0), 0, 1, 0.0, "12-19 s left once questions are answered"),
+        ((120.0, 121.0, 122.0), 0, 2, 0.0, "about 2 m left once questions are answered"),
+        ((12.0, 15.0, 19.0), 2, 1, 0.0, "at least 12 s left once questions are answered"),
     ],
 )
 def test_what_is_left(

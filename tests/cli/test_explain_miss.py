@@ -63,7 +63,7 @@ def test_several_tasks_that_differ_in_several_ways(project: CommandLine) -> None
     assert explain(project, "m01.py", "--task", "lint") == {"lint": (1, 0, {"config off, object": 1})}
     assert explain(project, "latest", "m04.py", "--task", "parse") == {"parse": (0, 1, {})}
     lines = project("explain-miss", "--task", "lint").lines
-    assert lines[0] == "lint: 14 executed, 0 taken over"
+    assert lines[0] == "lint: 14 executed, 0 reused"
     assert lines[1].startswith('  9: configuration off [] -> ["F401"] (batch-')
     assert lines[1].endswith("): m00.py, m04.py, m05.py and 6 more")
 

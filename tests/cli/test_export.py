@@ -36,7 +36,7 @@ def test_every_form_is_the_same_each_time_and_whole(ran: Ran) -> None:
             assert first.is_complete
             assert first.found == again.found
             assert form == "ctags" or first.found.count == count
-        with pytest.raises(api.InvalidInput, match="there is no form"):
+        with pytest.raises(api.InvalidInput, match="unknown format"):
             api.make_export(batch, "sarrif")  # type: ignore[arg-type]
 
 
@@ -118,8 +118,8 @@ def test_where_the_older_batch_lacks_something_that_is_said_of_it(codebatch: Com
     codebatch("run", ".")
     ended = codebatch("export", "sarif", begun, "latest", status=3)
     (told, *_) = ended.json["runs"][0]["invocations"][0]["toolExecutionNotifications"]
-    assert told["message"]["text"] == f"the older batch, {begun}: 0.0 % of the batch is done"
-    assert "left out: 1 finding that cannot be compared with the older batch" in ended.notes
+    assert told["message"]["text"] == f"the older batch, {begun}: 0.0% of the batch is done"
+    assert "omitted: 1 finding not comparable with the older batch" in ended.notes
     assert _results(ended.stdout) == []
 
 
@@ -147,9 +147,9 @@ def test_a_file_is_written_in_one_step_and_a_summary_added(ran: Ran, tmp_path: P
     assert (answer["path"], answer["form"], answer["bytes"]) == (str(target), "github", target.stat().st_size)
     assert answer["count"] == len(target.read_bytes().splitlines())
     assert summary.read_text(encoding="utf-8").startswith("# before\n## codebatch: ")
-    assert "1 hint left out; have them with --all" in ran.codebatch(*words).notes
+    assert "1 hint hidden; include them with --all" in ran.codebatch(*words).notes
     summary.write_bytes(b" " * (1 << 20))
-    assert "left out: the summary" in ran.codebatch(*words).notes
+    assert "summary not written" in ran.codebatch(*words).notes
     assert summary.stat().st_size == 1 << 20
 
 
@@ -174,18 +174,18 @@ def test_what_means_nothing_is_refused(
     os.mkfifo(tmp_path / "pipe")
     os.symlink("pipe", tmp_path / "link")
     refused = {
-        ("sarif", "latest"): "name two batches to compare, or none",
-        ("sarif", "latest", "latest", "--batch", "latest"): "--batch means nothing",
-        ("sarif", "--all", "--severity", "error"): "--all means nothing beside --severity",
-        ("sarif", "--base-store", "x"): "--base-store means nothing without A and B",
-        ("sarif", "--summary", "x"): "--summary means nothing for sarif",
-        ("github", "-o", "x", "--summary", "x"): "name the same file",
-        ("sarif", "--json"): "standard output is taken",
+        ("sarif", "latest"): "give two batches to compare, or none",
+        ("sarif", "latest", "latest", "--batch", "latest"): "--batch cannot be used with",
+        ("sarif", "--all", "--severity", "error"): "--all cannot be used with --severity",
+        ("sarif", "--base-store", "x"): "--base-store cannot be used without A and B",
+        ("sarif", "--summary", "x"): "--summary cannot be used with sarif",
+        ("github", "-o", "x", "--summary", "x"): "cannot be the same file",
+        ("sarif", "--json"): "standard output",
         ("sarif", "-o", str(ran.store / "x.sarif")): "is in the store",
-        ("sarif", "-o", str(tmp_path / "link")): "is no plain file",
-        ("ctags", "latest", "latest"): "tags are of one batch",
-        ("ctags", "--all"): "--all means nothing for ctags",
-        ("ctags", "--tool", "ruff"): "`tool` is of findings",
+        ("sarif", "-o", str(tmp_path / "link")): "is not a regular file",
+        ("ctags", "latest", "latest"): "ctags cannot be used with two batches",
+        ("ctags", "--all"): "--all cannot be used with ctags",
+        ("ctags", "--tool", "ruff"): "`tool` cannot be used with ctags",
         ("sariff",): "'sariff' is not one of",
     }
     for words, message in refused.items():
@@ -208,4 +208,4 @@ def test_export_of_a_comparison_is_marked_as_its_newer_batch_is(codebatch: Comma
     told = codebatch("export", "github", *reversed(ids), "-q", "-o", "../out", "--json", cwd=here)
     assert (told.json["project"], told.json["stale"]) == (str(there), True)
     assert f"is of project {there}, not of the current project {here}\n" in told.notes
-    assert "stale: " in told.notes
+    assert "results are out of date" in told.notes

@@ -224,9 +224,9 @@ def test_a_store_is_made_of_nothing_but_an_empty_directory(codebatch: CommandLin
 @pytest.mark.parametrize("chosen", ["../../escaped", "has space/slash", ""])
 def test_nobody_chooses_an_id(codebatch: CommandLine, chosen: str) -> None:
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
-    assert codebatch("snapshot", "tree", "--id", chosen, "--json", status=2).error["hint"].startswith("ids are not")
+    assert codebatch("snapshot", "tree", "--id", chosen, "--json", status=2).error["hint"].startswith("ids cannot")
     codebatch("snapshot", "tree", "-q")
-    assert codebatch("batch", "init", "--id", chosen, "--json", status=2).error["hint"].startswith("ids are not")
+    assert codebatch("batch", "init", "--id", chosen, "--json", status=2).error["hint"].startswith("ids cannot")
     assert not (codebatch.directory.parent / "escaped").exists()
 
 
@@ -265,7 +265,7 @@ def test_an_object_that_is_not_what_it_was_is_found(made: CommandLine, damage: s
         pack.write_bytes(content if damage == "change" else content[:-20])
     found = made("diagnose", *(("--full",) if damage == "change" else ()), "--json", status=4, has_answer=True)
     (damaged,) = found.json["damaged"]
-    assert re.fullmatch(r"object [0-9a-f]{64} is (lost or damaged )?in .*", damaged["problem"])
+    assert re.fullmatch(r"object [0-9a-f]{64} is (missing or damaged )?in .*", damaged["problem"])
     assert damaged["names"][0].startswith("snapshots/")
     content[len(content) // 2] ^= 0xFF
     pack.write_bytes(content)

@@ -38,7 +38,7 @@ def test_a_run_says_what_matters_and_what_to_ask_next(found: CommandLine) -> Non
     assert ended.lines[0].startswith("8 files in ")
     assert ended.lines[0].endswith(" s (up to date): python 6, c 1, javascript 1")
     assert ended.lines[1:] == [
-        "Likely bugs, 2: codebatch findings",
+        "Likely bugs (2): codebatch findings",
         "  app/core.py:20:16: error F821 Undefined name `undefined_name`",
         "      20 | return tools, undefined_name  # é",
         "         |               ^^^^^^^^^^^^^^",
@@ -46,14 +46,14 @@ def test_a_run_says_what_matters_and_what_to_ask_next(found: CommandLine) -> Non
         "       2 | return undefined_in_test",
         "         |        ^^^^^^^^^^^^^^^^^",
         "Hard to change: codebatch hotspots",
-        "  complexity  used by",
+        "  complexity  dependents",
         "          21    2 files  hard app/core.py:4",
-        "Copied blocks, 1: codebatch duplicates",
+        "Duplicate blocks (1): codebatch duplicates",
         "  23 lines  app/more.py:1 = tools.py:1",
-        "Import cycles, 1: codebatch graph --cycles",
-        "  2 files  app/core.py -> tools.py -> core.py; cut app/core.py:1",
-        "Parsed in part, 2 files: codebatch files --parse partial",
-        "Of less weight, 1 (1 hint): codebatch findings --all",
+        "Import cycles (1): codebatch graph --cycles",
+        "  2 files  app/core.py -> tools.py -> core.py; cut at app/core.py:1",
+        "2 files could only be parsed partially: codebatch files --parse partial",
+        "1 minor finding hidden (1 hint): codebatch findings --all",
     ]
     assert ended.notes.splitlines()[-1] == "next: codebatch findings"
 
@@ -104,10 +104,10 @@ def test_what_was_not_parsed_is_one_line_of_what_and_how_many(codebatch: Command
     write(codebatch.directory / "a.py", 'x = \'"lang":"go","class":"huge","parse":"skipped"}\'\n')
     ended = codebatch("run", ".")
     asked = "codebatch files --parse skipped --parse unsupported"
-    assert ended.lines[1:] == [f"Not parsed, 8 files (1 minified, 3 gettext, 2 ini, 2 of other kinds): {asked}"]
+    assert ended.lines[1:] == [f"8 files not parsed (1 minified, 3 gettext, 2 ini, 2 of other kinds): {asked}"]
     assert len(codebatch.shell(f"{asked} -q").lines) == 8
     shown, _ = on_a_terminal(codebatch, "run", ".", "-q", columns=80, NO_COLOR="1")
-    assert shown.splitlines()[1] == f"Not parsed, 8 files: {asked}"
+    assert shown.splitlines()[1] == f"8 files not parsed: {asked}"
     kinds = {"gettext": 3, "ini": 2, "binary": 1, "minified": 1, "text": 1}
     assert codebatch("run", ".", "--json").json["headline"]["unparsed"] == kinds
 
@@ -119,7 +119,7 @@ def test_lists_of_patterns_are_no_gap_and_one_line_is_no_plural(codebatch: Comma
     ended = codebatch("run", ".")
     assert ended.lines[0].endswith(": gitattributes 1, gitignore 1, python 1")
     # Nothing but tests: what is found in them is what there is.
-    assert ended.lines[1].startswith("Likely bugs, 1")
+    assert ended.lines[1].startswith("Likely bugs (1)")
     assert len(ended.lines) == 5
     listed = codebatch("files", "--parse", "ok", "--limit", "2").lines
     assert listed == [".gitattributes  gitattributes  1 line", "tests/.gitignore  gitignore  2 lines"]
@@ -131,12 +131,12 @@ def test_samples_that_are_documentation_head_no_list_of_bugs(codebatch: CommandL
     write(codebatch.directory / "app.py", "x = 1\n")
     write(codebatch.directory / "tests/sample.py", "print(nobody_defines_this)\n")
     write(codebatch.directory / "docs/sample.py", "print(nobody_defines_this)\n")
-    assert codebatch("run", ".").lines[1].startswith("Likely bugs, 2")
+    assert codebatch("run", ".").lines[1].startswith("Likely bugs (2)")
     write(codebatch.directory / ".gitattributes", "tests/** linguist-documentation\ndocs/** linguist-documentation\n")
-    assert codebatch("run", ".").lines[1].startswith("Likely bugs, 1")
+    assert codebatch("run", ".").lines[1].startswith("Likely bugs (1)")
     ended = codebatch("findings")
     assert ended.lines[::4] == [
-        "warning F821  1 in 1 file, all in tests and the like: Undefined name `nobody_defines_this`"
+        "warning F821  1 in 1 file, all in non-production files: Undefined name `nobody_defines_this`"
     ]
     assert ended.lines[1] == "  docs/sample.py:1:7"
     assert ended.notes == "1 hint hidden; show them with --all\n"
@@ -150,9 +150,9 @@ def test_where_nothing_is_found_nothing_is_named_next(codebatch: CommandLine) ->
     assert len(ended.lines) == 1
     told = codebatch("graph", "--cycles")
     assert told.lines == []
-    assert "no import cycle\nleft out: 1 that no loading of a file closes" in told.notes
+    assert "no import cycles\n1 cycles hidden: they do not occur when files are loaded" in told.notes
     assert codebatch("graph", "--cycles", "--all").lines == [
-        "2 files: src/a.rs -> src/lib.rs -> src/a.rs; cut src/a.rs:1"
+        "2 files: src/a.rs -> src/lib.rs -> src/a.rs; cut at src/a.rs:1"
     ]
     assert "next:" not in ended.notes
     assert codebatch("findings").notes == "no findings\n"
@@ -163,7 +163,7 @@ def test_a_run_that_is_not_done_says_so_and_shows_what_is_known(codebatch: Comma
         write(codebatch.directory / path, content)
     ended = codebatch("run", ".", "--task", "lint")
     assert ended.lines[0].startswith("RUNNING: batch batch-")
-    assert "Likely bugs, 2: codebatch findings" in ended.lines
+    assert "Likely bugs (2): codebatch findings" in ended.lines
     assert not any(line.startswith(("Hard", "Import")) for line in ended.lines)
 
 
@@ -174,7 +174,7 @@ def test_findings_come_by_rule_with_their_source_and_tests_come_last(found: Comm
         "  app/core.py:20:16",
         "      20 | return tools, undefined_name  # é",
         "         |               ^^^^^^^^^^^^^^",
-        "warning F821  1 in 1 file, all in tests and the like: Undefined name `undefined_in_test`",
+        "warning F821  1 in 1 file, all in non-production files: Undefined name `undefined_in_test`",
         "  tests/test_core.py:2:12",
         "       2 | return undefined_in_test",
         "         |        ^^^^^^^^^^^^^^^^^",
@@ -218,7 +218,7 @@ def test_rule_that_floods_leaves_the_screen_to_the_others(codebatch: CommandLine
 def test_hints_are_counted_and_shown_to_who_asks(codebatch: CommandLine) -> None:
     write(codebatch.directory / "codebatch.toml", "[tasks.lint]\non = ['todo-comment']\n")
     write(codebatch.directory / "a.py", "# TODO: all\n")
-    assert "Of less weight, 1 (1 hint): codebatch findings --all" in codebatch("run", ".").lines
+    assert "1 minor finding hidden (1 hint): codebatch findings --all" in codebatch("run", ".").lines
     ended = codebatch("findings")
     assert (ended.stdout, ended.notes) == (b"", "no findings\n1 hint hidden; show them with --all\n")
     assert codebatch("findings", "--all").lines[0] == "hint todo-comment  1 in 1 file: TODO comment"
@@ -231,7 +231,7 @@ def test_files_are_chosen_by_class_and_by_how_they_are_parsed(found: CommandLine
     assert paths("--parse", "partial") == ["app/catalog.js", "native/m.c"]
     assert paths("--parse", "errors", "--class", "fixture") == ["tests/data/broken.py"]
     assert paths("--class", "test", "--class", "template", "--limit", "1") == ["app/catalog.js"]
-    assert found("files", "--class", "vendored").notes == "no such file\n"
+    assert found("files", "--class", "vendored").notes == "no matching files\n"
     found("files", "--class", "test", "--why", "app", status=2)
 
 
@@ -265,5 +265,5 @@ def test_where_the_source_of_a_file_is_lost_it_is_said_and_the_others_are_shown(
     (added,) = {*packs.glob("*.pack")} - before
     added.unlink()
     told = codebatch("findings")
-    assert "the source of 1 file is lost, or damaged" in told.notes
+    assert "the source of 1 file is missing or damaged" in told.notes
     assert [line for line in told.lines if "print(" in line] == ["       1 | print(there)"]

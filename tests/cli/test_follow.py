@@ -85,10 +85,10 @@ def test_all_that_happens_is_told_with_the_payload_that_programs_need(line: Comm
         ["build", "test"],
     )
     assert told(line, "--since", events[6]["cursor"]) == events[7:]
-    assert "'1,7' is no cursor" in line("events", "--since", "1,7", status=2).notes
+    assert "'1,7' is not a cursor" in line("events", "--since", "1,7", status=2).notes
     followed = line("follow", status=3)
     assert [each[9:] for each in followed.lines] == [
-        "started: 3 tasks of work.toml",
+        "started: 3 tasks from work.toml",
         f"done build {followed.lines[1].split()[-1]}",
         f"failed test {followed.lines[2].split()[3]} signal SIGKILL",
         "skipped ship: it needs test, which is not done",
@@ -165,7 +165,7 @@ def test_a_batch_that_nobody_conducts_is_said_to_be_so(line: CommandLine) -> Non
     kill_workers(line)
     process.communicate()
     ended = line("follow", "--json", status=3)
-    assert "nobody conducts batch" in ended.error["message"]
+    assert "is not running" in ended.error["message"]
     assert "codebatch resume --batch" in ended.error["hint"]
     follower = line.start("follow", "--keep", "--json")
     write(line.directory / "go", "")
@@ -184,7 +184,7 @@ def test_commands_that_run_on_alone_are_waited_for(line: CommandLine) -> None:
     follower = line.start("follow")
     write(line.directory / "go", "")
     ended = line.finish(follower, status=3)
-    assert "nobody conducts batch" in ended.notes
+    assert "is not running" in ended.notes
     resumed = line("resume", "--json")
     assert resumed.json["status"] == "COMPLETED"
     events = told(line)
@@ -322,7 +322,7 @@ def test_who_has_run_it_before_is_told_how_long_it_takes(line: CommandLine) -> N
     wait_until(lambda: status(line)["eta_seconds"] is not None, "it is told")
     low, middle, high = status(line)["eta_seconds"]
     assert low <= middle <= high < 60
-    assert "to go     " in line("status").text
+    assert "left      " in line("status").text
     write(line.directory / "go", "")
     line.finish(process)
     assert status(line)["eta_seconds"] is None
@@ -366,7 +366,7 @@ def test_a_dry_run_says_what_would_start_when_and_writes_nothing(line: CommandLi
     assert starts["b"] >= 0.1 > starts["c"]
     low, _, high = known["range_seconds"]
     assert low <= known["makespan_seconds"] <= high
-    assert "All done after " in line("work", "run", "--dry-run").text
+    assert "Estimated end after " in line("work", "run", "--dry-run").text
     assert len(line("batch", "list", "--json").json) == 1
 
 
@@ -414,9 +414,9 @@ def test_somebody_is_notified_of_what_he_wants_to_know(line: CommandLine) -> Non
 
 def test_notifying_in_vain_does_no_harm(line: CommandLine) -> None:
     for command, told_so in (
-        ('["no-such-program"]', "nobody is notified: No such file or directory"),
+        ('["no-such-program"]', "notifications are off: No such file or directory"),
         ('"exit 3"', "notify ended with status 3"),
-        ('"sleep 60"', "notify took longer than 0.2 s, and was killed"),
+        ('"sleep 60"', "notify took longer than 0.2 s and was killed"),
     ):
         wanted = "events = ['BATCH_TASK_STARTED', 'BATCH_COMPLETED']"
         top = f"[notify]\ncommand = {command}\n{wanted}\ntimeout_seconds = 0.2\n"
@@ -430,8 +430,8 @@ def test_of_a_batch_whose_events_are_gone_it_is_said_where_it_stands(line: Comma
     line("work", "run")
     shutil.rmtree(next((line.directory / ".codebatch" / "batches").glob("*/events")))
     ended = line("follow")
-    assert (ended.text, ended.notes) == ("", "what was told of it is gone; it is over: 1 done\n")
-    assert "or what was told is gone" in line("events").notes
+    assert (ended.text, ended.notes) == ("", "events are missing; the batch has ended: 1 done\n")
+    assert "or its events were removed" in line("events").notes
 
 
 def test_the_end_of_what_was_left_alone_is_heard_though_it_is_over_before_it_is_told(line: CommandLine) -> None:

@@ -91,5 +91,5 @@ def test_no_cell_of_any_command_is_a_formula(tree: CommandLine, command: str) ->
 def test_it_is_of_csv_alone(tree: CommandLine) -> None:
     for form in ("jsonl", "md"):
         notes = tree("findings", "--store", "store", "-o", form, "--escape-formulas", status=2).notes
-        assert "--escape-formulas is for CSV" in notes
-    assert "--escape-formulas is for CSV" in tree("hotspots", "--store", "store", "--escape-formulas", status=2).notes
+        assert "--escape-formulas needs -o csv" in notes
+    assert "--escape-formulas needs -o csv" in tree("hotspots", "--store", "store", "--escape-formulas", status=2).notes

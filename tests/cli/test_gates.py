@@ -48,7 +48,7 @@ def test_a_gate_that_fails_ends_with_1_and_says_what_where_and_what_to_do(copied
     ended = copied("gate", "run", "P2-G6", "--store", store, status=1)
     assert ended.lines[0].startswith("failed   no-foreign-files           1 failure; ")
     assert ended.lines[1:] == [
-        "    stray: no name of a store",
+        "    stray: not part of the store layout",
         f"      hint: move it away: {store / 'stray'}",
     ]
     told = copied("gate-run", "truth-guard", "--store", store, "--json", status=1).json
@@ -65,13 +65,13 @@ def test_hints_name_the_store_that_was_named(copied: CommandLine, store: Path) -
     assert told["failures"][0]["suggestion"].endswith(f"{told['context']['batch_id']} --store {store}")
     ended = copied("gate-run", "outputs-match", "--store", store, "-q", status=3)
     assert ended.lines[0].endswith(f" --store {store}")
-    assert ended.notes == "incomplete: skipped, so not known, are outputs-match\n"
+    assert ended.notes == "incomplete: skipped outputs-match\n"
 
 
 def test_without_a_store_what_needs_one_is_skipped_and_told(codebatch: CommandLine) -> None:
     ended = codebatch("gate-bundle", "-q")
     assert ended.lines[-1] == "1 passed, 11 skipped"
-    assert ended.notes.startswith("incomplete: skipped, so not known, are store-schema, ")
+    assert ended.notes.startswith("incomplete: skipped store-schema, ")
     assert codebatch("gate-run", "store-schema", "--json", status=3).json["outcome"] == "skipped"
     assert codebatch("gate-run", "objects", "--store", "none", "--json", status=4).error["code"] == "store_not_found"
     assert codebatch("gate-run", "all", status=2).notes.splitlines()[1].endswith("codebatch gate-bundle all")

@@ -211,7 +211,7 @@ def test_other_words_are_met_with_ours(codebatch: CommandLine, words: str, hint:
 def test_on_a_terminal_a_long_list_of_names_is_wrapped_at_them(codebatch: CommandLine) -> None:
     shown, _ = on_a_terminal(codebatch, "explain", "NAME", shown="stderr", columns=60, status=2)
     first, *hint = shown.splitlines()
-    assert first == "error: 'NAME' is no reading command"
+    assert first == "error: 'NAME' is not a command that only reads"
     assert hint[0].startswith("hint: one of: ast, batch-list, ")
     assert len(hint) > 5
     assert all(line.startswith("      ") for line in hint[1:])
@@ -355,7 +355,7 @@ def test_a_bug_ends_with_70_and_a_file_that_holds_the_traceback(
     assert said.out == ""
     assert said.err.splitlines() == [
         "error: internal error: RuntimeError: \\x1b[31mboom",
-        f"hint: please report it; the traceback is in {report}",
+        f"hint: please report this bug; the traceback is in {report}",
     ]
     assert run_to_exit_status(broken, ["--json"]) == 70
     error = json.loads(capsys.readouterr().err)["error"]
@@ -396,22 +396,22 @@ def test_every_error_class_has_a_code_of_its_own_and_an_exit_status() -> None:
     [
         ("jobz = 2\n", "did you mean 'jobs'"),
         ("[shard]\nfiles_mni = 3\n", "did you mean 'files_min'"),
-        ("[store]\nkep = 3\n", "sets 'store.kep'"),
+        ("[store]\nkep = 3\n", "setting 'store.kep'"),
         ("[shard]\nzzz = 3\n", "one of: files_average, "),
         ("pipeline = 'ful'\n", "did you mean 'full'"),
         ("[tasks.lint]\nof = []\n", "did you mean 'off'"),
         ("[tasks.lnt]\noff = []\n", "did you mean 'lint'"),
         ("jobs = 0\n", "at least 1"),
         ("jobs = 'many'\n", "jobs"),
-        ("jobs = \n", "is no TOML"),
+        ("jobs = \n", "is not valid TOML"),
         ("[shard]\nfiles_min = 'x'\n", "files_min"),
-        ("pipeline = 'nope'\n", "no pipeline"),
+        ("pipeline = 'nope'\n", "unknown pipeline"),
         ("[tasks.lint]\nnope = 1\n", "nope"),
         ("[tasks.nope]\nx = 1\n", "nope"),
         ("[tasks.lint]\noff = 'F401'\n", "Expected `array`"),
         ("[tasks.lint]\noff = [401]\n", "Expected `str`, got `int`"),
         ("[tasks.lint]\non = ['todo-coment']\n", "did you mean 'todo-comment'"),
-        ("[tasks.lint]\noff = ['F401', 'X999']\n", "no rule 'X999'"),
+        ("[tasks.lint]\noff = ['F401', 'X999']\n", "unknown rule 'X999'"),
     ],
 )
 def test_a_wrong_configuration_is_refused_before_anything_is_written(

@@ -63,11 +63,11 @@ def test_functions_go_by_complexity_and_changes_and_dependents(hot: CommandLine)
 def test_for_people_it_is_a_table_and_what_is_left_out_is_noted(hot: CommandLine) -> None:
     told = hotspots(hot, "--limit", "1")
     assert [line.split() for line in told.lines] == [
-        ["cognitive", "changes/yr", "used", "by", "function", "place"],
+        ["complexity", "commits/yr", "dependents", "function", "location"],
         ["14", "5", "0", "often", "often.py:1"],
     ]
     assert (
-        "left out: 1 of files parsed in part, 1 vendored or generated, 1 in tests; with them: --all"
+        "hidden: 1 in partially parsed files, 1 in vendored or generated files, 1 in test files; show them with --all"
         in hotspots(hot).notes
     )
 
@@ -153,17 +153,17 @@ def test_what_is_known_of_a_history_is_asked_anew_with_a_new_commit(hot: Command
     shutil.rmtree(tree / ".git")
     answer = hotspots(codebatch, "--path", "often", "--json").json
     assert answer["rows"][0]["changes"] is None
-    assert answer["churn_told"] == "changes are not known: the tree is in no git repository"
+    assert answer["churn_told"] == "change frequency unknown: the directory is in no git repository"
     assert hotspots(codebatch, "--path", "often").lines[1].split()[1] == "?"
-    assert "the tree is in no git repository" in hotspots(codebatch, "--by", "churn", status=2).notes
+    assert "the directory is in no git repository" in hotspots(codebatch, "--by", "churn", status=2).notes
 
 
 def test_a_batch_without_numbers_says_what_to_run(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", TREE["often.py"])
     codebatch("run", ".", "--pipeline", "parse", "-q")
-    assert "run the pipeline `full`" in codebatch("hotspots", status=2).notes
+    assert "use the pipeline `full`" in codebatch("hotspots", status=2).notes
     codebatch("run", ".", "--pipeline", "analyze", "-q")
-    assert "run the pipeline `full`" in codebatch("hotspots", "--by", "dependents", status=2).notes
+    assert "use the pipeline `full`" in codebatch("hotspots", "--by", "dependents", status=2).notes
     assert codebatch("hotspots", "--json").json["rows"][0]["dependents"] is None
 
 

@@ -41,8 +41,8 @@ def test_answers_have_the_same_bytes_and_are_told_of_damage(copied: CommandLine,
     assert before[0].count(b'"kind"') > 0
     answer = msgspec.json.decode(copied("index-build", "--json").stdout, type=IndexAnswer)
     assert answer.terms > 5
-    assert "is what its records say" in copied("index", "build", "--verify").text
-    assert f"an older index knows all {answer.shard_files} shard files\n" in copied("index-build").text
+    assert "matches its records" in copied("index", "build", "--verify").text
+    assert f"an older index covers all {answer.shard_files} shard files\n" in copied("index-build").text
     files = {path: path.stat().st_mtime_ns for path in store.rglob("*")}
     assert [copied(*question).stdout for question in QUESTIONS] == before
     assert {path: path.stat().st_mtime_ns for path in store.rglob("*")} == files
@@ -51,12 +51,12 @@ def test_answers_have_the_same_bytes_and_are_told_of_damage(copied: CommandLine,
     for question, answered in zip(QUESTIONS, before, strict=True):
         ended = copied(*question)
         assert ended.stdout == answered
-        assert "all is read, for the index cannot be used" in ended.notes
+        assert "the index cannot be used, reading all results" in ended.notes
     error = copied("index-build", "--verify", "--json", status=4).error
     assert (error["code"], "--rebuild" in error["hint"]) == ("store_corrupt", True)
-    assert "is what its records say" in copied("index-build", "--rebuild", "--verify").text
+    assert "matches its records" in copied("index-build", "--rebuild", "--verify").text
 
 
 def test_a_user_who_errs_is_told(copied: CommandLine) -> None:
-    assert "make it with: codebatch index-build" in copied("index-build", "--verify", status=2).notes
+    assert "build it with: codebatch index-build" in copied("index-build", "--verify", status=2).notes
     assert "no batch" in copied("index-build", "--batch", "batch-nope", status=2).notes

@@ -38,8 +38,8 @@ def test_a_line_is_told_with_those_around_it_and_all_that_encloses_it(lined: Com
         "       7",
         "       8",
         "       9  def g():",
-        "a.py:4:7: class A, to line 6",
-        "a.py:5:6: method A.f, to line 6",
+        "a.py:4:7: class A, ends at line 6",
+        "a.py:5:6: method A.f, ends at line 6",
         "a.py:6:10: hint S307 Use of possibly insecure function; consider using `ast.literal_eval` [ruff]",
         "a.py:6: A.f calls eval",
         "a.py:6: A.f calls g",
@@ -75,7 +75,11 @@ def test_lines_are_those_of_its_encoding_and_steer_no_terminal(lined: CommandLin
 
 @pytest.mark.parametrize(
     ("place", "hint"),
-    [("a.py:0", "the first line is 1"), ("a.py:11", "the batch has it with 10 lines"), ("wide.py:3", "with 2 lines")],
+    [
+        ("a.py:0", "lines are numbered from 1"),
+        ("a.py:11", "the file has 10 lines"),
+        ("wide.py:3", "has 2 lines"),
+    ],
 )
 def test_a_line_that_there_is_not_is_refused(lined: CommandLine, place: str, hint: str) -> None:
     assert hint in inspect(lined, place, "--json", status=2).error["hint"]
@@ -83,8 +87,8 @@ def test_a_line_that_there_is_not_is_refused(lined: CommandLine, place: str, hin
 
 def test_what_has_no_lines_or_nothing_to_say_is_noted(lined: CommandLine) -> None:
     ended = inspect(lined, "logo.bin:1")
-    assert (ended.text, ended.notes.splitlines()[0]) == ("", "logo.bin is binary, and has no lines")
-    assert inspect(lined, "a.py:8").notes == "nothing is said of line 8 of a.py\n"
+    assert (ended.text, ended.notes.splitlines()[0]) == ("", "logo.bin is a binary file without lines")
+    assert inspect(lined, "a.py:8").notes == "no records at line 8 of a.py\n"
     assert inspect(lined, "nowhere.py:8", "--json", status=2).error["message"].endswith("no file 'nowhere.py'")
 
 
@@ -101,7 +105,7 @@ def test_where_the_content_is_gone_the_answer_is_not_whole(ran: Ran, codebatch: 
     answer = ran.codebatch("inspect", "src/main.py:6", "--store", store, "--json", status=3)
     assert (answer.json["complete"], answer.json["source"]) == (False, [])
     assert answer.json["records"]
-    assert "the source of src/main.py is not shown" in answer.notes
+    assert "source of src/main.py not shown" in answer.notes
 
 
 def test_a_path_is_taken_as_it_is_printed(codebatch: CommandLine) -> None:

@@ -202,6 +202,6 @@ def test_a_store_of_commands_alone_has_no_analysis(both: Both, tmp_path: Path) -
     for command in ("summary", "verify", "check"):
         error = line(command, "--json", status=3).error
         assert error["code"] == "no_batch_of_project"
-        assert error["message"].startswith(f"there is no analysis of project {tmp_path} in the store ")
+        assert error["message"].startswith(f"no analysis of project {tmp_path} in the store ")
     assert line("snapshot", "show", "--json", status=2).error["code"] == "unknown_id"
     assert line("rules", "show", "F401", "--json").json.get("batch_id") is None

@@ -63,11 +63,11 @@ def test_uses_that_need_no_import_are_counted_and_make_the_answer_incomplete(cod
     ):
         told = codebatch("impact", path, status=3)
         assert (
-            f"incomplete: uses that need no import are not followed in {language}: {files} what this one defines; "
+            f"incomplete: uses without an import are not resolved in {language}: {files} names that this one defines; "
             f"see: codebatch references {name}\n"
         ) in told.notes, path
     tests = codebatch("impact", "go/shop/price.go", "--tests", status=3)
-    assert "2 other files mention what this one defines" in tests.notes
+    assert "2 other files mention names that this one defines" in tests.notes
     answer = codebatch("impact", "cs/Price.cs", "--json", status=3).json
     assert (answer["complete"], answer["records"]) == (False, [])
     assert answer["mentions"] == {"language": "C#", "files": 2, "name": "Price"}

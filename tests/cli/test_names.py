@@ -43,7 +43,7 @@ def test_name_of_an_older_batch_moves_which_is_told_to_all(project: CommandLine)
     assert "@x" not in project("run", "tree", "--pipeline", "parse", "--name", "x").notes, "it has it already"
     write(project.directory / "tree" / "a.py", "x = 2\n")
     second = project("run", "tree", "--pipeline", "parse", "--name", "x", "--json", "-q")
-    assert second.notes == f"@x is {second.json['batch_id']} now, and was {first}\n"
+    assert second.notes == f"@x is now {second.json['batch_id']} (was {first})\n"
 
 
 def test_what_is_no_name_is_refused_before_anything_is_done(project: CommandLine) -> None:

@@ -50,14 +50,14 @@ def test_a_file_is_told_on_one_screen(looked: CommandLine) -> None:
     told = inspect(looked, "app/core.py").lines
     assert told[:4] == [
         "app/core.py  python  4 code lines  1 function",
-        "  cognitive 1 (2nd of python), 1 dependent (2 in all)",
+        "  complexity 1 (2nd of python), 1 dependent (2 including indirect)",
         "  hardest   1 f:1",
         "  findings  1 error, 1 hint",
     ]
     assert "    3:16 hint S307 Use of possibly insecure function; consider using `ast.literal_eval`" in told
     at = told.index("      | return eval(b)")
     assert told[at + 1] == "      |        ^^^^^^^"
-    assert told[-1].startswith("  more: --all, or --kinds of file (1), ")
+    assert told[-1].startswith("  more: --all, or --kinds with file (1), ")
 
 
 def test_of_a_long_line_the_part_is_shown_that_is_meant(looked: CommandLine) -> None:
@@ -85,9 +85,9 @@ def test_names_that_would_steer_a_terminal_are_escaped(looked: CommandLine) -> N
 @pytest.mark.parametrize(
     ("given", "hint"),
     [
-        ("core.py", "which of 2? app/core.py, lib/core.py; see: "),
+        ("core.py", "2 files match: app/core.py, lib/core.py; see: "),
         ("lib/user.py", "did you mean 'app/user.py'? see: "),
-        ("lib/coer.py", "which of 2? lib/core.py, app/core.py; see: "),
+        ("lib/coer.py", "2 files match: lib/core.py, app/core.py; see: "),
         ("nothing.at.all", "see: "),
     ],
 )
@@ -103,4 +103,4 @@ def test_what_is_not_known_of_the_project_is_not_told(codebatch: CommandLine) ->
     (codebatch.directory / ".git").mkdir()
     codebatch("run", "a", "-q", "--pipeline", "analyze")
     told = codebatch("inspect", "a/core.py").lines
-    assert told[1] == "  cognitive 1"
+    assert told[1] == "  complexity 1"

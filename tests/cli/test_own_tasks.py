@@ -80,13 +80,19 @@ def test_failures_of_a_function_are_of_its_file_and_task_alone(codebatch: Comman
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ("Metric(path='b.txt', metric='m', value=1)", 'a record of another file: {"kind":"metric","path":"b.txt"'),
-        ("Metric(path='/etc/passwd', metric='m', value=1)", "a record of another file"),
-        ("Failure(path='a.txt', task='parse', reason='crash')", 'it raises: {"kind":"failure"'),
+        (
+            "Metric(path='b.txt', metric='m', value=1)",
+            'the record belongs to another file: {"kind":"metric","path":"b.txt"',
+        ),
+        ("Metric(path='/etc/passwd', metric='m', value=1)", "the record belongs to another file"),
+        ("Failure(path='a.txt', task='parse', reason='crash')", 'returning a failure: {"kind":"failure"'),
         ("Metric(path='a.txt', metric='m', value='x')", "Expected `int`, got `str`"),
-        ("Metric(metric='m', value=1)", "a record of another file"),
-        (f"Ast(path='a.txt', object='{'0' * 64}', format='f')", "a record of an object that is not in the store"),
-        ("Ast(path='a.txt', object='../x', format='f')", "a record of an object that is not in the store"),
+        ("Metric(metric='m', value=1)", "the record belongs to another file"),
+        (
+            f"Ast(path='a.txt', object='{'0' * 64}', format='f')",
+            "the record refers to an object that is not in the store",
+        ),
+        ("Ast(path='a.txt', object='../x', format='f')", "the record refers to an object that is not in the store"),
     ],
 )
 def test_record_that_is_none_of_the_file_fails_the_task_there_and_is_named(
@@ -120,7 +126,7 @@ def task(file):
     codebatch("run", "src", status=3)
     (row,) = codebatch("errors", "--json").records
     assert (row["task"], row["reason"]) == ("words", "exception")
-    assert "a record of an object that is not in the store" in row["evidence"]
+    assert "the record refers to an object that is not in the store" in row["evidence"]
 
 
 @pytest.mark.parametrize(
@@ -212,13 +218,13 @@ def task(file):
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ("[tasks.words]\npython = 'tools/words.py'\n", "no file and function"),
-        ("[tasks.words]\npython = '../words.py:task'\n", "outside of the project"),
-        ("[tasks.words]\npython = 'tools/none.py:task'\n", "which is no file"),
+        ("[tasks.words]\npython = 'tools/words.py'\n", "expected a file and a function"),
+        ("[tasks.words]\npython = '../words.py:task'\n", "outside the project"),
+        ("[tasks.words]\npython = 'tools/none.py:task'\n", "does not exist"),
         ("[tasks.words]\npython = 'tools/words.py:none'\n", "words.py: AttributeError"),
         ("[tasks.words]\npython = 'tools/words.py:task'\nx = 1\n", "has no setting 'x'"),
-        ("[tasks.lint]\npython = 'tools/words.py:task'\n", "an installed package declares the task 'lint'"),
-        ("[tasks.W]\npython = 'tools/words.py:task'\n", "no name for a task"),
+        ("[tasks.lint]\npython = 'tools/words.py:task'\n", "an installed package already provides a task 'lint'"),
+        ("[tasks.W]\npython = 'tools/words.py:task'\n", "not a valid task name"),
     ],
 )
 def test_task_that_cannot_be_is_refused_before_anything_is_written(
@@ -290,16 +296,16 @@ def task(project):
 @pytest.mark.parametrize(
     ("code", "evidence"),
     [
-        ("def task(project): return [1]", "a task gives records, not int"),
+        ("def task(project): return [1]", "a task must return records, not int"),
         ("def task(project): return project.records('none')", "the task does not need 'none'"),
         ("def task(project): raise SystemExit('no')", "SystemExit: no"),
         (
             "from codebatch.model.record import Metric as M\ndef task(project): yield M(path='x', metric='m', value=1)",
-            "no file of the snapshot",
+            "not a file of the snapshot",
         ),
         (
             "import codebatch.model.record as r\ndef task(project): yield r.Failure(path='a', task='', reason='crash')",
-            'it raises: {"kind":"failure","path":"a"',
+            'returning a failure: {"kind":"failure","path":"a"',
         ),
     ],
 )
@@ -349,7 +355,7 @@ def test_task_of_project_scope_brings_what_it_needs_and_has_no_shards(codebatch:
     assert codebatch("query", "outputs", "--task", "dependencies").lines[0] == "a.py:1: (file) depends b.py (exact)"
     for command in (("shards",), ("run-shard", "--shard", "0")):
         told = codebatch(*command, "--task", "dependencies", "--json", status=2)
-        assert told.error["message"] == "dependencies works on the project, not on shards"
+        assert told.error["message"] == "dependencies runs once per project and has no shards"
 
 
 def test_users_try_their_tasks_in_tests_of_their_own(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_what_the_key_does_not_cover_is_told_and_never_taken_over(project: Comma
     own(project, READ)
     ended = project("run", "tree", "--json")
     assert ended.json["unkeyed"] == {"words": "open tools/words.txt"}
-    assert ended.notes.count("what words finds is not taken over by later runs") == 1
+    assert ended.notes.count("results of words are not reused by later runs") == 1
     assert "open tools/words.txt" in ended.notes
     write(project.directory / "tools" / "words.txt", "9")
     write(project.directory / "tree" / "m03.txt", "one\n")
@@ -158,7 +158,7 @@ def test_what_the_key_does_not_cover_is_told_and_never_taken_over(project: Comma
     assert values(project) == [12, 12, 12, 10, *[12] * 8], "none of what an older file gave"
     assert explain(project, "--task", "words")["words"][2] == {"unkeyed": FILES - 1, "object": 1}
     told = project("explain-miss", "m00.txt", "--task", "words").text
-    assert "the older result rests on what is in no key: open tools/words.txt" in told
+    assert "the older result depends on inputs not covered by the cache key: open tools/words.txt" in told
     ended = project("run", "tree", "--json")
     assert (ended.json["action"], ended.json["unkeyed"]) == ("up to date", {"words": "open tools/words.txt"})
     manifests = project.directory.glob(".codebatch/batches/*/outputs/*/manifest.json")

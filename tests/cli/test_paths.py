@@ -125,13 +125,13 @@ def test_directories_are_named_as_people_name_them(tree: CommandLine) -> None:
 def test_a_path_without_a_file_is_an_error_and_not_an_empty_answer(tree: CommandLine) -> None:
     for words in (("findings", "nothing"), ("findings", "lib", "nothing"), ("query", "symbols", "nothing")):
         notes = tree(*words, "--store", "store", status=2).notes
-        assert "the batch has no file at or below 'nothing'" in notes
+        assert "the batch has no file in 'nothing'" in notes
     assert "did you mean 'lib/shared.py'?" in tree("findings", "sharde.py", "--store", "store", status=2).notes
     assert "a path is empty" in tree("findings", "", "--store", "store", status=2).notes
     beside = tree("findings", "lib", "--path", "one", "--store", "store", status=2).notes
     assert "--path cannot be used with PATH" in beside
     elsewhere = tree("findings", ".", "--store", tree.directory / "store", cwd=Path("/"), status=2).notes
-    assert "no file at or below '.'" in elsewhere
+    assert "no file in '.'" in elsewhere
 
 
 def test_the_same_restriction_can_be_an_option(tree: CommandLine) -> None:
@@ -140,4 +140,4 @@ def test_the_same_restriction_can_be_an_option(tree: CommandLine) -> None:
     ]
     assert len(set(told)) == 1
     assert set(paths_in(json.loads(told[0]))) == {"lib/one.py", "lib/two.py"}
-    assert "of the batch at or below lib" in tree("references", "nobody", "lib", "--store", "store").notes
+    assert "in the batch in lib" in tree("references", "nobody", "lib", "--store", "store").notes

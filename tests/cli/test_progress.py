@@ -174,7 +174,7 @@ def test_things_that_take_different_times_do_not_tell_what_is_left(monkeypatch: 
         (70, "reading  ####-----  500 of 1,000 files  2 s  about 3 s left  7 failed"),
         (50, "reading  500 of 1,000 files  2 s  about 3 s left"),
         (30, "reading  500 of 1,000 files"),
-        (20, "reading  50 %  2 s"),
+        (20, "reading  50%  2 s"),
         (6, "readi"),
     ],
 )
@@ -203,7 +203,7 @@ def test_elsewhere_there_are_plain_lines(codebatch: CommandLine) -> None:
     ended = codebatch("run", "many", "--json")
     assert ended.json["files"] == 60
     assert ESCAPE not in ended.notes
-    assert [line.split()[0] for line in ended.notes.splitlines()] == ["new", "the", "snapshot", "batch", "next:"]
+    assert [line.split()[0] for line in ended.notes.splitlines()] == ["created", "files", "snapshot", "batch", "next:"]
 
 
 def test_on_a_narrow_terminal_what_is_known_of_the_rest_is_told_before_the_time_that_passed() -> None:

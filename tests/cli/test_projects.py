@@ -50,7 +50,7 @@ def test_a_path_restricts_the_work_and_what_it_says_is_true_of_the_whole(
     ended = codebatch("run", "app/db", "src", "--json")
     assert ended.json["paths"] == ["app/db", "src"]
     assert ended.json["files"] == 3
-    assert f"project {repository}, of it: app/db, src\n" in ended.notes
+    assert f"project {repository}, restricted to: app/db, src\n" in ended.notes
     part = records(codebatch, ended.json["batch_id"])
     whole_id = codebatch("run", ".", "--json").json["batch_id"]
     whole = records(codebatch, whole_id)
@@ -68,15 +68,15 @@ def test_a_restricted_batch_does_not_stand_for_the_project(codebatch: CommandLin
     whole = codebatch("run", ".", "--json").json["batch_id"]
     codebatch("run", "app/db", "-q")
     for question in (("inspect", "lib/tools.py"), ("impact", "app/db/query.py"), ("files",), ("errors",)):
-        assert f"asked is {whole}, of the whole project; the newer " in codebatch(*question, "-q").notes
+        assert f"using batch {whole} (whole project); a newer batch " in codebatch(*question, "-q").notes
     assert codebatch("inspect", "lib/tools.py", "--json", "--explain").json["batch_id"] == whole
     write(repository / "app" / "db" / "query.py", "def broken(:\n")
     ended = codebatch("run", "app/db", "--json")
     narrow = ended.json["batch_id"]
     assert ended.notes.splitlines()[-1] == f"next: codebatch findings --batch {narrow}"
     asked = codebatch("errors")
-    assert f"asked is {whole}, of the whole project; the newer {narrow} is of app/db alone" in asked.notes
-    assert f"stale: the tree has changed since; look again with: codebatch run {repository}\n" in asked.notes
+    assert f"using batch {whole} (whole project); a newer batch {narrow} covers only app/db" in asked.notes
+    assert f"results are out of date (files changed); update them with: codebatch run {repository}\n" in asked.notes
     assert len(codebatch("errors", "--batch", narrow, "--json").records) == 1
     assert codebatch("summary", "--json").json["batch_id"] == whole
     for question in (("summary",), ("status",)):
@@ -101,7 +101,7 @@ def test_a_whole_batch_that_says_less_does_not_stand_for_a_restricted_one(codeba
     codebatch("run", "sub", "--pipeline", "parse", "-q")
     asked = codebatch("query", "diagnostics", "--json")
     assert [row["code"] for row in asked.records] == ["F401"], "`full` says all that `parse` does"
-    assert f"asked is {open_one}, of the whole project; the newer " in asked.notes
+    assert f"using batch {open_one} (whole project); a newer batch " in asked.notes
 
 
 def test_where_there_is_none_but_a_restricted_batch_it_answers_and_says_so(
@@ -109,7 +109,7 @@ def test_where_there_is_none_but_a_restricted_batch_it_answers_and_says_so(
 ) -> None:
     batch_id = codebatch("run", "app/db", "-q", "--json").json["batch_id"]
     asked = codebatch("errors")
-    assert f"of app/db alone: all that batch {batch_id} is of" in asked.notes
+    assert f"batch {batch_id} is restricted to app/db" in asked.notes
     answer = codebatch("errors", "--json").json
     assert answer == {
         "schema": "codebatch.errors/1",
@@ -123,7 +123,7 @@ def test_where_there_is_none_but_a_restricted_batch_it_answers_and_says_so(
     }
     assert codebatch("summary", "--json").json["paths"] == ["app/db"]
     error = codebatch("inspect", "lib/tools.py", "--json", status=2).error
-    assert error["message"] == "the batch, which is of app/db alone, has no file 'lib/tools.py'"
+    assert error["message"] == "the batch, restricted to app/db, has no file 'lib/tools.py'"
     assert [row["path"] for row in codebatch("references", "core", "--json").records] == ["app/db/query.py"]
 
 
@@ -132,10 +132,10 @@ def test_what_needs_all_files_is_incomplete_in_a_restricted_batch(codebatch: Com
     for question in (("impact", "app/core.py"), ("graph", "--cycles")):
         asked = codebatch(*question, status=3)
         assert "incomplete: " in asked.notes
-        assert f"look at all with: codebatch run {repository}\n" in asked.notes
+        assert f"analyse all files with: codebatch run {repository}\n" in asked.notes
         assert codebatch(*question, "--json", status=3).json["complete"] is False
     assert len(codebatch("graph", "--json").records) == 4
-    assert "nothing in the batch imports app/__init__.py\n" in codebatch("impact", "app/__init__.py", status=3).notes
+    assert "no dependents found for app/__init__.py\n" in codebatch("impact", "app/__init__.py", status=3).notes
     of_kind = ("query", "outputs", "--kind")
     of_task = ("query", "outputs", "--task", "duplicates")
     of_file = ("inspect", "app/core.py", "--kinds", "duplicate")

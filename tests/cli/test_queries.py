@@ -29,21 +29,23 @@ def test_every_form_tells_the_same_records(ran: Ran) -> None:
     assert len(query(ran, "outputs", "-o", "table").lines) == len(shown) + 1
     assert query(ran, "outputs", "-o", "md").lines[1].startswith("| --- | --- |")
     assert query(ran, "outputs", "-o", "plain").stdout == query(ran, "outputs").stdout
-    assert query(ran, "outputs", "-o", "table", "--json", status=2).error["message"].startswith("-o table means")
+    assert query(ran, "outputs", "-o", "table", "--json", status=2).error["message"].startswith("-o table cannot")
 
 
 @pytest.mark.parametrize("form", ["", "--json", "-o json", "-o jsonl", "-o csv", "-o md", "-o plain --color always"])
 def test_what_finds_nothing_says_of_how_much(ran: Ran, form: str) -> None:
     ended = query(ran, "symbols", "--name", "nope", *form.split())
-    assert ended.notes == "no symbols match, of 11 in 9 files\n"
+    assert ended.notes == "no matching symbols (searched 11 in 9 files)\n"
     assert ended.text in ("", query(ran, "symbols", "--name", "nope", *form.split(), "-q").text)
 
 
 def test_what_finds_nothing_says_why_where_that_is_known(ran: Ran) -> None:
     assert query(ran, "failures").notes == "no failures in 9 files\n"
-    assert query(ran, "files", "--offset", "99").notes == "no files match behind the first 99, of 9 in 9 files\n"
+    assert (
+        query(ran, "files", "--offset", "99").notes == "no matching files after the first 99 (searched 9 in 9 files)\n"
+    )
     assert query(ran, "outputs", "--path", "nope", "--group-by", "kind").text == ""
-    assert query(ran, "stats", "--path", "nope", "--json").notes.startswith("no records match, of ")
+    assert query(ran, "stats", "--path", "nope", "--json").notes.startswith("no matching records (searched ")
     assert query(ran, "stats", "--kind", "edge", "--group-by", "resolution", "--path", "src").notes.endswith(
         "without resolution\n"
     )
@@ -90,7 +92,7 @@ def test_fields_are_all_that_is_told_of_each_record(ran: Ran) -> None:
     assert query(ran, *asked, "-o", "md").lines[2] == "| caf\\\\xe9.py | 4 | python | public |"
     assert query(ran, *asked, "-o", "csv").lines == ["path,line,lang,visibility", "caf\\xe9.py,4,python,public"]
     error = query(ran, "edges", "--fields", "path,taget", "--json", status=2).error
-    assert (error["message"], error["hint"]) == ("there is no field 'taget'", "did you mean 'target'?")
+    assert (error["message"], error["hint"]) == ("unknown field 'taget'", "did you mean 'target'?")
 
 
 def test_a_sorted_answer_goes_on_where_it_was_cut(ran: Ran) -> None:

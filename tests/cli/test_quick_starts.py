@@ -51,7 +51,7 @@ def test_the_quick_start_works_line_by_line(codebatch: CommandLine) -> None:
     for line in COMMAND_LISTS:
         is_of_none = line.startswith("codebatch run-shard")
         ended = codebatch.shell(line.replace("<id>", known), status=5 if is_of_none else 0)
-        assert "no shard begins with 'ab'" in ended.notes if is_of_none else ended.stdout, line
+        assert "no shard id starts with 'ab'" in ended.notes if is_of_none else ended.stdout, line
 
 
 def test_each_step_tells_the_ids_that_the_next_one_asks_for(codebatch: CommandLine) -> None:
@@ -72,9 +72,9 @@ def test_each_step_tells_the_ids_that_the_next_one_asks_for(codebatch: CommandLi
 def test_one_command_does_all_of_it_with_the_same_result(codebatch: CommandLine, ran: Ran) -> None:
     make_project(codebatch.directory / "project")
     ended = codebatch("run", "project")
-    assert "new store" in ended.notes
+    assert "created store" in ended.notes
     assert ended.lines[0].startswith("9 files in ")
-    assert any(line.startswith("Likely bugs, ") for line in ended.lines)
+    assert any(line.startswith("Likely bugs (") for line in ended.lines)
     assert ended.notes.splitlines()[-1] == "next: codebatch findings"
     again, first = codebatch("status", "--json").json, ran.codebatch("status", "--store", "store", "--json").json
     assert again["result_digest"] == first["result_digest"]
@@ -87,7 +87,7 @@ def test_a_shard_prefix_runs_every_shard_that_begins_with_it(codebatch: CommandL
     (shard,) = codebatch("shards", "--task", "parse", "--json").json
     other = "0" if shard["shard_id"][0] != "0" else "1"
     none = codebatch("run-shard", "--task", "01_parse", "--shard", other, "--json", status=5)
-    assert (none.stdout, none.error["message"]) == (b"", f"no shard begins with {other!r}")
+    assert (none.stdout, none.error["message"]) == (b"", f"no shard id starts with {other!r}")
     one = codebatch("run-shard", "--task", "01_parse", "--shard", shard["shard_id"][:2], "--json").json
     assert one["shards"] == [{"shard_id": shard["shard_id"], "status": "done"}]
     (shard,) = codebatch("shards", "--task", "01_parse", "--json").json

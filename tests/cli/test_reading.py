@@ -27,7 +27,7 @@ def test_what_was_read_is_told_beside_the_answer(ran: Ran) -> None:
     store, read, shards, records = explained.notes.splitlines()
     assert store == f"store: {ran.store}"
     assert read.startswith("read: 5 files of it, ")
-    assert shards == ("shard files in question: 6; 5 told by their counts, 0 left out by the index, 1 read")
+    assert shards == ("shard files considered: 6; 5 answered from counts, 0 excluded by the index, 1 read")
     assert records.endswith(f" in 1 frame; {len(plain.records)} matched")
     by_language = ran.codebatch(*words, "--lang", "python", "--explain")
     assert by_language.notes.endswith(f" in 2 frames; {len(by_language.records)} matched\n"), (

@@ -24,13 +24,13 @@ def test_references_are_told_with_their_roles_from_the_snapshot(codebatch: Comma
         {"path": "b.py", "name": "go", **place, "role": "call", "scope": "C.m"}
     ]
     none, stale = codebatch("references", "gone").notes.splitlines()
-    assert none == "gone stands in no file of the batch"
+    assert none == "no references to gone in the batch"
     for narrowed, told in (
-        (("--path", "c"), "go stands in no file of the batch whose path contains 'c'"),
-        (("--role", "call", "--path", "a"), "go stands as call in no file of the batch whose path contains 'a'"),
+        (("--path", "c"), "no references to go in the batch whose path contains 'c'"),
+        (("--role", "call", "--path", "a"), "no references to go as call in the batch whose path contains 'a'"),
     ):
         assert codebatch("references", "go", *narrowed).notes.splitlines()[0] == told
-    assert stale.startswith("stale: a.py has changed since; ")
+    assert stale.startswith("results are out of date (a.py changed); ")
     assert codebatch("references", "a b", "--json", status=2).error["code"] == "invalid_input"
 
 
@@ -41,7 +41,7 @@ def test_calls_that_an_index_names_are_told_as_without_it(codebatch: CommandLine
     codebatch("run", "tree", "-q")
     codebatch("index-build", "-q")
     found = codebatch("references", "go", "--json", "--explain")
-    assert "left out by the index" in found.notes
+    assert "excluded by the index" in found.notes
     shutil.rmtree(codebatch.directory / ".codebatch" / "indexes")
     assert codebatch("references", "go", "--json").stdout == found.stdout
     assert [(row["path"], row["role"]) for row in found.records] == [

@@ -22,5 +22,5 @@ def test_a_run_whose_store_a_task_removes_says_so(line: CommandLine, run: str, a
     make_list(line, tasks, f"max_parallel = {at_once}")
     error = line("work", "run", "--json", status=4).error
     store = line.directory / ".codebatch"
-    assert error["message"] == f"the store {store} is gone: it was removed while it was in use"
-    assert error["hint"].startswith("put it where neither git clean nor a task removes it, with --store or")
+    assert error["message"] == f"the store {store} was removed while it was in use"
+    assert error["hint"].startswith("give a location that neither git clean nor a task removes, with --store or")

@@ -59,17 +59,15 @@ def test_a_page_that_cannot_be_written_is_said(ran: Ran, tmp_path: Path) -> None
     def refused(*words: str | Path) -> str:
         return ran.codebatch("report", "--store", ran.store, *words, status=2).notes
 
-    assert f"there is no directory '{tmp_path}/none' to write 'r.html' into" in refused(
-        "-o", tmp_path / "none" / "r.html"
-    )
-    assert "is no name of a file" in refused("-o", tmp_path)
-    assert "is no name of a file" in refused("-o", "")
+    assert f"no directory '{tmp_path}/none' to write 'r.html' into" in refused("-o", tmp_path / "none" / "r.html")
+    assert "is not a file name" in refused("-o", tmp_path)
+    assert "is not a file name" in refused("-o", "")
     os.mkfifo(tmp_path / "pipe")
-    assert "is no plain file" in refused("-o", tmp_path / "pipe")
-    assert "is no plain file" in refused("-o", "/dev/fd/1"), "a pipe has no name in a directory"
+    assert "is not a regular file" in refused("-o", tmp_path / "pipe")
+    assert "is not a regular file" in refused("-o", "/dev/fd/1"), "a pipe has no name in a directory"
     for name in ("store.json", "report.html"):
         assert "is in the store" in refused("-o", ran.codebatch.directory / ran.store / name)
-    assert "standard output is taken by the page" in refused("-o", "-", "--json")
+    assert "--json cannot be used with -o -" in refused("-o", "-", "--json")
 
 
 def test_without_a_name_the_page_goes_into_the_current_directory(ran: Ran, tmp_path: Path) -> None:
@@ -84,7 +82,7 @@ def test_without_a_name_the_page_goes_into_the_current_directory(ran: Ran, tmp_p
     assert (answer["path"], answer["bytes"]) == (page.name, page.stat().st_size)
     page.write_text("<html>written by hand</html>\n")
     refused = ran.codebatch(*report, cwd=tmp_path, status=2).notes
-    assert "'codebatch-report.html' is there and is not a report of codebatch" in refused
+    assert "'codebatch-report.html' exists and is not a codebatch report" in refused
     assert page.read_text() == "<html>written by hand</html>\n"
     ran.codebatch(*report, "-o", page.name, cwd=tmp_path)
     assert b"codebatch report" in page.read_bytes()
@@ -97,7 +95,7 @@ def test_a_report_in_the_tree_makes_no_batch_stale(codebatch: CommandLine) -> No
     assert "stale" not in codebatch("summary").notes
     assert codebatch("run", ".", "--json").json["action"] == "up to date"
     why = codebatch("files", "--why", "codebatch-report.html").text
-    assert "left out: it is a report of codebatch" in why
+    assert "excluded: it is a codebatch report" in why
     elsewhere = codebatch("run", ".", "--store", codebatch.directory.parent / "elsewhere", "--json").json
     assert elsewhere["files"] == 1
 
@@ -122,7 +120,7 @@ def test_the_null_device_takes_a_page_and_stays_a_device(ran: Ran, tmp_path: Pat
 def test_any_other_device_is_refused(ran: Ran, tmp_path: Path) -> None:
     zero = make_device(tmp_path / "zero", "/dev/zero")
     for words in (("report",), ("trace",), ("export", "sarif")):
-        assert "is no plain file" in ran.codebatch(*words, "--store", ran.store, "-o", zero, status=2).notes
+        assert "is not a regular file" in ran.codebatch(*words, "--store", ran.store, "-o", zero, status=2).notes
     assert stat.S_ISCHR(zero.stat().st_mode)
 
 
@@ -143,7 +141,7 @@ def test_of_a_part_of_a_project_and_of_less_than_all_tasks(codebatch: CommandLin
     codebatch("run", "a", "--pipeline", "parse")
     data = _data(codebatch("report", "-o", "-", status=3).stdout)
     assert data["paths"] == ["a"]
-    assert "of a part of the project alone" in str(data["incomplete"])
+    assert "restricted to a part of the project" in str(data["incomplete"])
     assert data["asked"] == ["diagnostic", "file"]
     assert data["changes_told"]
 
@@ -167,8 +165,8 @@ def test_what_became_of_an_older_batch_stands_in_it(codebatch: CommandLine) -> N
     ]
     assert since["states"] == {"unchanged": 1, "new": 1, "fixed": 1}
     assert [(each["name"], each["before"], each["after"]) for each in since["functions"]] == [("f", 3, 4)]
-    assert "name two batches" in codebatch("report", "latest", "-o", "-", status=2).notes
-    assert "name two batches" in codebatch("report", "a", "b", "--batch", "latest", "-o", "-", status=2).notes
+    assert "give two batches" in codebatch("report", "latest", "-o", "-", status=2).notes
+    assert "give two batches" in codebatch("report", "a", "b", "--batch", "latest", "-o", "-", status=2).notes
 
 
 def test_of_nothing(codebatch: CommandLine) -> None:

@@ -48,7 +48,7 @@ def test_one_file_that_changed_is_one_file_done(project: CommandLine) -> None:
     write(project.directory / "tree" / "m07.py", "import sys\n")
     ended = project("run", "tree")
     served = FILE_TASKS * (FILES - 1)
-    assert f"({served} of {served + FILE_TASKS} results cached)" in ended.text
+    assert f"({served} of {served + FILE_TASKS} results reused)" in ended.text
     new, old = sorted(project.directory.glob(".codebatch/batches/batch-*"), reverse=True)
     shared = {path.stat().st_ino for path in old.glob("outputs/*/*/*.zst")}
     own = [path for path in new.glob("outputs/*/[!d]*/*.zst") if path.stat().st_ino not in shared]

@@ -22,8 +22,8 @@ def test_example_works_as_it_is_written(codebatch: CommandLine) -> None:
     made = codebatch("rules", "new", "no-print", "--json").json
     assert (made["language"], made["file"]) == ("go", str(codebatch.directory / "codebatch.toml"))
     assert "codebatch rules test" in codebatch("rules", "new", "other", "-l", "py").notes
-    assert codebatch("rules", "test").lines == ["no-print: 2 examples, 0 wrong", "other: 2 examples, 0 wrong"]
-    assert codebatch("rules", "new", "other", "--json", status=2).error["message"] == "there is a rule 'other'"
+    assert codebatch("rules", "test").lines == ["no-print: 2 examples, 0 failed", "other: 2 examples, 0 failed"]
+    assert codebatch("rules", "new", "other", "--json", status=2).error["message"] == "a rule 'other' already exists"
 
 
 def test_there_is_an_example_for_each_language_and_it_holds(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_what_is_there_stays_to_the_byte(tmp_path: Path, name: str, before: byte
 )
 def test_what_cannot_be_gone_on_from_is_left_alone(tmp_path: Path, before: str) -> None:
     (tmp_path / "codebatch.toml").write_text(before)
-    with pytest.raises(InvalidInput, match="that no \\[\\[tasks"):
+    with pytest.raises(InvalidInput, match="cannot add \\[\\[tasks"):
         new_rule(tmp_path, "new-rule", "python")
     assert (tmp_path / "codebatch.toml").read_text() == before
 
@@ -81,7 +81,7 @@ def test_id_that_can_be_none_is_refused(tmp_path: Path, rule_id: str) -> None:
 
 
 def test_nothing_is_written_through_a_link_or_for_no_language(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="of a language that has rules"):
+    with pytest.raises(InvalidInput, match="has a language with rules"):
         new_rule(tmp_path, "a", None)
     (tmp_path / "other.toml").write_text("jobs = 2\n")
     (tmp_path / "codebatch.toml").symlink_to("other.toml")
@@ -92,11 +92,14 @@ def test_nothing_is_written_through_a_link_or_for_no_language(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("line", "hint"),
-    [('bad = "print(1)"', 'write bad = ["print(1)\\n"]; '), ("severity = 1", 'write severity = "warning"; ')],
+    [
+        ('bad = "print(1)"', 'for example: bad = ["print(1)\\n"]; '),
+        ("severity = 1", 'for example: severity = "warning"; '),
+    ],
 )
 def test_rule_that_is_written_wrongly_is_told_how_it_is_written(tmp_path: Path, line: str, hint: str) -> None:
     head = '[[tasks.lint.rules]]\nid = "a"\nlanguage = "python"\npattern = "f()"\n'
-    for table, told in ((f'{head}message = "m"\n{line}\n', hint), (head, "write message = ")):
+    for table, told in ((f'{head}message = "m"\n{line}\n', hint), (head, "for example: message = ")):
         (tmp_path / "codebatch.toml").write_text(table)
         with pytest.raises(InvalidConfiguration) as refused:
             new_rule(tmp_path, "b", "python")

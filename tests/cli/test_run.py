@@ -111,7 +111,7 @@ def test_local_task_that_is_edited_while_a_batch_runs_ends_it_and_what_it_said_i
     task = write_own_task(codebatch.directory, "edited", f"import os\ndef task(file):\n{edits}")
     ended = codebatch("run", "project", "-j", "1", "--json", status=2)
     assert ended.error["code"] == "tool_mismatch"
-    assert "planned with another edited" in ended.error["message"]
+    assert "planned with another version of edited" in ended.error["message"]
     write(task, "def task(file):\n    return []\n")
     answer = codebatch("run", "project", "--json").json
     anew = codebatch("run", "project", "--json", "--store", "anew").json
@@ -160,11 +160,11 @@ def test_files_why_names_the_rule(codebatch: CommandLine) -> None:
     assert ".codebatchignore:1:*.ts" in left_out["rule"]
     assert codebatch("files", "--why", "project/web/app.js", "--json").json["included"] is True
     excluded = codebatch("files", "--why", "project/web/app.js", "--exclude", "web/")
-    assert "left out" in excluded.lines[0]
-    assert "not there" in codebatch("files", "--why", "project/nowhere.py").lines[0]
-    assert "not there" in codebatch("files", "--why", "/nowhere", status=2).notes
+    assert "excluded" in excluded.lines[0]
+    assert "does not exist" in codebatch("files", "--why", "project/nowhere.py").lines[0]
+    assert "does not exist" in codebatch("files", "--why", "/nowhere", status=2).notes
     outside = codebatch("files", "--why", "../web/app.js", status=2, cwd=codebatch.directory / "project" / "src")
-    assert "is in no tree here" in outside.notes
+    assert "is outside the analysed project" in outside.notes
 
 
 @pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.slow)])

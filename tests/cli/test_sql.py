@@ -54,7 +54,7 @@ def test_every_form_tells_the_same_rows(ran: Ran) -> None:
     assert ask(ran, statement).lines[0].split() == ["path", "n", "l", "s", "d"]
     assert ask(ran, f"-- what each file defines\n{statement}").lines[0].split() == ["path", "n", "l", "s", "d"]
     assert ask(ran, "from file where false").notes == "no rows\n"
-    assert ask(ran, statement, "-o", "csv", "--json", status=2).error["message"].startswith("-o csv means")
+    assert ask(ran, statement, "-o", "csv", "--json", status=2).error["message"].startswith("-o csv cannot")
 
 
 def test_values_that_json_lacks_are_texts_or_null_and_names_are_given_once(ran: Ran) -> None:
@@ -72,10 +72,10 @@ def test_values_that_json_lacks_are_texts_or_null_and_names_are_given_once(ran: 
         ("select nme from symbol", 'column "nme" not found', 'Candidate bindings: "name"'),
         ("selec 1", "Parser Error", None),
         ("select 'a'::int", "Conversion Error", None),
-        ("", "the statement is empty", "such as"),
-        ("select 1; select 2", "2 statements", "such as"),
-        ("from query('from sym' || 'bol')", "name the view in the statement itself: symbol", None),
-        ("select '\ud800'", "no UTF-8", None),
+        ("", "the statement is empty", "for example"),
+        ("select 1; select 2", "expected one statement, got 2", "for example"),
+        ("from query('from sym' || 'bol')", "use the view name in the statement itself: symbol", None),
+        ("select '\ud800'", "not valid UTF-8", None),
     ],
 )
 def test_what_is_asked_wrongly_is_told_in_one_line(ran: Ran, statement: str, told: str, hint: str | None) -> None:
@@ -94,7 +94,7 @@ def test_a_time_with_a_zone_is_answered_or_to_be_asked_for_as_a_text(
     status = run_to_exit_status(cli, ["sql", "select now()", "--store", str(ran.store), "-o", form])
     told = capsys.readouterr()
     if status == 2:  # Before DuckDB 2.0.1, which needs no pytz.
-        assert "ask for it as a text" in told.err
+        assert "cast it to text" in told.err
     else:
         assert (status, re.search(r"\b20\d\d-\d\d-\d\d[ T]\d\d:", told.out) is not None) == (0, True)
 
@@ -102,7 +102,7 @@ def test_a_time_with_a_zone_is_answered_or_to_be_asked_for_as_a_text(
 def test_what_needs_pytz_is_to_be_asked_for_as_a_text() -> None:
     refused = _refused(duckdb.InvalidInputException("Invalid Input Error: Required module 'pytz' failed to import"))
     assert (str(refused), refused.hint) == (
-        "a time with a zone cannot be answered", "ask for it as a text: now()::varchar"
+        "times with a time zone cannot be returned", "cast it to text: now()::varchar"
     )  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def test_what_is_not_whole_says_so(codebatch: CommandLine) -> None:
     ended = codebatch("sql", "select count(*) from file", "--json", status=3)
     assert ended.json["rows"] == [{"count_star()": 0}]
     assert (ended.json["complete"], ended.json["percent"]) == (False, 0.0)
-    assert ended.notes.startswith("incomplete: of a running batch: 0 of 9 files, 0.0 %")
+    assert ended.notes.startswith("incomplete: 0 of 9 files done, batch ")
     assert codebatch("sql", "select 1").lines == ["1", "1"]
 
 
@@ -211,14 +211,15 @@ def test_a_kind_that_no_task_gives_has_an_empty_view(codebatch: CommandLine) -> 
     codebatch("run", make_project(codebatch.directory / "project"), "-q", "--pipeline", "parse")
     ended = codebatch("sql", "select count(*) n from symbol")
     assert ended.lines[1].strip() == "0"
-    assert "no task of the batch gives records of the kind 'symbol'" in ended.notes
+    assert "no task of the batch produces records of kind 'symbol'" in ended.notes
 
 
 def test_without_duckdb_it_says_what_to_install(ran: Ran, tmp_path: Path) -> None:
     write(tmp_path / "duckdb.py", "raise ImportError\n")
     lone = CommandLine(ran.codebatch.directory, {"PYTHONPATH": str(tmp_path)})
     assert (
-        lone("sql", "select 1", "--store", "store", "--json", status=2).error["hint"] == "pip install 'codebatch[sql]'"
+        lone("sql", "select 1", "--store", "store", "--json", status=2).error["hint"]
+        == "install it with: pip install 'codebatch[sql]'"
     )
     assert lone("sql", "--help").text
 

@@ -31,9 +31,9 @@ time.sleep(1000)
 @pytest.mark.parametrize(
     ("limit", "does", "why"),
     [
-        ("timeout_seconds = 1", "sleep 1000", "it ran too long"),
-        ("stall_seconds = 1", "sleep 1000", "it printed nothing for too long"),
-        ("memory_mb_max = 60", f'exec {sys.executable} -c "{HOLDS_MUCH}"', "it took too much memory"),
+        ("timeout_seconds = 1", "sleep 1000", "timed out"),
+        ("stall_seconds = 1", "sleep 1000", "printed nothing for too long"),
+        ("memory_mb_max = 60", f'exec {sys.executable} -c "{HOLDS_MUCH}"', "used too much memory"),
     ],
 )
 def test_the_limits_of_a_command_hold_that_stops_its_worker(line: CommandLine, limit: str, does: str, why: str) -> None:
@@ -57,7 +57,7 @@ def test_a_worker_that_its_command_traces_is_replaced(line: CommandLine) -> None
         process.kill()
         process.communicate()
         pytest.skip("nothing may be traced here")
-    assert "was traced by another process: it does not go on, and is killed" in line.finish(process, status=3).notes
+    assert "was traced by another process: it cannot be continued and is killed" in line.finish(process, status=3).notes
     assert states(line) == {"one": "FAILED", "two": "DONE"}
 
 

@@ -35,7 +35,7 @@ def test_ast_prints_the_tree_of_a_file_on_disk(codebatch: CommandLine) -> None:
 
 def test_ast_says_what_it_cannot_parse(codebatch: CommandLine) -> None:
     (codebatch.directory / "a.dart").write_text("x")
-    assert codebatch("ast", "a.dart", "--json", status=2).error["message"] == "there is no grammar for dart (a.dart)"
+    assert codebatch("ast", "a.dart", "--json", status=2).error["message"] == "no grammar for dart (a.dart)"
     assert codebatch("ast", "a.dart", "--language", "javascript").json["language"] == "javascript"
     assert codebatch("ast", "none.py", "--json", status=2).error["message"] == "none.py: No such file or directory"
 
@@ -68,10 +68,10 @@ def test_rules_test_tries_examples_and_files(codebatch: CommandLine) -> None:
     assert codebatch("rules", "test", "a.py").lines == [
         "a.py:1:1: warning no-print `print` in a library [codebatch]",
         "a.py: python, 1 rule tried",
-        "no-print: 2 examples, 0 wrong",
+        "no-print: 2 examples, 0 failed",
     ]
     (where / "codebatch.toml").write_text(CONFIGURATION % ", 'print(2)'")
-    assert codebatch("rules", "test", status=1).lines[-1] == "  something is found in the good example: print(2)"
+    assert codebatch("rules", "test", status=1).lines[-1] == "  a match in the good example: print(2)"
 
 
 def test_rules_test_says_which_files_it_passes_over(codebatch: CommandLine) -> None:
@@ -82,11 +82,11 @@ def test_rules_test_says_which_files_it_passes_over(codebatch: CommandLine) -> N
         (where / name).write_bytes(content)
     tried = codebatch("rules", "test", "a.js", "vendor/a.py", "b.py", "c.py")
     assert tried.lines == [
-        "a.js: passed over, no rule is for javascript",
-        "vendor/a.py: passed over, it is vendored",
-        "b.py: passed over, it is binary",
+        "a.js: skipped, no rule applies to javascript",
+        "vendor/a.py: skipped, it is vendored",
+        "b.py: skipped, it is binary",
         "c.py: python, 1 rule tried",
-        "no-print: 2 examples, 0 wrong",
+        "no-print: 2 examples, 0 failed",
     ]
     files = codebatch("rules", "test", "c.py", "a.js", "--json").json["files"]
     assert [(each["path"], each["rules"]) for each in files] == [("c.py", 1), ("a.js", 0)]
@@ -109,8 +109,8 @@ def test_rule_that_takes_too_long_is_told_with_the_file_and_the_example(codebatc
     (codebatch.directory / "r.py").write_text(SLOW_TEXT)
     tried = codebatch("rules", "test", "r.py", "--json", status=3)
     assert tried.notes.splitlines() == [
-        "the rule slow gave no answer on r.py: it took longer than 1 s",
-        "the rule slow gave no answer on its bad example: it took longer than 1 s",
+        "rule slow did not finish on r.py: it took longer than 1 s",
+        "rule slow did not finish on its bad example: it took longer than 1 s",
     ]
     assert tried.json["failures"] == [
         {"rule": "slow", "path": "r.py", "reason": "it took longer than 1 s"},
@@ -149,14 +149,14 @@ def test_a_rule_is_shown_with_an_example_and_what_was_judged_of_it(codebatch: Co
     assert rule["example"].startswith("```python\n")
     assert rule["url"] == "https://docs.astral.sh/ruff/rules/invalid-escape-sequence/"
     assert rule["judged"] == {"fix": 30}
-    assert rule["why"] == "of 30 findings of real trees that were judged by reading: 30 fix"
-    assert codebatch("rules", "show", "F401", "--json").json["why"] == "your configuration says so"
+    assert rule["why"] == "review of 30 findings in open-source projects: 30 fix"
+    assert codebatch("rules", "show", "F401", "--json").json["why"] == "severity set in your configuration"
     assert codebatch("rules", "show", "no-print", "--json").json["example"] == "print(1)"
     shown = codebatch("rules", "show", "merge-conflict").lines
     assert shown[:4] == [
         "merge-conflict",
-        "error, on, of codebatch",
-        "finds: all three markers of a conflict",
-        "why error: by what it finds; no finding of it was judged yet",
+        "error, on, from codebatch",
+        "detects: all three markers of a conflict",
+        "why error: by the kind of problem; no finding has been reviewed yet",
     ]
     assert shown[5:7] == ["example:", "  <<<<<<< HEAD"]

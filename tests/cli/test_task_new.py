@@ -27,14 +27,14 @@ def test_task_that_was_written_works_and_is_tried_on_a_file(codebatch: CommandLi
     before = sorted(codebatch.directory.iterdir())
     line = "src/a b.txt:2:4: warning my-words `frobnicate` is here [my-words]"
     assert codebatch("task", "try", "my-words", "src/a b.txt").lines == [line]
-    assert "says nothing of codebatch.toml" in codebatch("task", "try", "my-words", "codebatch.toml").notes
+    assert "has no records for codebatch.toml" in codebatch("task", "try", "my-words", "codebatch.toml").notes
     assert sorted(codebatch.directory.iterdir()) == before
     code = codebatch.directory / "tools" / "my_words.py"
     code.write_text(
         code.read_text().replace("            yield", "            raise ValueError(file.path)\n            yield")
     )
     ended = codebatch("task", "try", "my-words", "src/a b.txt", status=1)
-    assert ended.lines[:2] == ["my-words fails: exception", "  ValueError: b'src/a b.txt'"]
+    assert ended.lines[:2] == ["my-words failed: exception", "  ValueError: b'src/a b.txt'"]
     assert "my_words.py" in ended.lines[2]
     told = codebatch("task", "try", "my-words", "src/a b.txt", "--json", status=1).json
     assert (told["records"], told["reason"]) == ([], "exception")
@@ -42,7 +42,7 @@ def test_task_that_was_written_works_and_is_tried_on_a_file(codebatch: CommandLi
     codebatch("run", "src", status=3)
     assert [row["path"] for row in codebatch("errors", "--json").records] == ["a b.txt", "c.txt"]
     first, *_, last = codebatch("errors").lines
-    assert first == "a b.txt: my-words failed: exception, and at 1 other file"
+    assert first == "a b.txt: my-words failed: exception, and in 1 other file"
     assert last == "    ValueError: b'a b.txt'"
 
 
@@ -68,17 +68,17 @@ def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     test = tmp_path / "tests" / "test_words.py"
     test.write_text("mine")
-    with pytest.raises(InvalidInput, match="is there already"):
+    with pytest.raises(InvalidInput, match="already exists"):
         new_task(tmp_path, "words")
     assert (test.read_text(), (tmp_path / "tools").exists()) == ("mine", False)
     test.unlink()
     (tmp_path / "codebatch.toml").write_text("tasks = {}\n")
-    with pytest.raises(InvalidInput, match=r"that no \[tasks\.words\] can follow"):
+    with pytest.raises(InvalidInput, match=r"cannot add \[tasks\.words\]"):
         new_task(tmp_path, "words")
     assert (list((tmp_path / "tests").iterdir()), (tmp_path / "tools").exists()) == ([], False)
     (tmp_path / "codebatch.toml").unlink()
     (tmp_path / "tools").symlink_to("/tmp")
-    with pytest.raises(InvalidInput, match="leads out of the project"):
+    with pytest.raises(InvalidInput, match="is outside the project"):
         new_task(tmp_path, "words")
 
 
@@ -93,7 +93,7 @@ def test_report_has_a_place_and_the_name_of_its_task_by_default() -> None:
     assert (other.column, other.code, other.severity, other.tool) == (3, "two", "error", "words")
     assert SourceFile(b"b", b"", executable=False, contexts={}).report(1, "empty").line == 1
     for line, column in ((0, 1), (3, 1), (2, 0), (2, 7)):
-        with pytest.raises(ValueError, match="a finding in"):
+        with pytest.raises(ValueError, match="the finding is at"):
             file.report(line, "no", column=column)
 
 

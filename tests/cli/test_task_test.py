@@ -65,12 +65,12 @@ def test_task_that_depends_on_more_than_it_is_given_is_told_from_a_sound_one(
     for each in told["differences"]:
         assert each["first"] != each["second"]
         assert '"metric":"m"' in each["first"], "what is equal is not shown"
-    assert project("task", "test", name, "src", "-j", "1", status=1).lines[-1].endswith("told otherwise")
+    assert project("task", "test", name, "src", "-j", "1", status=1).lines[-1].endswith("differ")
 
 
 def test_task_that_fails_twice_fails_alike(project: CommandLine) -> None:
     assert project("task", "test", "hasty", "src").lines == [
-        "hasty: 12 files, 12 records, told alike", "12 results of it failed"
+        "hasty: 12 files, 12 records, identical", "12 results failed"
     ]  # fmt: skip
 
 

@@ -70,8 +70,8 @@ def test_an_incomplete_batch_is_never_answered_from_in_silence(
     for quiet in ((), ("--quiet",)):
         asked = interrupted(*question, *quiet, status=3)
         (told,) = [line for line in asked.notes.splitlines() if line.startswith("incomplete: ")]
-        assert told.endswith(f"; go on with: codebatch run --batch {batch_id}")
-        assert re.match(rf"incomplete: of a running batch: \d+ of {FILES + 1} files, [0-9.]+ % of batch ", told)
+        assert told.endswith(f"; resume it with: codebatch run --batch {batch_id}")
+        assert re.match(rf"incomplete: \d+ of {FILES + 1} files done, batch {batch_id} is [0-9.]+% done ", told)
     answer = interrupted(*question, "--json", status=3).json
     assert answer["complete"] is False
     assert 0 <= answer["percent"] < 100
@@ -85,7 +85,7 @@ def test_that_nothing_is_there_is_no_certainty_in_an_incomplete_batch(interrupte
     assert {row["dependents"] for row in rows} <= {None}, "who depends on whom is told at the end"
     assert "no errors so far (" in interrupted("errors", status=3).notes
     notes = interrupted("impact", "package1/module001.py", status=3).notes
-    assert "nothing in the batch imports package1/module001.py so far (" in notes
+    assert "no dependents found for package1/module001.py so far (" in notes
     notes = interrupted("query", "symbols", "--name", "nope", status=3).notes
     assert re.search(r"^no symbols( match, of [0-9,]+)? so far \(", notes, re.MULTILINE), "nor of how many files"
 
@@ -182,7 +182,7 @@ def test_where_a_task_failed_its_answers_are_incomplete(codebatch: CommandLine) 
     assert len(codebatch("errors", "--json").records) == 2
     assert codebatch("query", "diagnostics", "--task", "own", "--path", "good", "--json").records == []
     assert codebatch("inspect", "good.py", "--json", status=3).json["complete"] is False, (
-        "`all` says nothing of any file"
+        "`all` has no records for any file"
     )
     assert codebatch("inspect", "good.py", "--kinds", "edge", "--json", status=3).records == []
     assert codebatch("impact", "good.py", "--json").records[0]["path"] == "bad.py"
@@ -192,7 +192,7 @@ def test_where_a_task_failed_its_answers_are_incomplete(codebatch: CommandLine) 
 
 
 def stale_notes(ended: Ended) -> list[str]:
-    return [line for line in ended.notes.splitlines() if line.startswith("stale: ")]
+    return [line for line in ended.notes.splitlines() if line.startswith("results are out of date ")]
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ def test_a_tree_that_changed_since_is_said(codebatch: CommandLine, tree: Path) -
     again = f"codebatch run {tree} --pipeline parse --exclude '*.tmp'"
     for question in (("errors",), ("summary",), ("inspect", "a.py"), ("references", "x"), ("files",)):
         told = stale_notes(codebatch(*question))
-        assert told == [f"stale: a.py has changed since; look again with: {again}"]
+        assert told == [f"results are out of date (a.py changed); update them with: {again}"]
     assert codebatch("summary", "--json").json["stale"] is True
     quiet = codebatch("errors", "-q", "--json")
     assert (quiet.json["stale"], len(stale_notes(quiet))) == (True, 1), "`-q` hides no truth"
@@ -298,7 +298,7 @@ def test_a_batch_that_was_made_of_a_snapshot_is_looked_after_as_well(codebatch: 
     assert codebatch("summary", "--json").json["stale"] is False
     write(tree / "a.py", "y = 1\n")
     (told,) = stale_notes(codebatch("errors"))
-    assert told.endswith(f"look again with: codebatch run {tree} --pipeline parse")
+    assert told.endswith(f"update them with: codebatch run {tree} --pipeline parse")
 
 
 def test_an_old_batch_is_knowingly_old(codebatch: CommandLine, tree: Path) -> None:
@@ -315,12 +315,12 @@ def test_a_snapshot_that_was_taken_since_does_not_hide_a_change(codebatch: Comma
     write(tree / "a.py", "y = 1\n")
     codebatch("snapshot", "tree", "--exclude", "*.tmp")
     (told,) = stale_notes(codebatch("errors"))
-    assert told.startswith("stale: the tree has changed since; look again with: codebatch run ")
+    assert told.startswith("results are out of date (files changed); update them with: codebatch run ")
     codebatch("run", "tree", "-q", "--exclude", "*.tmp", "--pipeline", "parse")
     write(tree / "a.py", "x = 1\n")
     codebatch("snapshot", "tree", "--exclude", "*.tmp")
     (told,) = stale_notes(codebatch("errors"))
-    assert told == f"stale: the tree is as in another batch; ask it with --batch {first}"
+    assert told == f"results are out of date (files as in another batch); query that with --batch {first}"
     codebatch("run", "tree", "--exclude", "*.tmp", "--pipeline", "parse")
     assert stale_notes(codebatch("errors")) == []
 
@@ -331,7 +331,7 @@ def test_a_change_that_was_frozen_and_undone_is_none(codebatch: CommandLine, tre
     codebatch("snapshot", "tree", "--exclude", "*.tmp")
     write(tree / "a.py", "x = 1\n")
     (told,) = stale_notes(codebatch("errors"))
-    assert told.startswith("stale: src/b.py has changed since; look again with")
+    assert told.startswith("results are out of date (src/b.py changed); ")
     write(tree / "src" / "b.py", "x = 1\n")
     assert codebatch("summary", "--json").json["stale"] is False
     write(tree / "src" / "b.py", "z = 1\n")
@@ -339,7 +339,7 @@ def test_a_change_that_was_frozen_and_undone_is_none(codebatch: CommandLine, tre
     write(tree / "src" / "b.py", "x = 1\n")
     write(tree / "new.py", "x = 1\n")
     (told,) = stale_notes(codebatch("errors"))
-    assert told.startswith("stale: new.py has changed since; look again with")
+    assert told.startswith("results are out of date (new.py changed); ")
 
 
 @pytest.mark.parametrize("is_repository", [False, True])

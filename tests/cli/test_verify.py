@@ -65,7 +65,7 @@ def test_a_task_that_answers_otherwise_is_found_and_named(project: CommandLine) 
     assert [each.key for each in load_untrusted(open_store(root / ".codebatch"))] == [caught["key"]]
     ended = project("verify", "latest", "--sample", "99.9", status=1)
     assert ended.lines[0] == "fickle: m05.py"
-    assert ended.lines[-1] == "12 files, 60 results, 1 of them told otherwise"
+    assert ended.lines[-1] == "60 results for 12 files verified: 1 of them differ"
     mood.write_text("bad")
     told = project("verify", "--sample", "99%", "--json", status=1).json
     assert (told["failed"], told["different"]) == (1, 1)
@@ -77,7 +77,7 @@ def test_a_task_that_answers_otherwise_is_found_and_named(project: CommandLine) 
     project("run", "tree")
     mood.write_text("bad")
     ended = project("verify", "--sample", "100%", status=3)
-    assert ended.lines[-1] == "1 result could not be had again"
+    assert ended.lines[-1] == "1 result could not be produced again"
     assert (_names(root)[:1], len(_names(root))) == (before, 3), "nothing is left over of what was done again"
 
 

@@ -96,7 +96,10 @@ def test_a_list_is_run_and_what_failed_is_done_again(line: CommandLine) -> None:
     batch_id = status(line)["batch_id"]
     assert ended.notes.splitlines()[-2:] == [
         f"error: 1 task of batch {batch_id} failed: test",
-        f"hint: see why with: codebatch work log --batch {batch_id}; then: codebatch resume --batch {batch_id}",
+        (
+            f"hint: see the output with: codebatch work log --batch {batch_id}; then: codebatch resume "
+            f"--batch {batch_id}"
+        ),
     ]
     told = line("status").text
     assert "\nfailed   test    -      exit status 1\n" in told
@@ -105,7 +108,7 @@ def test_a_list_is_run_and_what_failed_is_done_again(line: CommandLine) -> None:
     assert line("work", "log").lines == [f"[test] {n}" for n in range(1, 31)]
     assert line("work", "log", "test", "--tail", "2").stdout == b"29\n30\n"
     assert line("work", "log", "--json").json[0]["last"] == [str(n) for n in range(11, 31)]
-    assert "has not begun: it is SKIPPED" in line("work", "log", "ship", status=5).notes
+    assert "has not started: it is SKIPPED" in line("work", "log", "ship", status=5).notes
     assert line("work", "log", "tets", "--json", status=2).error["hint"] == "did you mean 'test'?"
 
     write(line.directory / "fixed", "")
@@ -118,8 +121,8 @@ def test_a_list_is_run_and_what_failed_is_done_again(line: CommandLine) -> None:
         ("always", 1),
     ]
     assert line("work", "log", "test", "--round", "1", "--tail", "1").stdout == b"30\n"
-    assert "there is no log of round 3" in line("work", "log", "test", "--round", "3", status=2).notes
-    assert "all of it is done" in line("resume").notes
+    assert "no log of attempt 3" in line("work", "log", "test", "--round", "3", status=2).notes
+    assert "all tasks are done" in line("resume").notes
     assert line("resume", "--force", "--json").json["tasks"][0]["round"] == 2
 
 
@@ -178,7 +181,7 @@ def test_what_ends_elsewhere_than_in_its_batch_is_not_called_done(line: CommandL
     (batch,) = (line.directory / ".codebatch" / "batches").glob("batch-*")
     (batch / moved).rename(line.directory / "moved")
     write(line.directory / "go", "")
-    assert "somebody removed outcomes" in line.finish(process, status=4).notes
+    assert "by another process" in line.finish(process, status=4).notes
 
 
 def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None:
@@ -188,7 +191,7 @@ def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None
     process.communicate()
     stood = status(line)
     assert (stood["status"], stood["stalled"], stood["tasks"][0]["state"]) == ("RUNNING", True, "PENDING")
-    assert "`resume` says what follows" in stood["tasks"][0]["why"]
+    assert "continue with `resume`" in stood["tasks"][0]["why"]
     ended = line("resume", "--json", status=3)
     assert ended.error["code"] == "batch_blocked"
     batch_id = json.loads(ended.stdout)["batch_id"]
@@ -196,7 +199,7 @@ def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None
     assert states(line) == {"once": "BLOCKED", "behind": "PENDING"}
     assert [row["batch_id"] for row in line("batch", "list", "--active", "--json").json] == [batch_id]
     refused = line("work", "answer", "behind", "done", "--batch", batch_id, "--json", status=2).error
-    assert refused["message"] == "'behind' waits for no answer"
+    assert refused["message"] == "'behind' is not waiting for an answer"
     assert line("work", "answer", "once", "done", "--json").json["counts"] == {
         "DONE": 1,
         "READY": 1,
@@ -212,10 +215,10 @@ def test_what_is_killed_with_all_that_conducts_it_is_begun_again_after_its_rest_
     kill_workers(line)
     process.communicate()
     (stood,) = status(line)["tasks"]
-    assert (stood["state"], stood["why"].rpartition(": ")[2]) == ("READY", "it is begun again")
+    assert (stood["state"], stood["why"].rpartition("; ")[2]) == ("READY", "it is restarted")
     write(line.directory / "go2", "")
     resumed = line.start("resume")
-    wait_until(lambda: count(line, "one.began") == 2, "it is begun again")
+    wait_until(lambda: count(line, "one.began") == 2, "it is restarted")
     write(line.directory / "go", "")
     line.finish(resumed)
     assert count(line, "one.ended") == 1  # The first one was ended before.
@@ -321,7 +324,7 @@ def test_a_second_batch_in_the_same_directory_waits_to_be_asked_for(line: Comman
     error = line("work", "run", "--json", status=3).error
     assert (error["code"], error["message"]) == (
         "batch_conducted",
-        f"batch {batch_id} is at work in the same directory",
+        f"batch {batch_id} is running in the same directory",
     )
     assert line("resume", "--json", status=3).error["code"] == "batch_conducted"
     beside = line.start("work", "run", "--parallel-batches", "-q")
@@ -343,7 +346,7 @@ def test_a_signal_has_nothing_new_start(line: CommandLine, number: signal.Signal
     wait_until(lambda: any(b'"drained"' in each.read_bytes() for each in journal.iterdir()), "the signal is heard")
     write(line.directory / "go", "")
     ended = line.finish(process, status=expected)
-    assert "nothing new is started; waiting for 1 task (once more: end what runs)\n" in ended.notes
+    assert "no new tasks are started; waiting for 1 task (press Ctrl-C again to stop them)\n" in ended.notes
     assert ended.text.startswith("RUNNING: 1 of 2 done (50%), 1 ready")
     line("resume")
     assert (count(line, "one.began"), count(line, "two.began")) == (1, 1)
@@ -357,7 +360,7 @@ def test_a_second_signal_says_what_it_ends(line: CommandLine) -> None:
     wait_until(lambda: any(b'"drained"' in each.read_bytes() for each in journal.iterdir()), "the signal is heard")
     process.send_signal(signal.SIGINT)
     ended = line.finish(process, status=130)
-    assert "ending 1 task, each in its grace (once more: kill what runs)\n" in ended.notes
+    assert "stopping 1 task (press Ctrl-C again to kill)\n" in ended.notes
 
 
 def test_a_cancel_says_whom_it_waits_for_and_what_to_do(line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -377,8 +380,8 @@ def test_a_cancel_says_whom_it_waits_for_and_what_to_do(line: CommandLine, monke
     found = cancelling.cancel_batch(store, batch, listener=Continues())
     assert found.standing.state is BatchState.CANCELLED
     who, force = f"process {process.pid} on {socket.gethostname()}", f"codebatch cancel --force --batch {batch.id}"
-    how = f"have it go on with: kill -CONT {process.pid}; or kill it with: {force}"
-    assert notes == [f"still waiting for {who}, which is stopped; {how}"]
+    how = f"continue it with: kill -CONT {process.pid}; or kill it with: {force}"
+    assert notes == [f"still waiting for {who}, which is suspended; {how}"]
     line.finish(process, status=3)
 
 
@@ -390,14 +393,14 @@ def test_a_new_run_is_told_what_a_dead_one_left_running(line: CommandLine) -> No
     line.finish(process, status=-signal.SIGKILL)
     write(line.directory / "quick.toml", 'root = "."\n[tasks.two]\nrun = "true"\n')
     notes = line("work", "run", "-f", "quick.toml").notes
-    told = re.search(r"batch (\S+) has left 'one' running, process (\d+); (.*)", notes)
+    told = re.search(r"batch (\S+) left 'one' running \(process (\d+)\); (.*)", notes)
     assert told is not None
     assert told[1] == batch_id
     left = stat(int(told[2]))
     assert left is not None
     assert not left.is_zombie
     end, resume = f"codebatch cancel --batch {batch_id}", f"codebatch resume --batch {batch_id}"
-    assert told[3] == f"end it with: {end}; or go on with: {resume}"
+    assert told[3] == f"stop it with: {end}; or resume the batch with: {resume}"
     line("cancel", "--batch", batch_id)
     left = stat(int(told[2]))
     assert left is None or left.is_zombie
@@ -443,7 +446,7 @@ def test_nothing_is_run_from_a_store_that_was_made_elsewhere(line: CommandLine, 
 def test_a_batch_goes_on_as_it_was_made(line: CommandLine) -> None:
     make_list(line, {"one": 'run = "false"'})
     line("work", "run", status=3)
-    assert "goes on as it was made" in line("resume", "-j", "4", status=2).notes
+    assert "is resumed with the settings" in line("resume", "-j", "4", status=2).notes
 
 
 def test_old_batches_go_that_are_over_and_wait_for_nothing(line: CommandLine) -> None:

@@ -38,7 +38,7 @@ def test_the_graph_is_told_and_nothing_is_run(line: CommandLine) -> None:
     assert found == line(*WORDS, "--format", "json").json
     assert {edge["source"] for edge in found["edges"]} == {"inferred"}
     told = line(*WORDS).lines
-    assert told[:3] == ["source    work.json", "tasks     15, 14 edges", "strategy  auto, 3 at once"]
+    assert told[:3] == ["source    work.json", "tasks     15, 14 dependencies", "strategy  auto, 3 at once"]
     assert line("work", "run", "-f", "work.json", "--analyze").lines == told
     assert line(*WORDS, "--no-infer", "--json").json["edges"] == []
     assert line(*WORDS, "--infer-confidence", "0.99", "--json").json["edges"] == []
@@ -78,7 +78,7 @@ def test_a_circle_is_an_error_with_its_path(line: CommandLine) -> None:
     write(line.directory / "circle.json", json.dumps({"tasks": tasks}))
     error = line("work", "analyze", "-f", "circle.json", "--json", status=2).error
     assert (error["code"], error["message"]) == (
-        "invalid_configuration", "the tasks need one another in a circle: a → b → a",
+        "invalid_configuration", "tasks depend on one another in a cycle: a → b → a",
     )  # fmt: skip
 
 
@@ -89,10 +89,14 @@ def test_what_is_inferred_is_told_before_it_runs_and_kept(line: CommandLine) -> 
     }
     write(line.directory / "two.json", json.dumps({"strategy": "auto", "tasks": tasks}))
     ran = line("work", "run", "-f", "two.json", "-q", "-j", "2")
-    assert "inferred: 1 edge\ntask  needs  sure  why\ntwo   one    0.95  it says “After one is done.”\n" in ran.notes
+    assert (
+        "inferred: 1 dependency\n"
+        "task  needs  confidence  why\n"
+        "two   one    0.95        its text: “After one is done.”\n" in ran.notes
+    )
     (work,) = line.directory.glob(".codebatch/batches/*/work.json")
     assert json.loads(work.read_text())["inferred"] == [
-        {"task": "two", "on": "one", "source": "inferred", "why": "it says “After one is done.”", "confidence": 0.95}
+        {"task": "two", "on": "one", "source": "inferred", "why": "its text: “After one is done.”", "confidence": 0.95}
     ]
     assert line("status", "--json").json["tasks"][0]["needs"] == ["one"]
     assert line("work", "run", "-f", "two.json", "-q", "-j", "2", "--yes").notes == ""
@@ -103,4 +107,4 @@ def test_what_a_command_infers_without_a_reason_is_told_as_that(line: CommandLin
     tasks = {"a": {"run": "true", "needs": ["b"]}, "b": {"run": "true"}}
     made = {"strategy": "auto", "infer": {"command": ["printf", json.dumps(answer)]}, "tasks": tasks}
     write(line.directory / "none.json", json.dumps(made))
-    assert "not taken: b needs a (1.00): " in line("work", "run", "-f", "none.json", "-q").notes
+    assert "rejected: b needs a (1.00): " in line("work", "run", "-f", "none.json", "-q").notes

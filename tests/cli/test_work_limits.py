@@ -48,10 +48,10 @@ def test_a_rate_limit_that_is_over_is_no_try(line: CommandLine) -> None:
     keys = "retries = 0\n"
     make_list(line, {"one": _limited("one", 1, keys), "two": 'run = "sleep 0.3; touch reset"'}, POOLS)
     ended = line("work", "run")
-    assert re.search(r"one +failed .* rate limited; it waits until \d\d:\d\d:\d\d", ended.notes)
+    assert re.search(r"one +failed .* rate limited; waiting until \d\d:\d\d:\d\d", ended.notes)
     (task,) = (task for task in status(line)["tasks"] if task["id"] == "one")
     assert (task["state"], task["round"], task["number"], task["number_max"]) == ("DONE", 2, 1, 1)
-    assert "codebatch: a rate limit: it is tried again after" in line("work", "log", "one", "--round", "1").text
+    assert "codebatch: rate limited: retried after" in line("work", "log", "one", "--round", "1").text
     made = line("work", "attempts", "one", "--json").json
     assert [(each["ended"], each["reason"]) for each in made] == [("failed", "limited"), ("result", None)]
 

@@ -49,17 +49,17 @@ def test_what_a_former_batch_left_is_run_alone(line: CommandLine) -> None:
     assert line(*words, status=3).text.startswith("PARTIAL: 2 of 4 done")
     write(line.directory / "other.md", "## x\n")
     other = line("work", "run", "-f", "other.md", "--unfinished", "--command", "true")
-    assert "there is no batch of other.md yet: no task is done" in other.notes
-    assert "nothing of tasks waits for an answer" in line(*words, "--blocked", status=5).notes
+    assert "no batch of other.md yet: no task is done" in other.notes
+    assert "no task of tasks waits for an answer" in line(*words, "--blocked", status=5).notes
     write(line.directory / "fixed", "")
     again = line(*words, "--unfinished")
-    assert "taken as met, for they are done: a" in again.notes
+    assert "dependencies not run, because they are done: a" in again.notes
     assert again.text.startswith("COMPLETED: 2 of 2 done")
     assert (line.directory / "ran").read_text().split() == ["a", "b", "d", "b", "c"]
     first = line("batch", "list", "--json").json[0]["batch_id"]
     assert line(*words, "--unfinished", "--of", first).text.startswith("COMPLETED: 2 of 2 done")
     assert line(*words, "--tag", "x", "-q").text.startswith("COMPLETED: 1 of 1 done")
-    assert "say --unfinished or --blocked, too" in line(*words, "--of", first, status=2).notes
+    assert "add --unfinished or --blocked" in line(*words, "--of", first, status=2).notes
 
 
 def test_what_asked_in_a_former_batch_and_what_is_named_alone_is_run(line: CommandLine) -> None:
@@ -70,7 +70,7 @@ def test_what_asked_in_a_former_batch_and_what_is_named_alone_is_run(line: Comma
     line(*words, status=3)
     write(line.directory / "told", "")
     blocked = line(*words, "--blocked")
-    assert "taken as met, for they are done: a" in blocked.notes
+    assert "dependencies not run, because they are done: a" in blocked.notes
     assert blocked.text.startswith("COMPLETED: 1 of 1 done")
     assert line(*words, "c", "--only").text.startswith("COMPLETED: 1 of 1 done")
     assert (line.directory / "ran").read_text().split() == ["a", "b", "b", "c"]
@@ -92,27 +92,23 @@ def test_tasks_come_from_standard_input(line: CommandLine) -> None:
 def test_a_file_that_is_named_as_a_task_is_told_how(line: CommandLine) -> None:
     write(line.directory / "my tasks" / "a.md", "---\nrun: 'true'\n---\n")
     for words in (("work", "run"), ("work", "analyze")):
-        assert (
-            "hint: files and directories are named with -f: -f 'my tasks'\n" in line(*words, "my tasks", status=5).notes
-        )
+        assert "hint: give files and directories with -f: -f 'my tasks'\n" in line(*words, "my tasks", status=5).notes
     write(line.directory / "work.toml", '[tasks.a]\nrun = "true"')
     told = line("work", "run", "my tasks/a.md", status=2).notes
-    assert told.startswith(
-        "error: there is no task 'my tasks/a.md' in work.toml\nhint: files and directories are named"
-    )
+    assert told.startswith("error: no task 'my tasks/a.md' in work.toml\nhint: give files and directories")
 
 
 def test_a_mistake_that_holds_for_all_sections_is_told_once(line: CommandLine) -> None:
     write(line.directory / "plan.md", "---\nretries: many\n---\n## a\n## b\n## c\n")
     told = line("work", "run", "-f", "plan.md", "--command", "true", status=2).notes
-    assert told == "error: plan.md:2 sets retries to 'many', which is to be a whole number from 0 to 100\n"
+    assert told == "error: plan.md:2 sets retries to 'many', expected an integer from 0 to 100\n"
 
 
 def test_mistakes_of_many_files_are_told_at_once(line: CommandLine) -> None:
     for n in range(30):
         write(line.directory / "tasks" / f"{n:02}.md", "---\nneeds: [nobody]\npriority: soon\n---\n")
     told = line("work", "run", "-f", "tasks", "--command", "true", status=2).notes
-    assert "error: 60 things are wrong with what is to be done\n  tasks/00.md:3 sets priority to 'soon'" in told
+    assert "error: 60 problems found\n  tasks/00.md:3 sets priority to 'soon'" in told
     assert told.count("\n") == 22
     assert "  and 40 more\n" in told
     assert not (line.directory / ".codebatch").exists()

@@ -134,7 +134,7 @@ def test_a_list_that_cannot_be_read_any_more_is_reported(line: CommandLine) -> N
         if text is not None:
             write(line.directory / "work.toml", text)
         told = line("resume", "-q", status=3).notes
-        assert "with work.toml, so it keeps the definitions it has: " in told
+        assert "with work.toml; it keeps its definitions: " in told
         reloaded = line("resume", "-q", "--reload", status=2).notes
         assert "work.toml" in reloaded
         write(line.directory / "work.toml", "")
@@ -157,7 +157,7 @@ def test_reload_follows_new_needs_and_counts_removed_tasks_as_done(line: Command
     ran(line)
     told = line("resume", "-q", "--reload").notes
     assert "reloaded from work.toml: a, c" in told
-    assert "not in work.toml any more, and counted as done: gone" in told
+    assert "no longer in work.toml, counted as done: gone" in told
     assert ran(line) == "ca"
     assert states(line) == {"a": "DONE", "gone": "DONE", "c": "DONE"}
     line(*RUN, "--unfinished")
@@ -179,9 +179,9 @@ def test_reload_leaves_what_is_done_unless_it_is_forced(line: CommandLine) -> No
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"a": 'run = "true"\nneeds = ["new"]', "new": 'run = "true"'}, "a needs new now, which is not part of batch "),
-        ({"a": 'run = "true"\nneeds = ["c"]', "c": 'run = "true"\nneeds = ["a"]'}, "in a circle: a → c → a"),
-        ({"a": 'run = "true"\npools = { p = 2 }'}, "a takes 2 of pool p now, of which batch "),
+        ({"a": 'run = "true"\nneeds = ["new"]', "new": 'run = "true"'}, "a now needs new, which is not part of batch "),
+        ({"a": 'run = "true"\nneeds = ["c"]', "c": 'run = "true"\nneeds = ["a"]'}, "in a cycle: a → c → a"),
+        ({"a": 'run = "true"\npools = { p = 2 }'}, "a now takes 2 tokens of pool p, of which batch "),
     ],
 )
 def test_a_reload_that_the_batch_cannot_hold_changes_nothing(
@@ -226,7 +226,7 @@ def test_a_task_that_is_retried_while_its_batch_runs_is_reported(line: CommandLi
     process = start(line, began=("one",))
     wait_until(lambda: states(line)["a"] == "FAILED", "a fails")
     make_list(line, {"a": fails("new"), "one": ""}, 'on_failure = "continue"\nmax_parallel = 2')
-    assert "is conducted by process" in line("work", "retry", "a", "--reload", status=3).notes
+    assert "is already running (process" in line("work", "retry", "a", "--reload", status=3).notes
     assert states(line)["a"] == "FAILED"
     told = line("work", "retry", "a", "-q").notes
     assert " was made: changed a\n" in told
@@ -248,7 +248,7 @@ def test_a_task_that_runs_on_alone_keeps_its_definition(line: CommandLine) -> No
     resumed = line.start("resume", "-q", "--reload")
     wait_until(lambda: states(line)["two"] == "DONE" or resumed.poll() is not None, "two is done")
     write(line.directory / "go", "")
-    assert "not reloaded, because they still run: one" in line.finish(resumed).notes
+    assert "not reloaded, because they are still running: one" in line.finish(resumed).notes
     assert ran(line) == "oldnew"
     line(*RUN, "--unfinished")
     assert ran(line) == "one"

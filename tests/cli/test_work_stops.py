@@ -59,9 +59,9 @@ def test_what_the_user_ends_is_no_crash(line: CommandLine, number: signal.Signal
         _have_begun(line, times)
         ended = _end(line, process, number, number)
         assert "[0/3] fail  stopped" in ended.notes
-        assert f"stopped by {number.name}; continue with: codebatch resume" in ended.notes
+        assert f"stopped by {number.name}; resume with: codebatch resume" in ended.notes
         assert states(line) == dict.fromkeys(POLICIES, "READY")
-        assert _whys(line) == {f"stopped by {number.name}; it starts again"}
+        assert _whys(line) == {f"stopped by {number.name}; it is restarted"}
     made = line("work", "attempts", "--json").json
     assert [(each["ended"], each["reason"], each["detail"]) for each in made] == [
         ("stopped", "signal", number.name)
@@ -82,7 +82,7 @@ def test_what_a_third_signal_kills_is_no_crash(line: CommandLine) -> None:
     process = line.start("work", "run")
     _have_begun(line, 1)
     _end(line, process, signal.SIGTERM, signal.SIGTERM, signal.SIGTERM)
-    assert _whys(line) == {"stopped by SIGTERM; it starts again"}
+    assert _whys(line) == {"stopped by SIGTERM; it is restarted"}
     _finish(line)
 
 
@@ -96,8 +96,8 @@ def test_what_is_killed_after_a_signal_is_no_crash_where_it_may_run_twice(line: 
     kill_workers(line)
     process.communicate()
     assert states(line) == {"again": "READY", "fail": "PENDING", "ask": "PENDING"}
-    assert "stopped by SIGTERM; it starts again" in _whys(line)
-    assert "when its worker or the machine died" in " ".join(_whys(line))
+    assert "stopped by SIGTERM; it is restarted" in _whys(line)
+    assert "its worker or the machine died" in " ".join(_whys(line))
     write(line.directory / "go", "")
     assert line("resume", "--json", status=3).json["counts"] == {"DONE": 1, "FAILED": 1, "BLOCKED": 1}
 
@@ -111,7 +111,7 @@ def test_a_worker_that_somebody_else_kills_is_a_crash(line: CommandLine) -> None
         os.kill(pid, signal.SIGKILL)
     line.finish(process, status=3)
     assert states(line) == {"again": "FAILED", "fail": "FAILED", "ask": "BLOCKED"}
-    assert "it was running when its worker or the machine died" in _whys(line)
+    assert "interrupted: its worker or the machine died" in _whys(line)
 
 
 @pytest.mark.parametrize("how", [("--grace", "0.1"), ("--force",)])
@@ -132,15 +132,15 @@ def test_the_time_limit_of_a_batch_ends_it_and_resume_gives_as_much_again(line: 
     )
     ended = line("work", "run", "--timeout", "1", status=3)
     batch_id = status(line)["batch_id"]
-    assert "the batch reached its time limit: ending 1 task, each in its grace" in ended.notes
+    assert "the batch reached its time limit: stopping 1 task" in ended.notes
     assert f"batch {batch_id} reached its time limit of 1.0s" in ended.notes
     assert ended.text.startswith("PARTIAL: 1 of 3 done")
     stood = status(line)
     assert (stood["status"], stood["timed_out"], stood["stalled"]) == ("PARTIAL", True, False)
     assert states(line) == {"one": "DONE", "two": "PENDING", "three": "PENDING"}
-    assert "stopped: the batch reached its time limit; `resume` starts it again" in _whys(line)
-    assert "(it reached its time limit)" in line("status").text
-    assert "ending 1 task: the batch reached its time limit" in line("events").text
+    assert "stopped: the batch reached its time limit; `resume` restarts it" in _whys(line)
+    assert "(time limit reached)" in line("status").text
+    assert "stopping 1 task: the batch reached its time limit" in line("events").text
     assert line("follow", status=3).text.splitlines()[-1].split(" ", 1)[1].startswith("PARTIAL")
     write(line.directory / "go", "")
     assert line("resume", "--json").json["counts"] == {"DONE": 3}
@@ -151,9 +151,9 @@ def test_a_failure_ends_what_runs_where_it_is_to_halt_now(line: CommandLine) -> 
     fails = "while [ ! -e one.began ] || [ ! -e three.began ]; do sleep 0.02; done; test -e go"
     make_list(line, {"one": "grace_seconds = 0.1", "two": f'run = "{fails}"', "three": "grace_seconds = 0.1"}, AT_ONCE)
     ended = line("work", "run", "--halt", "now", status=3)
-    assert "two failed: ending 2 tasks, each in its grace" in ended.notes
+    assert "two failed: stopping 2 tasks" in ended.notes
     assert states(line) == {"one": "PENDING", "two": "FAILED", "three": "PENDING"}
-    assert "stopped: two failed; `resume` starts it again" in _whys(line)
+    assert "stopped: two failed; `resume` restarts it" in _whys(line)
     assert "1 task of batch" in ended.notes
     write(line.directory / "go", "")
     assert line("resume", "--json").json["counts"] == {"DONE": 3}

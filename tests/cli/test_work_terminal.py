@@ -101,9 +101,9 @@ def test_each_ctrl_c_ends_more_and_says_what_the_next_one_does(line: CommandLine
     terminal.read_until("one")
     wait_until(lambda: began.exists() and began.read_text() != "", "it begins")
     terminal.press(CTRL_C)
-    terminal.read_until("(once more: end what runs)")
+    terminal.read_until("(press Ctrl-C again to stop them)")
     terminal.press(CTRL_C)
-    terminal.read_until("(once more: kill what runs)")
+    terminal.read_until("(press Ctrl-C again to kill)")
     pid = int(began.read_text())
     assert psutil.pid_exists(pid)
     terminal.press(CTRL_C)
@@ -117,11 +117,11 @@ def test_nothing_is_written_or_run_where_a_person_says_no(line: CommandLine, ter
     write(line.directory / "a list.json", json.dumps({"strategy": "auto", "tasks": tasks}))
     before = sorted(line.directory.rglob("*"))
     terminal.start("work", "run", "-f", "a list.json")
-    terminal.read_until("Run it so?")
+    terminal.read_until("Run with these dependencies?")
     terminal.press(b"n\n")
     assert terminal.end() == NothingToDo.exit_status
     shown = " ".join(terminal.shown.decode().split())
-    assert "see why each is there with: codebatch work analyze --file 'a list.json'; write `needs`" in shown
+    assert "see where they come from with: codebatch work analyze --file 'a list.json'; write `needs`" in shown
     assert sorted(line.directory.rglob("*")) == before
 
 
@@ -137,9 +137,9 @@ def test_what_waits_for_an_answer_is_not_done(line: CommandLine, terminal: Termi
     until(line, "asks", "BLOCKED", running)
     terminal.start("follow")
     terminal.read_until("1 of 3 tasks")
-    terminal.read_until("left after an answer")
-    assert "left after an answer" in line("status").text
+    terminal.read_until("left once questions are answered")
+    assert "left once questions are answered" in line("status").text
     line("work", "answer", "asks", "that")
     assert terminal.end() == 0
     assert "2 of 3 tasks" not in terminal.shown.decode().split("answered asks")[0]
-    assert "asks asks, and waits: codebatch work questions --batch" in line.finish(running).notes
+    assert "asks waits for an answer: codebatch work questions --batch" in line.finish(running).notes

@@ -102,7 +102,7 @@ def test_who_asks_is_answered_while_it_runs_or_begun_again(line: CommandLine) ->
     asked = {each["task"]: each for each in line("work", "questions", "--json").json}
     assert (asked["lives"]["text"], asked["lives"]["live"]) == ("What name?", True)
     assert (asked["ends"]["choices"], asked["ends"]["live"]) == (["red", "blue"], False)
-    assert "none of what can be answered" in line("work", "answer", "ends", "green", status=2).notes
+    assert "not one of the answers" in line("work", "answer", "ends", "green", status=2).notes
     answers = [line.start("work", "answer", "lives", name) for name in ("Ann", "Bob")]
     ended = sorted((line.directory, each.wait()) for each in answers)
     told = b"".join(each.communicate()[1] for each in answers)
@@ -110,7 +110,7 @@ def test_who_asks_is_answered_while_it_runs_or_begun_again(line: CommandLine) ->
     assert told.count(b"error: ") == 1
     line("work", "answer", "ends", "red")
     notes = line.finish(process).notes.splitlines()
-    assert notes.count(f"lives asks, and waits: codebatch work questions --batch {latest(line)}") == 1
+    assert notes.count(f"lives waits for an answer: codebatch work questions --batch {latest(line)}") == 1
     assert line("work", "log", "lives").stdout in (b"got Ann\n", b"got Bob\n")
     assert states(line) == {"lives": "DONE", "ends": "DONE", "behind": "DONE"}
     assert line("work", "questions", "--json").json == []
@@ -120,7 +120,7 @@ def test_who_asks_is_answered_while_it_runs_or_begun_again(line: CommandLine) ->
     assert {each["task"] for each in happened if each["event"] == "BATCH_TASK_ANSWERED"} == {"ends", "lives"}
     refused = line("work", "answer", "lives", "Eve", "--batch", latest(line), status=2).notes
     name = line("work", "log", "lives").text.split()[1]
-    assert re.search(f"'lives' waits for no answer: .+ answered '{name}'", refused)
+    assert re.search(f"'lives' is not waiting for an answer: .+ answered '{name}'", refused)
 
 
 def test_what_somebody_answered_to_count_as_failed_is_left_at_that(line: CommandLine) -> None:
@@ -167,7 +167,7 @@ def test_a_pattern_that_takes_for_ever_holds_up_nothing(line: CommandLine) -> No
     make_list(line, tasks, f"[answering]\n[[answering.rules]]\nmatch = '{slow}'\nanswer = 'no'\n")
     ended = json.loads(line("work", "run", "--json", status=3).stdout)
     assert {task["id"]: task["state"] for task in ended["tasks"]} == {"prints": "DONE", "ends": "BLOCKED"}
-    assert "took longer than 1 s, and is not heeded" in line("work", "log", "prints").text
+    assert "took longer than 1 s and was ignored" in line("work", "log", "prints").text
 
 
 def test_a_program_of_a_killed_coordinator_is_ended_before_another_is_asked(line: CommandLine) -> None:
@@ -210,7 +210,7 @@ def test_tasks_are_skipped_begun_again_held_and_changed_while_others_run(line: C
     write(line.directory / "go", "")
     line.finish(process)
     assert states(line) == {"one": "DONE", "two": "DONE", "three": "DONE", "behind": "DONE"}
-    assert "is done already" in line("work", "skip", "two", "--batch", latest(line), status=2).notes
+    assert "is already done" in line("work", "skip", "two", "--batch", latest(line), status=2).notes
     line("work", "retry", "three", "--batch", latest(line))
     assert (line.directory / "three.began").read_text() == "began\nbegan\n"
     assert tasks_of(line)["three"]["round"] == 2
@@ -235,7 +235,7 @@ def test_what_tasks_say_of_themselves_is_told_and_what_they_cost_is_summed(line:
     assert [each.split()[-1] for each in line("status").lines[-4:-1]] == ["one", "half", "-"]
     tried = line("work", "attempts", "two", "--json").json
     assert [(each["says"], each["cost"]) for each in tried] == [("half\nmore", 1.5)] * 2
-    assert line("work", "attempts", "two").lines[0].split()[-2:] == ["cost", "says"]
+    assert line("work", "attempts", "two").lines[0].split()[-2:] == ["cost", "message"]
     assert line("work", "attempts", "silent").lines[0].split()[-1] == "memory"
 
 
@@ -280,7 +280,7 @@ def test_a_standard_input_that_is_closed_has_nothing_to_read(line: CommandLine) 
     assert (
         "the answer to asks is empty" in line.shell(f"codebatch work answer asks - --batch {batch} <&-", status=2).notes
     )
-    assert "there is no task in -" in line.shell("codebatch work run -f - <&-", status=5).notes
+    assert "no tasks in -" in line.shell("codebatch work run -f - <&-", status=5).notes
 
 
 def test_an_end_that_cannot_be_read_is_not_told_as_an_interruption_alone(line: CommandLine) -> None:
@@ -291,7 +291,7 @@ def test_an_end_that_cannot_be_read_is_not_told_as_an_interruption_alone(line: C
     (register,) = (batch / "outcomes").glob("*.1.run.r1")
     data = register.read_bytes()
     register.write_bytes(data[:60] + b"\xff" + data[61:])
-    told = "how the last attempt of b ended cannot be read; it counts as interrupted"
+    told = "the outcome of the last attempt of b cannot be read; it counts as interrupted"
     assert f"damaged: {told}\n" in line("status").notes
     assert f"damaged: {told}\n" in line("status", "--quiet").notes
     ended = [row["ended"] for row in line("work", "attempts", "--json").json]

@@ -115,14 +115,14 @@ def test_what_is_left_is_run_and_then_nothing(
         line(*LEFT)
     assert ran(line) == left
     done = line(*LEFT, "--json")
-    assert (done.notes, done.json["batch_id"]) == ("nothing of work.toml is left\n", status(line)["batch_id"])
+    assert (done.notes, done.json["batch_id"]) == ("all tasks of work.toml are done\n", status(line)["batch_id"])
     assert ran(line) == ""
 
 
 def test_without_a_batch_all_is_left(line: CommandLine) -> None:
     make_list(line, TASKS)
     fix(line)
-    assert "there is no batch of work.toml yet: no task is done" in line("work", "run", "--unfinished").notes
+    assert "no batch of work.toml yet: no task is done" in line("work", "run", "--unfinished").notes
     assert ran(line) == "abc"
     line(*LEFT)
 
@@ -152,7 +152,7 @@ def test_a_task_is_left_once_its_definition_changes(line: CommandLine, changed: 
     make_list(line, {**TASKS, **changed})
     if left:
         notes = line("work", "run", "--unfinished").notes
-        assert ("run again, because their definitions changed since they were done: " + left in notes) == (left != "d")
+        assert ("rerun, because their definitions changed since they were done: " + left in notes) == (left != "d")
     assert ran(line) == left
     line(*LEFT)
 
@@ -214,10 +214,10 @@ def test_a_named_batch_chooses_of_what_it_has_and_the_rest_counts_as_it_stands(l
     (line.directory / "broken").unlink()
     second = status(line)["batch_id"]
     ran(line)
-    assert "nothing of work.toml is left" in line(*LEFT, "--of", first).notes
+    assert "all tasks of work.toml are done" in line(*LEFT, "--of", first).notes
     notes = line("work", "run", "--unfinished", "--of", second).notes
     assert ran(line) == "c"
-    assert "taken as met, for they are done: b" in notes
+    assert "dependencies not run, because they are done: b" in notes
 
 
 def test_what_waits_for_an_answer_is_found_over_all_batches(line: CommandLine) -> None:
@@ -229,7 +229,7 @@ def test_what_waits_for_an_answer_is_found_over_all_batches(line: CommandLine) -
     ran(line)
     line(*RUN, "--blocked")
     assert ran(line) == "asks"
-    assert "nothing of work.toml waits for an answer" in line(*RUN, "--blocked", status=5).notes
+    assert "no task of work.toml waits for an answer" in line(*RUN, "--blocked", status=5).notes
 
 
 def test_a_list_with_another_root_is_another_list(line: CommandLine) -> None:

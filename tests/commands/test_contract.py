@@ -227,7 +227,7 @@ def test_a_file_that_is_no_program_is_told(real: Stage, tmp_path: Path) -> None:
 
 
 def test_a_program_is_looked_for_on_its_own_path(real: Stage, tmp_path: Path) -> None:
-    """As execvpe(3) does: what is there and cannot be run is passed over, and told where nothing else can."""
+    """As execvpe(3) does: what is there and cannot be run skipped, and told where nothing else can."""
     for name, mode in (("plain", 0o644), ("runs", 0o755)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "tool").write_text(f"#!/bin/sh\necho {name} from $PWD\n")

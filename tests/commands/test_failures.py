@@ -77,9 +77,9 @@ def test_the_last_rate_limit_of_an_output_counts() -> None:
 
 def test_a_time_that_cannot_be_read_is_named_in_the_log() -> None:
     verdict = _judge(b"resets Nov 28, 3pm", wait=r"resets (?P<at>.*)")
-    assert verdict.note.endswith(", and this is no try; 'Nov 28, 3pm' is no time that can be read")
+    assert verdict.note.endswith("(does not count as an attempt); 'Nov 28, 3pm' is not a valid time")
     verdict = _judge(b"in much", wait=r"in (?P<seconds>\S+)")
-    assert verdict.note.endswith("; 'much' is no number of seconds")
+    assert verdict.note.endswith("; 'much' is not a number of seconds")
     assert ";" not in _judge(b"wait", wait="wait(?P<at> .*)?").note
 
 
@@ -91,7 +91,7 @@ def test_no_number_is_waited_for_that_is_none(said: str) -> None:
 def test_a_rate_limit_goes_before_the_rule_for_tries() -> None:
     verdict = _judge(b"rate limit", retry=RetryRule(exits=(75,)), wait="rate limit")
     assert (verdict.result.reason, verdict.result.is_final) == ("limited", False)
-    assert verdict.note.startswith("a rate limit: it is tried again after 2026-")
+    assert verdict.note.startswith("rate limited: retried after 2026-")
     assert _judge(b"fine", retry=RetryRule(exits=(75,)), wait="rate limit").result.is_final
 
 
@@ -100,7 +100,7 @@ def test_a_pattern_that_takes_too_long_is_not_heeded() -> None:
     verdict = _judge(b"a" * 60, wait=slow)
     assert (verdict.result.reason, verdict.note) == (
         "exit",
-        "the pattern of wait_if took longer than 1 s, and is not heeded",
+        "the pattern of wait_if took longer than 1 s and was ignored",
     )
     verdict = _judge(b"a" * 60, retry=RetryRule(pattern=slow))
     assert verdict.result.is_final

@@ -96,7 +96,7 @@ def test_a_hundred_megabytes_of_output_are_cut_to_their_beginning_and_end(tmp_pa
     assert log.startswith(b"first\nxxx")
     assert log.endswith(b"xxx\nlast\n")
     assert len(log) <= MB + 100
-    assert b" bytes left out " in log
+    assert b" bytes omitted " in log
 
 
 def test_a_daemon_does_not_hold_the_end_up_and_is_named(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_who_kills_its_worker_is_left_with_its_mark(tmp_path: Path) -> None:
         (command(("no-such-program",)), "no-such-program: No such file or directory"),
         (command("true", cwd="gone"), "gone: No such file or directory"),
         (command("true", stdin="file:gone"), "gone: No such file or directory"),
-        (command("true", env={"A": "$NO_SUCH_VARIABLE"}), "made: A: ${NO_SUCH_VARIABLE} is not set"),
+        (command("true", env={"A": "$NO_SUCH_VARIABLE"}), "environment: A: ${NO_SUCH_VARIABLE} is not set"),
     ],
 )
 def test_what_cannot_be_started_says_why_in_its_log(tmp_path: Path, one: Command, text: str) -> None:
@@ -159,9 +159,9 @@ def test_what_cannot_be_started_says_why_in_its_log(tmp_path: Path, one: Command
     [
         (
             b"#!/bin/sh\r\n",
-            r"its interpreter '/bin/sh\r' is not there: its lines end with CR LF, which are to end with LF",
+            r"its interpreter '/bin/sh\r' does not exist: the script has CR LF line endings instead of LF",
         ),
-        (b"#! /no/such -x\n", "its interpreter '/no/such' is not there"),
+        (b"#! /no/such -x\n", "its interpreter '/no/such' does not exist"),
     ],
 )
 @pytest.mark.parametrize("path", ["./script", "script"])

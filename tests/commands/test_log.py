@@ -39,7 +39,7 @@ def test_the_beginning_and_the_end_are_kept_and_the_rest_is_counted(writes: list
     tail = max(0, len(written) - head)
     kept = tail if tail <= 2 * quarter else quarter + (tail % quarter or quarter)
     left_out = tail - kept
-    line = f"… {left_out:,} bytes left out …\n" if left_out else ""
+    line = f"… {left_out:,} bytes omitted …\n" if left_out else ""
     if line and not written[:head].endswith(b"\n"):
         line = f"\n{line}"
     assert log == written[:head] + line.encode() + written[len(written) - kept :][: kept or None] * bool(kept)
@@ -61,6 +61,6 @@ def test_what_a_full_disk_refuses_is_left_out_and_counted() -> None:
     refusing = False
     log.write(b"after\n")
     log.close()
-    assert files.read(ROOT / "log").decode() == "before\nafter\n… 10 bytes left out …\n"
+    assert files.read(ROOT / "log").decode() == "before\nafter\n… 10 bytes omitted …\n"
     assert log.evidence == "before\nmeanwhile\nafter\n"
     assert log.bytes == 23

@@ -97,7 +97,7 @@ def test_each_condition_has_its_verdict_and_each_difference_is_told_once() -> No
              "metric:a>1.5", "metric:a>-1", "metric:a b>1", "metric:a>1\n", "metric:a>" + "9" * 16, *FORMS[-2:]],
 )  # fmt: skip
 def test_what_is_no_condition(text: str) -> None:
-    with pytest.raises(ValueError, match="no condition"):
+    with pytest.raises(ValueError, match="is not a condition"):
         parse_condition(text)
 
 
@@ -105,5 +105,5 @@ def test_what_is_no_condition(text: str) -> None:
     "text", ["metric:complexity>", "metric:complexity+ten", "metric:complexity>1.5", "metric:complexity>-1"]
 )
 def test_where_a_number_lacks_that_is_said(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no condition: behind metric:complexity[>+] must be a whole number"):
+    with pytest.raises(ValueError, match=r"is not a condition: metric:complexity[>+] must be followed by an integer"):
         parse_condition(text)

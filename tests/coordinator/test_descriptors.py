@@ -49,10 +49,10 @@ def test_a_soft_limit_is_raised_for_as_long_as_the_run_lasts(limits: list[tuple[
 @pytest.mark.parametrize(
     ("hard", "workers", "hint"),
     [
-        (20, 1, "let more files be open: ulimit -n 1024; then"),
-        (63, 64, "let more files be open: ulimit -n 1024; then"),
-        (100, 64, "let more files be open: ulimit -n 1024, or start fewer workers: -j 21; then"),
-        (1000, 1000, f"let more files be open: ulimit -n {_needed(1000)}, or start fewer workers: -j 321; then"),
+        (20, 1, "raise the limit of open files: ulimit -n 1024; then"),
+        (63, 64, "raise the limit of open files: ulimit -n 1024; then"),
+        (100, 64, "raise the limit of open files: ulimit -n 1024, or start fewer workers: -j 21; then"),
+        (1000, 1000, f"raise the limit of open files: ulimit -n {_needed(1000)}, or start fewer workers: -j 321; then"),
     ],
 )
 def test_a_hard_limit_that_is_too_low_is_an_error(

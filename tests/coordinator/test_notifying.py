@@ -80,7 +80,7 @@ def test_the_last_event_is_delivered_before_those_that_wait(hook: Hook) -> None:
         hook.release()
     notifier.close()
     assert hook.delivered == ["t1", "BATCH_COMPLETED", "t2", "t3"]
-    assert notifier.problems == ["notify ended with status 1; it is not tried again"]
+    assert notifier.problems == ["notify ended with status 1; it is not retried"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_last_event_is_tried_though_time_is_over_and_the_rest_is_counted(
         notifier.close()
     assert hook.delivered == ["t1", name_of(last)]
     assert notifier.problems == [
-        "notify took longer than 0.1 s, and was killed",
+        "notify took longer than 0.1 s and was killed",
         "notify: 2 of 4 events were not delivered, because the command is slower than they come",
     ]
 
@@ -125,7 +125,7 @@ def test_a_command_that_cannot_be_made_is_reported_and_ends_no_delivery(hook: Ho
     for event in (task_event(1), last_event()):
         notifier.tell(event)
     notifier.close()
-    assert notifier.problems == ["nobody is notified: embedded null byte"]
+    assert notifier.problems == ["notifications are off: embedded null byte"]
 
 
 def test_whoever_asks_for_nothing_else_is_told_of_every_end() -> None:

@@ -178,7 +178,7 @@ def test_what_would_close_a_circle_is_left_out_with_its_path() -> None:
     taken = take(candidates, {"a": [], "b": [], "c": ["a"], "d": []})
     assert [(each.task, each.on) for each in taken.edges] == [("a", "b")]
     assert [reason for _, reason in taken.left_out] == [
-        "it would close a circle: c → a → b is there", "it is less sure than 0.5",
+        "it would create a cycle: c → a → b exists", "its confidence is below 0.5",
     ]  # fmt: skip
     assert take(candidates[:1], {"a": ["b"]}).edges == [], "what is written is no candidate"
 

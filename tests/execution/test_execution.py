@@ -144,7 +144,7 @@ def test_tool_that_falls_over_one_file_has_its_answers_about_the_others() -> Non
 
 def test_tool_that_answers_about_fewer_files_has_failed_at_all() -> None:
     _, results = done(Runner({"tool": Silent()}, {}), {"a": b"", "b": b""}, "tool")
-    assert ["asked about 1 files" in each.evidence for each in results.results["tool"] if isinstance(each, Failed)] == [
+    assert ["was given 1 files" in each.evidence for each in results.results["tool"] if isinstance(each, Failed)] == [
         True, True
     ]  # fmt: skip
 
@@ -304,7 +304,7 @@ def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path) -> None
     planned = resolve_tasks(catalogue, ("parse", "words"))
     TaskRunner(catalogue, planned, tmp_path).set_up(["words"])
     (tmp_path / "words.py").write_text("def task(file): return [1]\n")
-    with pytest.raises(ToolMismatch, match=r"planned with another words \(implementation_digest differ\)"):
+    with pytest.raises(ToolMismatch, match=r"planned with another version of words \(implementation_digest differ\)"):
         TaskRunner(TaskCatalogue(catalogue.own_places), planned, tmp_path).set_up(["words"])
 
 
@@ -313,7 +313,7 @@ def test_task_that_was_replaced_since_the_plan_is_not_run(field: str, tmp_path: 
     (planned,) = resolve_tasks(TaskCatalogue(), ("parse",))
     TaskRunner(TaskCatalogue(), [planned], tmp_path).set_up(["parse"])
     other = msgspec.structs.replace(planned, **{field: {"tools": {}}.get(field, "0")})
-    with pytest.raises(ToolMismatch, match=rf"planned with another parse \({field} differ\)"):
+    with pytest.raises(ToolMismatch, match=rf"planned with another version of parse \({field} differ\)"):
         TaskRunner(TaskCatalogue(), [other], tmp_path).set_up(["parse"])
 
 
@@ -342,7 +342,7 @@ def test_what_is_made_must_be_a_task_of_the_declared_scope(
 
     other = {"run_file": "run_project", "run_project": "run_file"}[verb]
     for verbs, hint in (({"run": 1}, f"`run` is called `{verb}` now"), ({other: 1}, "see codebatch_workers.api")):
-        with pytest.raises(InvalidConfiguration, match=f"no task of {scope} scope.* no `{verb}`") as refused:
+        with pytest.raises(InvalidConfiguration, match=f"not a task of {scope} scope.* no `{verb}`") as refused:
             set_up(**verbs)
         assert hint in str(refused.value.hint)
     set_up(**{verb: 1})

@@ -117,9 +117,9 @@ def write_everywhere(data: bytes) -> None:
         (fork_and_leave, "its process ended (exit status 0)"),
         (fork_twice, "its process ended (exit status 0)"),
         (lambda: os.closerange(3, 100), "its process ended (exit status 1)"),
-        (lambda: 1 / 0, "it raised what has no text"),
-        (lambda: write_everywhere(b"\0\1\0\0\0\xff"), "it wrote to descriptors that are not its own"),
-        (lambda: write_everywhere(b"\0\xff\xff\xff\xff"), "it wrote to descriptors that are not its own"),
+        (lambda: 1 / 0, "it raised an exception without a text"),
+        (lambda: write_everywhere(b"\0\1\0\0\0\xff"), "it wrote to file descriptors that it does not own"),
+        (lambda: write_everywhere(b"\0\xff\xff\xff\xff"), "it wrote to file descriptors that it does not own"),
     ],
 )
 def test_end_of_isolated_code_is_told_and_is_no_answer(act: Callable[[], object], reason: str) -> None:

@@ -109,7 +109,7 @@ def test_files_are_found_by_path_and_by_what_is_said_of_them(project: BatchProje
         assert (file.text, project.read(file)) == (path, path.encode())
         assert project.item_of(Metric(path=path, metric="m", value=1)) == place
     assert project.find(b"h") is None
-    with pytest.raises(ValueError, match="no file of the snapshot"):
+    with pytest.raises(ValueError, match="not a file of the snapshot"):
         project.item_of(Metric(path="h", metric="m", value=1))
 
 
@@ -121,5 +121,5 @@ def test_only_files_of_the_batch_have_a_source(project: BatchProject) -> None:
         outside=[outside],
     )  # fmt: skip
     assert smaller.find(outside.path) == outside
-    with pytest.raises(ValueError, match="b'a' lies outside of what the batch is of"):
+    with pytest.raises(ValueError, match="b'a' is outside the paths of the batch"):
         smaller.source(outside)

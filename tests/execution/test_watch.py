@@ -444,6 +444,6 @@ def test_what_is_found_bears_the_mark_of_what_it_rests_on(watch: Watch, tmp_path
     assert _marks(None, _place(tmp_path, "json.dumps(1)"), tmp_path / "scratch") == ["nobody watched"]
     for change in ("write_text('more')", "unlink(missing_ok=True)"):
         place = _place(tmp_path, read.replace("read_text()", change), files=files)
-        assert _marks(watch, place, tmp_path / "scratch") == ["tools/words.txt changed meanwhile"]
+        assert _marks(watch, place, tmp_path / "scratch") == ["tools/words.txt changed during the run"]
     fail = f"{read}; file.none"
     assert _marks(watch, _place(tmp_path, fail), tmp_path / "scratch") == ["", ""], "what failed is never taken over"

@@ -253,7 +253,7 @@ def test_a_new_worker_that_cannot_set_its_tasks_up_says_why(store: Store, pair: 
     assert isinstance(gave_up, GaveUp)
     assert (gave_up.code, gave_up.message) == (
         "invalid_configuration",
-        "tasks cannot be set up (parse, symbols, lint): Too many open files",
+        "cannot set up tasks (parse, symbols, lint): Too many open files",
     )
 
 

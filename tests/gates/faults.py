@@ -83,24 +83,24 @@ def plant_store_document(stored: Stored) -> str:
 
 def plant_name(stored: Stored) -> str:
     write(Path(os.fsdecode(os.fsencode(stored.one("batches/*")) + b"/st\xe9ray")), "")
-    return "no name of a store"
+    return "not part of the store layout"
 
 
 def plant_hidden_name(stored: Stored) -> str:
     write(stored.store / "objects" / ".cache", "")
-    return "no name of a store"
+    return "not part of the store layout"
 
 
 def plant_link(stored: Stored) -> str:
     stored.one("batches/*/outputs/*/manifest.json").rename(stored.root / "aside")
     stored.one("batches/*/outputs/*").joinpath("manifest.json").symlink_to(stored.root / "aside")
-    return "it is no file"
+    return "not a file"
 
 
 def plant_linked_directory(stored: Stored) -> str:
     (stored.store / "objects").rename(stored.root / "aside")
     (stored.store / "objects").symlink_to(stored.root / "aside")
-    return "it is no directory"
+    return "not a directory"
 
 
 def plant_pack(stored: Stored) -> str:
@@ -138,7 +138,7 @@ def plant_fewer_files(stored: Stored) -> str:
 
 def plant_late_need(stored: Stored) -> str:
     rewrite_plan(stored, lambda tasks: tasks[::-1])
-    return "a task stands before what it needs"
+    return "a task comes before one it needs"
 
 
 def plant_task_twice(stored: Stored) -> str:
@@ -148,12 +148,12 @@ def plant_task_twice(stored: Stored) -> str:
 
 def plant_fewer_tasks(stored: Stored) -> str:
     rewrite_manifest(stored, lambda manifest: replace(manifest, tasks=manifest.tasks[:-1]))
-    return "there are not the results of the planned tasks"
+    return "the results are not those of the planned tasks"
 
 
 def plant_other_order(stored: Stored) -> str:
     rewrite_manifest(stored, lambda manifest: replace(manifest, tasks=manifest.tasks[::-1]))
-    return "the outputs have not the plan's order"
+    return "the order of the outputs differs from the plan"
 
 
 def plant_shard_file(stored: Stored) -> str:
@@ -163,7 +163,7 @@ def plant_shard_file(stored: Stored) -> str:
 
 def plant_counts(stored: Stored) -> str:
     rewrite_manifest(stored, _of_other_counts)
-    return "its records are not as they are counted"
+    return "its records do not match its counts"
 
 
 def plant_counts_of_task(stored: Stored) -> str:
@@ -171,7 +171,7 @@ def plant_counts_of_task(stored: Stored) -> str:
         stored,
         lambda manifest: replace(manifest, tasks=tuple(replace(task, counts=Counts()) for task in manifest.tasks)),
     )
-    return "the counts of a task are not those of its shards"
+    return "the counts of a task do not match its shards"
 
 
 def plant_result_digest(stored: Stored) -> str:
@@ -179,7 +179,7 @@ def plant_result_digest(stored: Stored) -> str:
     rewrite_manifest(stored, lambda manifest: replace(manifest, result_digest=other))
     outputs = stored.one("batches/*/outputs/*")
     outputs.rename(outputs.with_name(other))
-    return "the digest of the results is not that of the tasks' digests"
+    return "the digest of the results does not match the digests of the tasks"
 
 
 def plant_no_batch_document(stored: Stored) -> str:
@@ -198,12 +198,12 @@ def plant_task_digest(stored: Stored) -> str:
         return replace(manifest, tasks=(replace(first, digest=second.digest), second, *rest))
 
     rewrite_manifest(stored, change)
-    return "the digest of a task is not that of its results"
+    return "the digest of a task does not match its results"
 
 
 def plant_counts_of_kind(stored: Stored) -> str:
     plant_counts(stored)
-    return "the answer is not the whole one --kind file"
+    return "the answer is incomplete --kind file"
 
 
 def rewrite_index(stored: Stored, change: Callable[[dict[bytes, bytes]], dict[bytes, bytes]]) -> None:
@@ -225,7 +225,7 @@ def plant_index_of_cut_postings(stored: Stored) -> str:
     rewrite_index(
         stored, lambda pairs: {key: value[:-1] if key[:1] == keys.CODE else value for key, value in pairs.items()}
     )
-    return "all is read, for the index cannot be used"
+    return "the index cannot be used, reading all results"
 
 
 def plant_index_bytes(stored: Stored) -> str:

@@ -57,8 +57,8 @@ def test_another_result_the_second_time_fails_its_gate(stored: Stored) -> None:
         failed = stored.gate("resume-equals")
     finally:
         mood.write_text("fine")
-    assert [failure.message for failure in failed.failures] == ["1 result could not be had again"]
-    assert [failure.message[:20] for failure in result.failures] == ["moody says otherwise"]
+    assert [failure.message for failure in failed.failures] == ["1 result could not be produced again"]
+    assert [failure.message[:30] for failure in result.failures] == ["moody gives a different result"]
     assert result.failures[0].expected != result.failures[0].actual
 
 
@@ -68,14 +68,14 @@ def test_a_program_that_lacks_what_it_tells_of_fails_its_gate(pristine: Stored) 
     assert described is not None
     (status,) = (command for command in program.commands if command.name == "status")
     for planted, said in (
-        (Program(tuple({*program.commands} - {status}), program.told), "no command has this name"),
+        (Program(tuple({*program.commands} - {status}), program.told), "the documented command does not exist"),
         (Program((*program.commands, Command("odd", "", status.options)), program.told), "has no help"),
         (Program((*program.commands, status._replace(options=frozenset())), program.told), "lacks options"),
-        (Program((*program.commands, status._replace(help="`codebatch odd`")), program.told), "there is not"),
+        (Program((*program.commands, status._replace(help="`codebatch odd`")), program.told), "does not exist"),
         (Program(program.commands, program.told, ("x cannot be had",)), "cannot be had"),
-        (program._replace(described={**described, "odd": frozenset()}), "a command that there is not"),
-        (program._replace(described={**described, "status": frozenset()}), "tells of other options"),
-        (program._replace(described={name: described[name] for name in described if name != "gc"}), "does not tell of"),
+        (program._replace(described={**described, "odd": frozenset()}), "a command that does not exist"),
+        (program._replace(described={**described, "status": frozenset()}), "lists other options"),
+        (program._replace(described={name: described[name] for name in described if name != "gc"}), "does not list"),
     ):
         result = run_gate(find_gate("api-complete"), pristine.subject(program=partial(Program, *planted)))
         assert result.outcome == "failed"
@@ -86,8 +86,12 @@ def test_a_program_that_lacks_what_it_tells_of_fails_its_gate(pristine: Stored) 
     ("name", "value", "said"),
     [
         ("PIPELINES", {"odd": Pipeline(name="odd", summary="", tasks=("nope",))}, "no installed package"),
-        ("PIPELINES", {"odd": Pipeline(name="odd", summary="", tasks=("lint", "parse"))}, "lacks what its task needs"),
-        ("KINDS", ("file",), "a task gives records of no kind"),
+        (
+            "PIPELINES",
+            {"odd": Pipeline(name="odd", summary="", tasks=("lint", "parse"))},
+            "lacks a task that this one needs",
+        ),
+        ("KINDS", ("file",), "a task produces records of an unknown kind"),
     ],
 )
 def test_a_pipeline_that_cannot_be_planned_fails_its_gate(
@@ -131,7 +135,7 @@ def test_a_file_task_without_a_row_for_each_file_fails_its_gate(stored: Stored) 
 
     rewrite_manifest(stored, change)
     (failure,) = stored.gate("plan-covered").failures
-    assert failure.message == "it is not of the files of its shard"
+    assert failure.message == "it does not match the files of its shard"
 
 
 def test_what_is_not_there_has_a_gate_skipped_and_what_was_named_and_is_not_is_an_error(tmp_path: Path) -> None:
@@ -144,8 +148,8 @@ def test_what_is_not_there_has_a_gate_skipped_and_what_was_named_and_is_not_is_a
     results = {result.gate_id: result for result in run_all("all", subject, is_stopping=False).results}
     passed = {gate_id for gate_id, result in results.items() if result.passed}
     assert passed == {"store-schema", "no-foreign-files", "api-complete"}
-    assert "there is no analysis of project" in results["plan-covered"].reason
-    assert results["objects"].reason == "there is nothing to look at"
+    assert "no analysis of project" in results["plan-covered"].reason
+    assert results["objects"].reason == "there is nothing to check"
     with pytest.raises(InvalidInput):
         empty.subject("batch-20200101").check_names()
 
@@ -188,7 +192,7 @@ def test_an_index_that_there_is_not_or_a_store_in_use_has_its_gates_skipped(stor
         assert (result.outcome, "codebatch index-build --batch" in result.reason) == ("skipped", True)
     (stored.store / "indexes").mkdir()
     with StorePlace(stored.store).open().writing():
-        assert "somebody is writing" in stored.gate("A4").reason
+        assert "another process is writing" in stored.gate("A4").reason
     assert stored.gate("A4").passed
     assert stored.gate("A1").passed
 
@@ -267,9 +271,9 @@ def test_every_old_name_leads_to_one_gate_and_no_name_to_two() -> None:
     assert not {*names} & {*BUNDLES}
     assert {find_gate(name).id for name in names} == {gate.id for gate in GATES}
     assert find_gate("P2-G7").tags == ("batch", "phase2")
-    with pytest.raises(InvalidInput, match="no gate"):
+    with pytest.raises(InvalidInput, match="no such self-test"):
         find_gate("P9-G9")
     for name in BUNDLES:
         check_bundle(name)
-    with pytest.raises(InvalidInput, match="no bundle"):
+    with pytest.raises(InvalidInput, match="no such group"):
         check_bundle("P2-G7")

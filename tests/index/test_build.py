@@ -159,7 +159,7 @@ def test_verifying_holds_the_index_against_the_records(store: Store, batch: Batc
     build_index(store, other)
     (store.root / "indexes" / batch.id).rename(store.root / "indexes" / "gone")
     (store.root / "indexes" / other.id).rename(store.root / "indexes" / batch.id)
-    with pytest.raises(StoreCorrupt, match="is not what its records say"):
+    with pytest.raises(StoreCorrupt, match="does not match its records"):
         verify_index(store, batch)
 
 
@@ -216,7 +216,7 @@ def test_diagnose_tells_of_what_stands_in_the_place_of_a_directory(
     path.symlink_to(aside) if is_link else path.write_bytes(b"")
     for is_full in (False, True):
         (damage,) = diagnose(store, is_full=is_full).damaged
-        assert (damage.problem, damage.names) == (f"{path} is no directory", (str(path.relative_to(store.root)),))
+        assert (damage.problem, damage.names) == (f"{path} is not a directory", (str(path.relative_to(store.root)),))
         assert damage.hint == f"move it away: {path}"
     path.unlink()
     assert diagnose(store, is_full=False).damaged == ()
@@ -240,7 +240,7 @@ def test_gc_takes_what_only_batches_needed_that_go(store: Store, batch: Batch) -
 
 
 def test_what_is_not_merged_has_no_index(store: Store) -> None:
-    with pytest.raises(BatchIncomplete, match="nothing of batch"):
+    with pytest.raises(BatchIncomplete, match="has no merged results yet"):
         build_index(store, make_batch(store, [b"a"], shard_items=1))
 
 
@@ -254,7 +254,7 @@ def test_every_byte_of_an_index_counts(store: Store, batch: Batch) -> None:
     path = store.root / "indexes" / batch.id / "1" / BASE
     for data in spoilt(path.read_bytes()):
         path.write_bytes(data)
-        with pytest.raises(CorruptFile, match=r"is not what index\.json says"):
+        with pytest.raises(CorruptFile, match=r"does not match index\.json"):
             opened(store, batch).posted()
     about = path.with_name("index.json")
     document = about.read_bytes()
@@ -308,7 +308,7 @@ def test_a_database_is_read_no_further_than_it_is_long(store: Store, batch: Batc
     build_index(store, batch)
     with (store.root / "indexes" / batch.id / "1" / BASE).open("r+b") as file:
         file.truncate(1 << 43)
-    with pytest.raises(CorruptFile, match="is not what"):
+    with pytest.raises(CorruptFile, match="does not match"):
         opened(store, batch).posted()
 
 

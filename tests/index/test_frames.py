@@ -148,7 +148,7 @@ def test_an_index_that_names_frames_that_there_are_not_hides_nothing(
         }
         publish_index(store, batch.id, contents._replace(pairs=pairs), None)
         assert _answer(store, batch) == expected
-        with pytest.raises(StoreCorrupt, match="is not what its records say"):
+        with pytest.raises(StoreCorrupt, match="does not match its records"):
             verify_index(store, batch)
 
 

@@ -203,9 +203,9 @@ def test_a_posting_of_no_slot_is_damage(store: Store) -> None:
     assert outputs is not None
     contents = unite(posted_anew(store, outputs, pytest.fail)[0].items())
     publish_index(store, batch.id, contents._replace(slots=contents.slots[:1]), None)
-    with pytest.raises(CorruptFile, match="a slot that there is not"):
+    with pytest.raises(CorruptFile, match="a slot that does not exist"):
         _where(store, batch, "s*")
-    with pytest.raises(CorruptFile, match="a slot that there is not"):
+    with pytest.raises(CorruptFile, match="a slot that does not exist"):
         verify_index(store, batch)
 
 

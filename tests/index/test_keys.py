@@ -56,7 +56,7 @@ def test_keys_and_values_have_these_bytes() -> None:
     assert [keys.metric_term("", value)[1:] for value in (-1, 2**32)] == [b"00000000", b"ffffffff"]
     assert keys.encode_postings(1, 2) == [b"\0\0\0\0\x01\0\0\0", b"\x01\0\0\0\x01\0\0\0"]
     for cut in (b"\0" * 7, b"\0" * 9):
-        with pytest.raises(ValueError, match="cut"):
+        with pytest.raises(ValueError, match="truncated"):
             keys.frames_by_slot([b"\0" * 8, cut])
 
 
@@ -175,12 +175,12 @@ def test_terms_files_are_read_as_they_were_written(of_items: list[set[str]]) -> 
 @pytest.mark.parametrize("texts", [b"", b"\xff", b"nf\xff", b"\xffnf", b"nf\xff\xffng"])
 def test_a_terms_file_without_a_key_where_one_should_be_is_refused(texts: bytes) -> None:
     data = encode_terms(DIGEST, Terms(1, (Column(array("I", [texts.count(b"\xff") + 1]), texts),)))
-    with pytest.raises(ValueError, match="a key that is none"):
+    with pytest.raises(ValueError, match="an invalid key"):
         decode_terms(data, DIGEST)
 
 
 def test_a_terms_file_that_counts_other_terms_than_it_has_is_refused() -> None:
-    with pytest.raises(ValueError, match="does not fit itself"):
+    with pytest.raises(ValueError, match="inconsistent"):
         decode_terms(encode_terms(DIGEST, Terms(2, (Column(array("I", [1, 1]), b"nf"),))), DIGEST)
 
 

@@ -112,7 +112,7 @@ def test_the_paths_of_a_plan_are_in_its_digest_and_checked() -> None:
     restricted = _planned((b"a", b"caf\xe9/b"))
     assert decode_plan(encode_plan(restricted)) == restricted
     assert len({_planned().digest, restricted.digest, _planned((b"a",)).digest}) == 3
-    with pytest.raises(ValueError, match="digest does not fit"):
+    with pytest.raises(ValueError, match="digest of the plan does not match"):
         decode_plan(encode_plan(msgspec.structs.replace(restricted, paths=(b"a",))))
     for unsound in ((b"b", b"a"), (b"a", b"a"), (b"../a",), (b"/a",), (b"",)):
         with pytest.raises(ValueError, match="unsafe or out of order"):
@@ -172,7 +172,7 @@ def test_a_plan_that_cannot_be_true_is_refused() -> None:
     ):
         assert old in body
         altered = encode_document(msgspec.json.decode(body.replace(old, new), type=Plan))
-        with pytest.raises(ValueError, match=r"of (a task of )?the plan|the plan's"):
+        with pytest.raises(ValueError, match=r"of (a task of )?the plan|the plan"):
             decode_plan(altered)
 
 
@@ -247,7 +247,7 @@ def test_the_item_table_finds_and_checks_every_item(items: list[bytes], step: in
     assert list(iter_items(table, blocks)) == items
     for damaged in ([*blocks, b"x"], blocks[:-1], [b"x", *blocks]):
         if damaged != blocks:
-            with pytest.raises(ValueError, match="does not fit"):
+            with pytest.raises(ValueError, match="does not match"):
                 list(iter_items(table, damaged))
     for index, item in enumerate(items):
         start, end = item_range(table, index)
@@ -266,9 +266,9 @@ def test_an_item_is_given_before_the_blocks_behind_it_are_read() -> None:
 
 def test_tasks_are_ordered_by_need_and_a_circle_is_refused() -> None:
     assert order_tasks(["lint", "parse"], {"lint": ("parse",), "parse": ()}) == ("parse", "lint")
-    with pytest.raises(ValueError, match="circle"):
+    with pytest.raises(ValueError, match="cycle"):
         order_tasks(["a", "b"], {"a": ("b",), "b": ("a",)})
-    with pytest.raises(ValueError, match="lacks"):
+    with pytest.raises(ValueError, match="not in the pipeline"):
         order_tasks(["a"], {"a": ("b",)})
 
 

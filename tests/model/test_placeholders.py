@@ -100,7 +100,7 @@ def test_a_placeholder_that_is_accepted_gives_the_value_whatever_stands_before(s
     [
         ("echo '{id}'", "single quotes"),
         ('echo "a {title} b"', "double quotes"),
-        ("echo $'{id}'", "single quotes behind a $"),
+        ("echo $'{id}'", "single quotes after a $"),
         ("x=`echo {id}`", "backquotes"),
         ("echo ${x:-{id}}", "${…}"),
         ("echo $(({text} + 1))", "$((…))"),
@@ -108,13 +108,13 @@ def test_a_placeholder_that_is_accepted_gives_the_value_whatever_stands_before(s
         ("cat <<EOF\n{id}\nEOF", "a here-document"),
         ("cat <<-'EOF'\n\tEO\n{id}", "a here-document"),
         ('x="$(echo "{id}")"', "double quotes"),
-        ("x=$(case a in a) echo {id};; esac)", "what only a shell can tell the quotes of"),
-        ("ec\\\nho '{id}'", "what only a shell can tell the quotes of"),
+        ("x=$(case a in a) echo {id};; esac)", "text whose quoting only a shell can determine"),
+        ("ec\\\nho '{id}'", "text whose quoting only a shell can determine"),
     ],
 )
 def test_a_placeholder_in_quotes_is_told(script: str, inside: str) -> None:
     (problem,) = problems(script)
-    assert problem.told.endswith(f"}} in {inside}")
+    assert problem.told.endswith(f"}} inside {inside}")
     assert "$CODEBATCH_V_" in problem.hint
 
 
@@ -166,14 +166,14 @@ def test_an_argument_is_its_value_whatever_that_is(value: str) -> None:
     [
         (
             ["a", "{titel}"],
-            "has {titel}, which is no placeholder",
-            "did you mean {title}? ({{titel}} is {titel} itself)",
+            "has {titel}, which is not a placeholder",
+            "did you mean {title}? (for a literal {titel} write {{titel}})",
         ),
-        (["a{zzz}"], "has {zzz}, which is no placeholder", "there are {id}, {title}, {text}, {text_file}"),
-        (["{report}"], "has {report}, which this version does not have yet", "it has {id}, {title}"),
-        (["{id.python}"], "has {id.python}, which is no placeholder", "it"),
-        (["-x{files}"], "has {files} within a word, and it becomes several", "alone"),
-        (["/bin/sh", "-ec", "echo {title}"], "has {title} in a script, which would run what it says", "as $1"),
+        (["a{zzz}"], "has {zzz}, which is not a placeholder", "placeholders: {id}, {title}, {text}, {text_file}"),
+        (["{report}"], "has {report}, which this version does not support yet", "placeholders: {id}, {title}"),
+        (["{id.python}"], "has {id.python}, which is not a placeholder", "it"),
+        (["-x{files}"], "has {files} inside a word, but it expands to several", "separate argument"),
+        (["/bin/sh", "-ec", "echo {title}"], "has {title} in a script, where the value would be executed", "use $1"),
     ],
 )
 def test_a_placeholder_of_a_list_that_cannot_be(run: list[str], told: str, hint: str) -> None:
@@ -198,7 +198,7 @@ def test_a_path_that_is_no_unicode_is_passed_on() -> None:
 
 
 def test_a_name_that_has_no_value_is_refused() -> None:
-    with pytest.raises(PlaceholderError, match=r"there is no \{text\}"):
+    with pytest.raises(PlaceholderError, match=r"unknown placeholder \{text\}"):
         expand_arguments(["{text}"], {"id": "a"})
 
 

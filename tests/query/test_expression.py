@@ -126,7 +126,7 @@ def test_what_is_no_condition_is_refused_soon(text: str) -> None:
 def test_a_condition_may_be_as_deep_and_as_long_as_its_bounds() -> None:
     deep = "not " * EXPRESSION_DEPTH_MAX + "value"
     assert holds(deep, METRIC)
-    with pytest.raises(InvalidInput, match="deeper"):
+    with pytest.raises(InvalidInput, match="more than 50 levels"):
         holds("not " + deep, METRIC)
     many = " or ".join(["value == 0"] * 700 + ["value == 12"])
     assert len(many) < EXPRESSION_CHARACTERS_MAX
@@ -134,10 +134,10 @@ def test_a_condition_may_be_as_deep_and_as_long_as_its_bounds() -> None:
 
 
 def test_a_field_that_there_is_not_is_met_with_the_one_that_was_meant() -> None:
-    with pytest.raises(InvalidInput, match="no field 'valeu'") as refused:
+    with pytest.raises(InvalidInput, match="unknown field 'valeu'") as refused:
         RecordFilter(kinds=("metric",), where="valeu > 3").check()
     assert refused.value.hint == "did you mean 'value'?"
-    with pytest.raises(InvalidInput, match="no field 'severity'"):
+    with pytest.raises(InvalidInput, match="unknown field 'severity'"):
         RecordFilter(kinds=("metric",), where="severity == 'error'").check()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -147,18 +147,18 @@ def test_a_field_that_there_is_not_is_met_with_the_one_that_was_meant() -> None:
 @pytest.mark.parametrize(
     ("text", "told", "hint"),
     [
-        ("name > 3", "true of no record", "name is text: write '3' in quotes"),
-        ("3 != name", "true of every record", "name is text"),
-        ("line == '3'", "true of no record", "line is a number: write one without quotes"),
-        ("line > None", "true of no record", "whether there is one: line == None"),
-        ("severity == 'eror'", "true of no record", "did you mean 'error'?"),
-        ("severity not in ('eror', 'x')", "true of every record", "did you mean 'error'?"),
-        ("kind == 'symbl'", "true of no record", "did you mean 'symbol'?"),
-        ("3 in parameters", "true of no record", "parameters is a row of texts"),
-        ("line in 'abc'", "true of no record", "line is a number"),
-        ("name in ()", "true of no record", "name is text"),
-        ("line > 3 and (1 < line < 'x')", "true of no record", "line is a number"),
-        ("1 == 'a'", "true of no record", "write a field"),
+        ("name > 3", "no record can match", "name is text: quote the number"),
+        ("3 != name", "every record matches", "name is text"),
+        ("line == '3'", "no record can match", "line is a number: remove the quotes"),
+        ("line > None", "no record can match", "to test for a value: line == None"),
+        ("severity == 'eror'", "no record can match", "did you mean 'error'?"),
+        ("severity not in ('eror', 'x')", "every record matches", "did you mean 'error'?"),
+        ("kind == 'symbl'", "no record can match", "did you mean 'symbol'?"),
+        ("3 in parameters", "no record can match", "parameters is a list of texts"),
+        ("line in 'abc'", "no record can match", "line is a number"),
+        ("name in ()", "no record can match", "name is text"),
+        ("line > 3 and (1 < line < 'x')", "no record can match", "line is a number"),
+        ("1 == 'a'", "no record can match", "one side must be a field"),
     ],
 )
 def test_a_comparison_that_no_record_can_decide_is_refused(text: str, told: str, hint: str) -> None:

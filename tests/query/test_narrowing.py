@@ -146,7 +146,7 @@ def test_only_shards_that_hold_it_are_read(tmp_path: Path) -> None:
     (other,) = batch.root.glob("outputs/*/symbols/000001-*")
     other.write_bytes(b"")
     assert b'"name":"f"' in _answer(BatchRecords(store, batch, pytest.fail), SYMBOLS)
-    with pytest.raises(StoreCorrupt, match="it is cut"):
+    with pytest.raises(StoreCorrupt, match="it is truncated"):
         _answer(BatchRecords(store, batch), SYMBOLS)
 
 
@@ -173,7 +173,7 @@ def test_an_index_that_is_damaged_is_told_of_once_and_all_is_read(tmp_path: Path
     for at in [*range(0, len(data), 40), None]:
         path.write_bytes(b"" if at is None else data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         (note,) = _notes(store, batch)
-        assert note.startswith("all is read, for the index cannot be used: ")
+        assert note.startswith("the index cannot be used, reading all results: ")
         assert "codebatch index-build --rebuild" in note
     build_index(store, batch)
     assert _notes(store, batch) == []
@@ -191,7 +191,7 @@ def test_something_else_in_the_place_of_an_index_is_told(tmp_path: Path) -> None
     place.rename(tmp_path / "elsewhere")
     place.symlink_to(tmp_path / "elsewhere")
     (note,) = _notes(open_store(store.root), batch)
-    assert note.startswith("all is read, for the index cannot be used: ")
+    assert note.startswith("the index cannot be used, reading all results: ")
     assert "remove" not in note, "the store is none the worse for it"
 
 

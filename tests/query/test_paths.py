@@ -10,7 +10,7 @@ from codebatch.query.paths import PathFilter
 
 @pytest.mark.parametrize(
     ("wanted", "reason"),
-    [("./src/*.py", "no path has the part '.'"), ("[a", "it is malformed"), ("{a,b}/*", "braces are not expanded")],
+    [("./src/*.py", "no path has a component '.'"), ("[a", "it is malformed"), ("{a,b}/*", "braces are not expanded")],
 )
 def test_a_pattern_that_can_match_nothing_is_refused(wanted: str, reason: str) -> None:
     with pytest.raises(InvalidInput, match=f"matches no path: {reason}"):

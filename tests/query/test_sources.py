@@ -171,5 +171,5 @@ def test_a_piece_that_nobody_reads_is_not_read(batch: Batch) -> None:
         path.write_bytes(b"")
     pieces = list(source.iter_pieces("symbols"))
     assert [piece.counts.kinds["metric"] for piece in pieces] == [2, 2, 1]
-    with pytest.raises(StoreCorrupt, match="it is cut"):
+    with pytest.raises(StoreCorrupt, match="it is truncated"):
         next(pieces[0].read())

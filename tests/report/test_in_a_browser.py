@@ -150,9 +150,11 @@ def test_tests_are_included_by_a_switch(report: Path, page: Page) -> None:
 
 
 def test_of_what_is_incomplete_nothing_is_said_as_if_it_were_all(page: Page, tmp_path: Path) -> None:
-    (tmp_path / "report.html").write_bytes(encode_page(contents(incomplete="3 % of the batch is done")))
+    (tmp_path / "report.html").write_bytes(encode_page(contents(incomplete="3% of the batch is done")))
     page.open(tmp_path / "report.html")
-    assert page.ask("document.querySelector('[role=alert]').textContent").startswith("Incomplete: 3 % of the batch")
+    assert page.ask("document.querySelector('[role=alert]').textContent").startswith(
+        "Incomplete: 3% of the batch is done"
+    )
     said = page.ask("[...document.querySelectorAll('.none, .tile dt')].map((each) => each.textContent)")
     assert len(said) > 8
     assert [each for each in said if "so far" not in each] == []

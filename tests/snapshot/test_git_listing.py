@@ -102,7 +102,7 @@ def test_git_variables_in_the_environment_decide_nothing(
     (tmp_path / "run").chmod(0o755)
     for name, value in variables.items():
         monkeypatch.setenv(name, value.format(tmp_path))
-    assert bench.take().notes == ["the tree is listed by git"]
+    assert bench.take().notes == ["files of the project are listed by git"]
     assert [path.name for path in tmp_path.iterdir() if path.name in ("ran", "trace")] == []
 
 
@@ -127,7 +127,7 @@ def test_a_linked_work_tree_is_listed_by_git(bench: Workbench) -> None:
     assert (linked / ".git").is_file()
     result = bench.take(linked)
     assert [entry.path for entry in bench.load(result).entries] == [b".gitignore", b"a.py"]
-    assert result.notes == ["the tree is listed by git"]
+    assert result.notes == ["files of the project are listed by git"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
@@ -215,7 +215,7 @@ def test_a_submodule_is_descended_into_or_is_an_entry_when_it_is_not_checked_out
     empty = bench.take()
     entry = bench.load(empty).entries[-1]
     assert (entry.path, entry.kind, entry.size, entry.object) == (b"vendor/lib", "submodule", 0, "")
-    assert "1 submodules that are not checked out, such as vendor/lib" in empty.notes
+    assert "1 submodule not checked out, for example vendor/lib" in empty.notes
     bench.settle()
     bench.take()
     assert bench.take().reused
@@ -248,7 +248,9 @@ def test_a_directory_that_the_repository_around_it_ignores_is_walked_when_it_is_
     ):
         result = bench.take(root)
         assert [entry.path for entry in bench.load(result).entries] == expected
-        assert result.notes == ["the tree is listed by a walk: the repository around it ignores it"]
+        assert result.notes == [
+            "files of the project are listed by a directory walk: it is ignored by the enclosing repository"
+        ]
 
 
 def test_a_directory_below_the_top_obeys_the_ignore_files_above_it(bench: Workbench) -> None:
@@ -270,7 +272,7 @@ def test_without_git_the_same_tree_has_the_same_id(bench: Workbench, monkeypatch
     monkeypatch.setenv("PATH", str(bench.source.parent))
     walked = bench.take(rehash=True)
     assert walked.snapshot_id == by_git.snapshot_id
-    assert walked.notes == ["the tree is listed by a walk: git is not installed"]
+    assert walked.notes == ["files of the project are listed by a directory walk: git is not installed"]
 
 
 def test_a_repository_that_git_cannot_read_is_walked_and_said(bench: Workbench) -> None:
@@ -279,7 +281,7 @@ def test_a_repository_that_git_cannot_read_is_walked_and_said(bench: Workbench) 
     (bench.source / ".git/index").write_bytes(b"no index")
     result = bench.take()
     assert result.entries == 1
-    assert result.notes[0].startswith("the tree is listed by a walk: ")
+    assert result.notes[0].startswith("files of the project are listed by a directory walk: ")
     assert "index" in result.notes[0]
 
 
@@ -293,12 +295,14 @@ def test_a_repository_of_a_later_kind_is_walked_and_its_kind_is_said(bench: Work
     bench.git("config", "extensions.later", "true")
     result = bench.take()
     assert [entry.path for entry in bench.load(result).entries] == [b".gitignore", b"a.py"]
-    assert result.notes == ["the tree is listed by a walk: unknown repository extension found: later"]
+    assert result.notes == [
+        "files of the project are listed by a directory walk: unknown repository extension found: later"
+    ]
 
 
 @pytest.mark.parametrize("below", ["", "d1"])
 @pytest.mark.parametrize(
-    "told", ["git waits for a FIFO", pytest.param("git does not answer; has a .gitignore", marks=pytest.mark.slow)]
+    "told", ["git waits for a FIFO", pytest.param("git does not answer; does a .gitignore", marks=pytest.mark.slow)]
 )
 def test_where_git_is_silent_the_list_is_git_s_all_the_same(
     bench: Workbench, below: str, told: str, monkeypatch: pytest.MonkeyPatch
@@ -322,10 +326,10 @@ def test_where_git_is_silent_the_list_is_git_s_all_the_same(
         bench.write(f"d{number % 3}/{choose.choice(names)}-{number}")
     bench.git("init", "-q", cwd=bench.write("d1/inner/x.py").parent)
     plain = bench.take(bench.source / below)
-    assert "is listed by git" in plain.notes[0]
+    assert "are listed by git" in plain.notes[0]
     os.mkfifo(bench.write("d1/last/y.py").parent / ".gitignore")
     silent = bench.take(bench.source / below)
-    assert f"is listed by git's index and a walk: {told}" in silent.notes[0]
+    assert f"are listed by git's index and a directory walk: {told}" in silent.notes[0]
     expected = {entry.path for entry in bench.load(plain).entries}
     assert {entry.path for entry in bench.load(silent).entries} == expected | {
         b"last/y.py" if below else b"d1/last/y.py"
@@ -338,8 +342,11 @@ def test_where_git_is_stuck_at_its_repository_the_tree_is_walked(bench: Workbenc
     bench.write("inner/b.py")
     bench.commit()
     bench.git("init", "-q", cwd=bench.source / "inner")
-    why = "is listed by a walk: git waits for a FIFO that is in the place of a file"
-    for repository, notes in ((".git", [f"the tree {why}"]), ("inner/.git", [f"the tree {why}", f"inner {why}"])):
+    why = "listed by a directory walk: git waits for a FIFO in place of a file"
+    for repository, notes in (
+        (".git", [f"files of the project are {why}"]),
+        ("inner/.git", [f"files of the project are {why}", f"files of inner are {why}"]),
+    ):
         (bench.source / repository / name).unlink(missing_ok=True)
         os.mkfifo(bench.source / repository / name)
         result = bench.take()
@@ -356,7 +363,7 @@ def test_a_fifo_among_the_files_does_not_hang_and_is_said(bench: Workbench) -> N
     result = bench.take()
     assert result.entries == 1
     assert [(item.path, item.reason) for item in result.skipped] == [(b"pipe", "fifo")]
-    assert "skipped 1 fifo, such as pipe" in result.notes
+    assert "skipped 1 fifo, for example pipe" in result.notes
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user to be refused")
@@ -423,12 +430,12 @@ def test_why_names_the_file_line_and_pattern(bench: Workbench) -> None:
         "c.min.js": (False, "git", ".codebatchignore:1:*.min.js"),
         "out/d.py": (False, "git", ".gitignore:3:/out/"),
         "e.txt": (False, "git", "--exclude *.txt"),
-        "gone.py": (False, "git", "it is not there: No such file or directory"),
+        "gone.py": (False, "git", "it does not exist: No such file or directory"),
         "link": (True, "git", "tracked by git, or untracked and not ignored"),
         "link/d.py": (False, "git", "link is a symbolic link, and links are not followed"),
-        ".git/HEAD": (False, "git", "it is in .git, which is never taken"),
+        ".git/HEAD": (False, "git", "it is in .git, which is always excluded"),
     }
-    assert why([bench.source / "out"], Path("/etc/passwd"), SourceRules()).rule == "it lies outside what was named"
+    assert why([bench.source / "out"], Path("/etc/passwd"), SourceRules()).rule == "it is outside the given paths"
 
 
 def test_of_a_tree_without_git_nothing_stays_for_the_collector(bench: Workbench) -> None:

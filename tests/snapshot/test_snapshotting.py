@@ -135,8 +135,8 @@ def test_fifos_sockets_and_devices_are_skipped_counted_and_said(
         (b"sock", "socket"),
         (b"sub/pipe2", "fifo"),
     ]
-    assert "skipped 2 fifos, such as pipe" in result.notes
-    assert "skipped 1 socket, such as sock" in result.notes
+    assert "skipped 2 fifos, for example pipe" in result.notes
+    assert "skipped 1 socket, for example sock" in result.notes
 
 
 @pytest.mark.parametrize("is_repository", [True, False])
@@ -263,13 +263,13 @@ def test_a_line_of_codebatchignore_that_can_match_nothing_is_a_note(bench: Workb
     bench.write("a.py")
     bench.write(".codebatchignore", b"\xef\xbb\xbf# ./x\n\n*.log\n./vendor/ \n!../x\n")
     assert bench.take().notes[1:] == [
-        ".codebatchignore:4: './vendor/' can match no path: no path has the part '.'; write '/vendor/'"
+        ".codebatchignore:4: './vendor/' can match no path: no path has a component '.'; write '/vendor/'"
     ]
 
 
 def test_lfs_pointers_are_said(bench: Workbench) -> None:
     bench.write("big.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
-    note = "1 Git LFS pointers, whose content was not fetched, such as big.bin"
+    note = "1 Git LFS pointer without content, for example big.bin"
     assert note in bench.take().notes
     bench.settle()
     bench.take()

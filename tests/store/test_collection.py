@@ -229,7 +229,7 @@ def test_where_it_is_not_known_what_is_needed_no_object_goes_and_that_is_said(st
     collect_all(store, keep=1, notes=notes)
     assert {*(store.root / "objects").iterdir()} == before
     assert kept.id in batch_ids(store)
-    assert "stay" in notes[0]
+    assert "removed" in notes[0]
 
 
 def test_objects_that_records_of_open_and_of_ended_work_name_stay(

@@ -64,7 +64,7 @@ def test_a_plan_of_another_batch_is_not_taken_for_this_ones(tmp_path: Path) -> N
     store, _ = create_store(RealFiles(), tmp_path / "store")
     one, other = (make_batch(store, [path], shard_items=1) for path in (b"a", b"b"))
     (one.root / "plan.json").write_bytes((other.root / "plan.json").read_bytes())
-    with pytest.raises(StoreCorrupt, match="another batch's plan"):
+    with pytest.raises(StoreCorrupt, match="belongs to another batch"):
         one.plan()
     assert other.plan().items == 1
 
@@ -73,7 +73,7 @@ def test_a_batch_of_paths_of_nothing_is_damaged(tmp_path: Path) -> None:
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, [b"a"], shard_items=1)
     (batch.root / "batch.json").write_bytes(encode_document(replace(batch.about, sources=(), paths=(b"a",))))
-    with pytest.raises(StoreCorrupt, match="paths of no source"):
+    with pytest.raises(StoreCorrupt, match="paths without a source"):
         open_batch(store, batch.id)
 
 
@@ -82,7 +82,7 @@ def test_a_batch_with_imports_of_other_names_is_damaged(tmp_path: Path, imports:
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, [b"a"], shard_items=1)
     (batch.root / "batch.json").write_bytes(encode_document(replace(batch.about, imports=imports)))
-    with pytest.raises(StoreCorrupt, match="no tasks of objects"):
+    with pytest.raises(StoreCorrupt, match="imports is invalid"):
         open_batch(store, batch.id)
 
 

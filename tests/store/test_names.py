@@ -61,7 +61,7 @@ def test_what_is_no_name_is_refused_before_any_path_is_made_of_it(store: Store, 
 def test_name_that_nobody_has_and_that_of_a_batch_that_is_gone_are_told(store: Store) -> None:
     batch = make_merged(store, [b"a"])
     for act in (lambda: resolve_batch(store, "@x"), lambda: unpin(store, "@x"), lambda: pin(store, "@x")):
-        with pytest.raises(UnknownId, match="no batch has the name @x"):
+        with pytest.raises(UnknownId, match="no batch is named @x"):
             act()
     give_name(store, batch.id, "x")
     store.files.remove_tree(batch.root)

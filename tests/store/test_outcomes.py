@@ -112,5 +112,5 @@ def test_a_shard_of_which_any_byte_is_another_is_never_merged(batch: Path) -> No
     assert frames + table == sound
     for place in range(len(sound)):
         path.write_bytes(sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :])
-        with pytest.raises(StoreCorrupt, match="not what was written"):
+        with pytest.raises(StoreCorrupt, match="does not match its checksum"):
             _assemble(Outcomes(RealFiles(), batch), FrameWriter(), 2, links)

@@ -34,7 +34,7 @@ def test_outputs_of_another_number_of_items_than_the_batch_has_are_anothers(batc
     outputs = _outputs(batch)
     forged = msgspec.structs.replace(outputs.manifest, items=4)
     (outputs.root / layout.MANIFEST_FILE).write_bytes(encode_document(forged))
-    with pytest.raises(StoreCorrupt, match="of another batch"):
+    with pytest.raises(StoreCorrupt, match="belongs to another batch"):
         current_outputs(batch)
 
 

@@ -73,7 +73,7 @@ def test_copied_store_is_as_small_as_it_was_and_says_the_same(shared: Store, cop
     told = collect_garbage(copied, keep=9, is_dry=True)
     assert {path: path.stat().st_ino for path in copied.root.rglob("*")} == before
     assert (told.relinked, told.relinked_bytes) == (2 * TASKS, told.freed_bytes)
-    assert collected_line(told, is_dry=True).startswith("would collect 10 copies of shard files: ")
+    assert collected_line(told, is_dry=True).startswith("would remove 10 copies of shard files: ")
     size = stats_of(copied).bytes
     assert collect_garbage(copied, keep=9) == told
     assert stats_of(copied).bytes == size - told.relinked_bytes
@@ -81,7 +81,7 @@ def test_copied_store_is_as_small_as_it_was_and_says_the_same(shared: Store, cop
     assert [merged(batch) for batch in batches_of(copied)] == results
     assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
     again = collect_garbage(copied, keep=9)
-    assert (again.relinked, again.relinked_bytes, collected_line(again)) == (0, 0, "nothing to collect")
+    assert (again.relinked, again.relinked_bytes, collected_line(again)) == (0, 0, "nothing to remove")
     relink(open_store(RealFiles(WatchedCalls(RealCalls(), _refuse_writes)), copied.root), [])
 
 

@@ -206,7 +206,7 @@ def test_a_whole_number_may_be_written_as_one_that_is_not() -> None:
 HOSTILE: dict[str, tuple[Read, bytes, str]] = {
     "nothing": (read_sarif, b"", "truncated"),
     "another format": (read_sarif, b"<checkstyle/>", "JSON is malformed"),
-    "a version": (read_sarif, b'{"version":"1.0.0","runs":[]}', "version '1.0.0'"),
+    "a version": (read_sarif, b'{"version":"1.0.0","runs":[]}', "version is '1.0.0'"),
     "no runs": (read_sarif, b'{"version":"2.1.0"}', "required field `runs`"),
     "another type": (read_sarif, sarif({"message": 5}), r"got `int` - at `\$.runs\[0\].results\[0\].message`"),
     "half a line": (
@@ -223,14 +223,14 @@ HOSTILE: dict[str, tuple[Read, bytes, str]] = {
     "a file of ours": (read_checkstyle, b'<!DOCTYPE c SYSTEM "file:///etc/passwd"><checkstyle/>', "DTD"),
     "an entity": (read_checkstyle, b"<checkstyle>&a;</checkstyle>", "undefined entity"),
     "levels": (read_checkstyle, b"<checkstyle>" + b"<a>" * 100_000, f"more than {XML_DEPTH_MAX} levels"),
-    "another root": (read_checkstyle, b"<testsuite/>", "begins with <testsuite>"),
+    "another root": (read_checkstyle, b"<testsuite/>", "starts with <testsuite>"),
     "a control character": (read_checkstyle, b"<checkstyle>\x01</checkstyle>", "line 1, column 12"),
     "an encoding": (read_checkstyle, b"<?xml version='1.0' encoding='idna'?><checkstyle/>", "codec failed"),
     "a list": (read_rdjson, b"[]", "expected `object`"),
     "a line": (read_jsonl, b'{"message":"m"}\n\n{"message"', "line 3: input data was truncated"),
     "no message": (read_jsonl, b'{"path":"a"}', "line 1: it has no message"),
     "a severity": (read_jsonl, b'{"message":"m","severity":"bad"}', "line 1: invalid enum value 'bad'"),
-    "no base64": (read_jsonl, b'{"message":"m","path_b64":"a"}', "no base64"),
+    "not valid base64": (read_jsonl, b'{"message":"m","path_b64":"a"}', "not valid base64"),
 }
 
 

@@ -108,9 +108,9 @@ def test_rules_can_be_turned_off_and_must_exist(tmp_path: Path) -> None:
     file = source("a.py", "import os\r\nx = 1\n")
     (found,) = lint_all([file], tmp_path, {"off": ["F401", "mixed-line-endings"]})
     assert found == []
-    with pytest.raises(ValueError, match="no rule 'nonsense'"):
+    with pytest.raises(ValueError, match="unknown rule 'nonsense'"):
         LintConfig(off=("nonsense",))
-    with pytest.raises(ValueError, match="no rule 'mixed-line-ending'; did you mean 'mixed-line-endings'"):
+    with pytest.raises(ValueError, match="unknown rule 'mixed-line-ending'; did you mean 'mixed-line-endings'"):
         LintConfig(on=("mixed-line-ending",))
 
 

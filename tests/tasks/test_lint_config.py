@@ -117,19 +117,19 @@ def test_rule_of_the_user_may_look_at_prose(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "problem"),
     [
-        ({"rules": [{**NO_PRINT, "query": "(nope) @x"}]}, "query of the rule 'no-print' is none of python"),
+        ({"rules": [{**NO_PRINT, "query": "(nope) @x"}]}, "query of the rule 'no-print' is not valid for python"),
         ({"rules": [{**NO_PRINT, "query": "(call"}]}, "query of the rule 'no-print'"),
-        ({"rules": [{**NO_PRINT, "query": "(call)"}]}, "must name what to report"),
+        ({"rules": [{**NO_PRINT, "query": "(call)"}]}, "must capture what to report"),
         ({"rules": [{**NO_PRINT, "message": "{what}"}]}, "`what`, which its query does not capture"),
         ({"rules": [{**NO_PRINT, "language": "klingon"}]}, "'klingon', which has no grammar"),
-        ({"rules": [NO_PRINT, NO_PRINT]}, "two rules 'no-print'"),
-        ({"rules": [{**NO_PRINT, "id": "Print"}]}, "rule id 'Print'"),
-        ({"rules": [{**NO_PRINT, "id": "bidi-control"}]}, "two rules 'bidi-control'"),
-        ({"severity": {"F9999": "error"}}, "no rule 'F9999'"),
+        ({"rules": [NO_PRINT, NO_PRINT]}, "duplicate rule 'no-print'"),
+        ({"rules": [{**NO_PRINT, "id": "Print"}]}, "rule ID 'Print'"),
+        ({"rules": [{**NO_PRINT, "id": "bidi-control"}]}, "duplicate rule 'bidi-control'"),
+        ({"severity": {"F9999": "error"}}, "unknown rule 'F9999'"),
         ({"severity": {"F401": "fatal"}}, "Invalid enum value 'fatal'"),
         ({"paths": [{"off": ["F401"]}]}, "missing required field `match`"),
-        ({"todo": {"allow": "("}}, "no regular expression"),
-        ({"paths": [{"match": ["a", "./b/"]}]}, "'./b/', which can match no path: .*; write '/b/'"),
+        ({"todo": {"allow": "("}}, "not a valid regular expression"),
+        ({"paths": [{"match": ["a", "./b/"]}]}, "'./b/' in `match` can match no path: .*; write '/b/'"),
     ],
 )
 def test_configuration_that_cannot_be_is_refused(config: dict[str, Json], problem: str) -> None:

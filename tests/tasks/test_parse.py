@@ -178,7 +178,7 @@ def test_python_2_is_one_warning(line: str) -> None:
     if line == "print >>a, b":  # ruff reads it.
         assert said[0][:2] == (4, "error")
     else:
-        assert said == [(2, "warning", "Python 2, which Python 3 does not read")]
+        assert said == [(2, "warning", "Python 2 syntax")]
     assert record.parse == "errors"
 
 

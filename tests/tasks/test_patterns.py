@@ -93,16 +93,16 @@ def test_pattern_finds_what_is_like_it(language: str, pattern: str, text: str, e
         ("python", "", "is empty"),
         ("python", "$X", "would match every node"),
         ("python", "$$$", "would match every node"),
-        ("python", "a b", "is no python by itself"),
-        ("python", "print($x)", "is no python by itself"),
+        ("python", "a b", "is not valid python by itself"),
+        ("python", "print($x)", "is not valid python by itself"),
         ("python", "a\nb", "is not one node"),
-        ("python", '"a $X"', "`$X` stands in a text"),
-        ("python", "# $X", "`$X` stands in a text"),
+        ("python", '"a $X"', "`$X` is inside a string"),
+        ("python", "# $X", "`$X` is inside a string"),
         ("python", "x" * (PATTERN_BYTES_MAX + 1), "is longer than"),
-        ("python", "(" * 2000 + ")" * 2000, "nests deeper"),
+        ("python", "(" * 2000 + ")" * 2000, "more than"),
         ("python", f"f({'$$$,' * (METAVARIABLES_MAX + 1)})", "metavariables"),
-        ("python", "\udcff", "is no UTF-8"),
-        ("markdown", "# $X", "has no patterns"),
+        ("python", "\udcff", "is not valid UTF-8"),
+        ("markdown", "# $X", "patterns are not supported"),
         ("cobol", "$X", "no grammar for 'cobol'"),
     ],
 )
@@ -165,9 +165,9 @@ def test_rule_that_is_a_pattern_reports_what_is_like_it() -> None:
     assert list(compile_rule(rule).find(file)) == [(0, 8, "1 is printed"), (9, 20, "a is printed")]
     for pattern, query, told in (
         ("a b", "", "by itself"),
-        ("print($Y)", "", "names `X`, which its pattern"),
-        ("print($X)", "(call) @c", "`query` or a `pattern`, and not both"),
-        ("", "", "`query` or a `pattern`, and not both"),
+        ("print($Y)", "", "uses `X`, which its pattern"),
+        ("print($X)", "(call) @c", "either a `query` or a `pattern`"),
+        ("", "", "either a `query` or a `pattern`"),
     ):
         with pytest.raises(ValueError, match=told):
             compile_rule(QueryRule(id="no-print", language="python", message="{X}", pattern=pattern, query=query))

@@ -109,8 +109,8 @@ def test_bad_bytes_in_a_comment_are_refused_as_they_are_when_the_file_is_run(tmp
     ("content", "message"),
     [
         (b"x = '\xe9'\n", "not valid UTF-8: byte 5 is 0xe9"),
-        (b"\xff\xfex\0", "Python does not read UTF-16LE"),
-        (b"x = '" + LONG + b"\0'\n", "Python does not read NUL characters"),
+        (b"\xff\xfex\0", "Python does not support source files in UTF-16LE"),
+        (b"x = '" + LONG + b"\0'\n", "Python does not accept NUL characters"),
         (b"# coding: nope\nx = = 1\n", "unknown encoding `nope`, read as UTF-8|Expected an expression"),
     ],
 )

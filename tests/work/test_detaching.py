@@ -23,6 +23,6 @@ def test_the_error_and_hint_of_the_background_process_are_reported(
 ) -> None:
     monkeypatch.setattr(detaching, "_MAIN", FAILS)
     (tmp_path / "work.toml").write_text('[tasks.a]\nrun = "true"\n')
-    with pytest.raises(BatchIncomplete, match="was made and did not begin: the disk is full") as raised:
+    with pytest.raises(BatchIncomplete, match="was created but did not start: the disk is full") as raised:
         run_detached((tmp_path / "work.toml",), WorkOptions(), StorePlace(tmp_path / "store"), listener=WorkListener())
     assert raised.value.hint == "free some"

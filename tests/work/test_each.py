@@ -52,7 +52,7 @@ def test_files_in_chunks_are_arguments_of_their_own(tmp_path: Path) -> None:
     assert [file for command in parts for file in command.files] == [f"f{n:02}.c" for n in range(20)]
     assert max(len(command.files) for command in parts) <= 6
     assert {len(command.values) for command in parts} == {0}
-    with pytest.raises(InvalidWork, match=r"has \{file\}, which has no value for 'f00.c and"):
+    with pytest.raises(InvalidWork, match=r"uses \{file\}, which has no value for 'f00.c and"):
         members(tmp_path, '{ files = ["*.c"], chunk = "all" }', "wc {file}")
 
 
@@ -70,14 +70,10 @@ def test_members_that_are_made_before_their_files_are_noted(tmp_path: Path) -> N
     make(tmp_path, "src/a.py")
     use = "[tasks.use]\nrun = 'wc {file}'\nneeds = ['mid']\neach.files = ['/src/%s.py']\n"
     found = read(tmp_path, GEN + use % "a")
-    told = (
-        "the members of 'use' are made before 'gen' has run, which writes '/src/a.py': what it adds is not among them"
-    )
+    told = "the members of 'use' are determined before 'gen' runs, which writes '/src/a.py': new files are not included"
     assert found.notes == (f"work.toml: {told}",)
     none = read(tmp_path, GEN + use % "b")
-    told = (
-        "the `each` of 'use' matches nothing, and it counts as done; its members are made before what it needs has run"
-    )
+    told = "`each` of 'use' matches nothing, and it counts as done; members are determined before its dependencies run"
     assert none.notes == (f"work.toml: {told}: mid",)
     elsewhere = GEN.replace("src/", "out/")
     assert read(tmp_path, elsewhere + use % "a").notes == ()
@@ -103,7 +99,7 @@ def test_lines_and_json(tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_bytes(b"\xef\xbb\xbfhttp://a\r\n\r\nb\nb\n  \n")
     found = read(tmp_path, "[tasks.t]\nrun = ['get', '{line}']\neach.lines = 'urls.txt'\n", PATH="")
     assert [command.values["line"] for command in found.commands] == ["http://a", "b"]
-    assert found.notes[0] == "work.toml: [tasks.t.each]: 'b' stands twice, and is taken once"
+    assert found.notes[0] == "work.toml: [tasks.t.each]: 'b' is listed twice and used once"
     rows = '{"id": "one", "n": 1, "deep": {"b": [null]}}\n{"n": "two", "x y": 3}\n"word"\n'
     (tmp_path / "items.jsonl").write_text(rows, encoding="utf-8")
     found = read(tmp_path, "[tasks.t]\nrun = 'true'\neach.json = 'items.jsonl'\n")
@@ -117,31 +113,31 @@ def test_lines_and_json(tmp_path: Path) -> None:
     assert [command.id for command in members(tmp_path, '{ json = "list.json" }')] == ["t/a", "t/b"]
     (tmp_path / "nulls.jsonl").write_text('{"id": "a", "n": 0}\n{"id": "b", "n": null}', encoding="utf-8")
     assert [command.values for command in members(tmp_path, '{ json = "nulls.jsonl" }')][1] == {"value.id": "b"}
-    with pytest.raises(InvalidWork, match=r"has \{value.n\}, which has no value for 'b'"):
+    with pytest.raises(InvalidWork, match=r"uses \{value.n\}, which has no value for 'b'"):
         members(tmp_path, '{ json = "nulls.jsonl" }', "rm -rf x/{value.n}")
-    with pytest.raises(InvalidWork, match=r"has \{value.n\}, which has no value for 'word'"):
+    with pytest.raises(InvalidWork, match=r"uses \{value.n\}, which has no value for 'word'"):
         members(tmp_path, '{ json = "items.jsonl" }', "x {value.n}")
 
 
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b'{"a": 1}\n{"a": \n', "x.jsonl:2 is no JSON that can be read"),
-        (b'{"a": 1, "a": 2}', "x.jsonl:1 is no JSON that can be read: the key 'a' stands twice"),
-        (b'"\\ud800"', "it has half of a character"),
-        (b"[" * 100_000, "it is nested too deep"),
-        (b'{"a": NaN}', "NaN is no number"),
-        (b"[1, ", "x.jsonl:1 is no JSON that can be read"),
-        (b"caf\xe9", r"x.jsonl is no UTF-8 \(line 1\)"),
-        (b'"a\\u0000b"', r"'a\\x00b' holds a NUL"),
-        (b'{"a": 1, "A": 2}', "x.jsonl:1 has keys that differ in case only"),
-        (b"1" * 5000, "x.jsonl:1 is no JSON that can be read"),
-        (b'{"a": 1}\n{"a": -1e400}', "x.jsonl:2 is no JSON that can be read: -1e400 is too large a number"),
-        (b"[1, 1e400]", "x.jsonl is no JSON that can be read: 1e400 is too large a number"),
-        (b"1\nnull", "x.jsonl:2 is null, which is no value"),
-        (b"[1, null]", "x.jsonl: value 2 is null, which is no value"),
-        (b'[\n\n{"a": 1, "A": 2}]', "x.jsonl: value 1 has keys that differ in case only"),
-        (b'[{"a": 1, "a": 2}]', "x.jsonl is no JSON that can be read: the key 'a' stands twice"),
+        (b'{"a": 1}\n{"a": \n', "x.jsonl:2 is not valid JSON"),
+        (b'{"a": 1, "a": 2}', "x.jsonl:1 is not valid JSON: duplicate key 'a'"),
+        (b'"\\ud800"', "it has an incomplete surrogate pair"),
+        (b"[" * 100_000, "it is nested too deeply"),
+        (b'{"a": NaN}', "NaN is not a number"),
+        (b"[1, ", "x.jsonl:1 is not valid JSON"),
+        (b"caf\xe9", r"x.jsonl is not valid UTF-8 \(line 1\)"),
+        (b'"a\\u0000b"', r"'a\\x00b' contains a NUL"),
+        (b'{"a": 1, "A": 2}', "x.jsonl:1 has keys that differ only in case"),
+        (b"1" * 5000, "x.jsonl:1 is not valid JSON"),
+        (b'{"a": 1}\n{"a": -1e400}', "x.jsonl:2 is not valid JSON: -1e400 is too large"),
+        (b"[1, 1e400]", "x.jsonl is not valid JSON: 1e400 is too large"),
+        (b"1\nnull", "x.jsonl:2 is null"),
+        (b"[1, null]", "x.jsonl: value 2 is null"),
+        (b'[\n\n{"a": 1, "A": 2}]', "x.jsonl: value 1 has keys that differ only in case"),
+        (b'[{"a": 1, "a": 2}]', "x.jsonl is not valid JSON: duplicate key 'a'"),
     ],
 )
 def test_hostile_items_are_told(tmp_path: Path, data: bytes, told: str) -> None:
@@ -152,7 +148,7 @@ def test_hostile_items_are_told(tmp_path: Path, data: bytes, told: str) -> None:
 
 def test_a_fifo_of_lines_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(InvalidWork, match="cannot read fifo: it is no regular file"):
+    with pytest.raises(InvalidWork, match="cannot read fifo: it is not a regular file"):
         members(tmp_path, '{ lines = "fifo" }')
 
 
@@ -173,10 +169,10 @@ def test_a_group_without_members_counts_as_done(tmp_path: Path) -> None:
     text = "[tasks.t]\nrun = 'x'\neach.files = ['*.none']\n[tasks.u]\nrun = 'x'\nneeds = ['t']\n"
     found = read(tmp_path, text)
     assert (found.work.order, found.work.edges) == (("u",), ())
-    assert found.notes == ("work.toml: the `each` of 't' matches nothing, and it counts as done",)
-    with pytest.raises(InvalidWork, match="the `each` of 't' matches nothing"):
+    assert found.notes == ("work.toml: `each` of 't' matches nothing, and it counts as done",)
+    with pytest.raises(InvalidWork, match="`each` of 't' matches nothing"):
         read(tmp_path, text, STRICT)
-    with pytest.raises(NothingToDo, match="what its `each` is for is not there"):
+    with pytest.raises(NothingToDo, match="its `each` matches nothing"):
         read(tmp_path, text.partition("[tasks.u]")[0])
 
 
@@ -184,12 +180,12 @@ def test_a_file_whose_name_is_no_unicode_is_passed_over_and_told(tmp_path: Path)
     make(tmp_path, "a.py", os.fsdecode(b"caf\xe9.py"))
     found = read(tmp_path, "[tasks.t]\nrun = 'x'\neach.files = ['*.py']\n")
     assert [command.title for command in found.commands] == ["a.py"]
-    assert found.notes == ("passed over, for its name is no UTF-8: caf\\xe9.py",)
+    assert found.notes == ("skipped, because the name is not valid UTF-8: caf\\xe9.py",)
 
 
 def test_too_many_files_for_one_command_are_told(tmp_path: Path) -> None:
     make(tmp_path, *(f"{'d' * 200}/{'e' * 200}/{'f' * 200}/{n:0100}.c" for n in range(1500)))
-    with pytest.raises(InvalidWork, match=r"names have 1,0.* characters together, and may 1,000,000"):
+    with pytest.raises(InvalidWork, match=r"names have 1,0.* characters, more than 1,000,000"):
         members(tmp_path, '{ files = ["*.c"], chunk = "all" }')
 
 

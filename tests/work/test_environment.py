@@ -118,7 +118,7 @@ def test_values_of_an_env_file_are_read_at_each_attempt_and_are_not_stored(tmp_p
     (tmp_path / ".env").write_text("TOKEN=other\n", encoding="utf-8")
     assert environment(command, tmp_path) == {"TOKEN": "other", "B": "x other"}
     (tmp_path / ".env").unlink()
-    with pytest.raises(NotStarted, match=r"cannot be made: cannot read \.env: No such file or directory"):
+    with pytest.raises(NotStarted, match=r"cannot build its environment: cannot read \.env: No such file or directory"):
         environment(command, tmp_path)
 
 

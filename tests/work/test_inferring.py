@@ -58,10 +58,10 @@ RULES = [("login", "schema", "inferred"), ("part/a", "schema", "inferred"), ("pa
 def test_what_is_inferred_is_an_edge_with_its_reason(tmp_path: Path) -> None:
     found = read(tmp_path, LIST)
     assert pairs(found) == RULES
-    assert found.work.inferred[0].why == "it says \u201cDepends on `schema`.\u201d"
+    assert found.work.inferred[0].why == "its text: \u201cDepends on `schema`.\u201d"
     assert {(edge.task, edge.on) for edge in found.work.edges} == {("login", "docs"), *((a, b) for a, b, _ in RULES)}
     assert [(each.task, each.on, each.reason) for each in found.left_out] == [
-        ("docs", "login", "it would close a circle: login → docs is there")
+        ("docs", "login", "it would create a cycle: login → docs exists")
     ]
     assert decode_work(encode_work(found.work)) == found.work
     assert (found.work.strategy, found.work.max_parallel) == ("auto", 2)
@@ -70,7 +70,7 @@ def test_what_is_inferred_is_an_edge_with_its_reason(tmp_path: Path) -> None:
     assert pairs(read(tmp_path, LIST, WorkOptions(infer_confidence=0.9))) == RULES[:1]
     assert read(tmp_path, LIST, WorkOptions(infer=False)).left_out == ()
     assert pairs(read(tmp_path, LIST, WorkOptions(strategy="parallel"))) == []
-    with pytest.raises(InvalidInput, match="infer_confidence is 2"):
+    with pytest.raises(InvalidInput, match="infer_confidence must be from 0 to 1, not 2"):
         WorkOptions(infer_confidence=2)
 
 
@@ -88,21 +88,21 @@ print(json.dumps({"edges": edges}))
     assert pairs(found) == [("schema", "part/a", "command"), ("schema", "part/b", "command")]
     assert found.work.inferred[0].why == "because"
     assert [each.reason for each in found.left_out] == [
-        "it would close a circle: login → docs is there", "it is less sure than 0.5",
+        "it would create a cycle: login → docs exists", "its confidence is below 0.5",
     ]  # fmt: skip
     (note,) = found.notes
-    for told in ("'nobody' needs 'docs': there is no task 'nobody'", "it is the same task", "is not from 0 to 1"):
+    for told in ("'nobody' needs 'docs': no task 'nobody'", "it is the same task", "is not between 0 and 1"):
         assert told in note
 
 
 @pytest.mark.parametrize(
     ("program", "told"),
     [
-        ("print('garbage')", "prints no edges"),
-        ('print(\'{"edges": [{"task": 3}]}\')', "prints no edges"),
-        ("import sys; sys.stdout.buffer.write(b'\\xff')", "prints no edges"),
-        ("print('[' * 100000)", "prints no edges"),
-        ("pass", "prints no edges"),
+        ("print('garbage')", "printed invalid output"),
+        ('print(\'{"edges": [{"task": 3}]}\')', "printed invalid output"),
+        ("import sys; sys.stdout.buffer.write(b'\\xff')", "printed invalid output"),
+        ("print('[' * 100000)", "printed invalid output"),
+        ("pass", "printed invalid output"),
         ("import sys; print('no model', file=sys.stderr); sys.exit(3)", "it ended with status 3: no model"),
         ("import os; os.kill(os.getpid(), 9)", "it ended with status -9"),
         ("import sys\nwhile True: sys.stdout.write('x' * 65536)", "it printed more than 16,777,216 bytes"),
@@ -111,7 +111,7 @@ print(json.dumps({"edges": edges}))
             "it did not end within 1 sec",
         ),
         ("import time; time.sleep(60)", "it did not end within 1 seconds"),
-        ("import os, time\nif not os.fork(): time.sleep(60)", "prints no edges"),
+        ("import os, time\nif not os.fork(): time.sleep(60)", "printed invalid output"),
     ],
 )
 def test_a_command_that_does_not_answer_is_told_and_the_rules_hold(tmp_path: Path, program: str, told: str) -> None:
@@ -121,17 +121,17 @@ def test_a_command_that_does_not_answer_is_told_and_the_rules_hold(tmp_path: Pat
     assert pairs(found) == RULES
     (note,) = found.notes
     assert told in note
-    assert "our own rules are taken" in note
+    assert "using the built-in rules" in note
 
 
 def test_a_command_that_is_not_there_or_not_asked_is_told(tmp_path: Path) -> None:
     text = LIST.replace("[defaults]", '[infer]\ncommand = ["./no-such"]\n[defaults]', 1)
     assert "cannot be started: No such file or directory" in read(tmp_path, text).notes[0]
     found = asked(tmp_path, "open('touched', 'w')", options=WorkOptions(infer_command=False))
-    assert "is not asked here" in found.notes[0]
+    assert "is not run here" in found.notes[0]
     assert not (tmp_path / "touched").exists()
     found = asked(tmp_path, "open('touched', 'w')", options=WorkOptions(strategy="parallel"))
-    assert found.notes == ("the command of `infer` is not asked: strategy is 'parallel'",)
+    assert found.notes == ("the `infer` command is not run: strategy is 'parallel'",)
 
 
 def test_an_analysis_says_how_long_it_takes_and_what_binds(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_what_was_inferred_is_written_to_be_kept(tmp_path: Path) -> None:
 
 def test_a_circle_is_told_before_anything_is_inferred(tmp_path: Path) -> None:
     text = LIST.replace("[tasks.docs]", '[tasks.docs]\nneeds = ["login"]')
-    with pytest.raises(InvalidWork, match="in a circle: login → docs → login"):
+    with pytest.raises(InvalidWork, match="in a cycle: login → docs → login"):
         read(tmp_path, text)
 
 

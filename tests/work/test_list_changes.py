@@ -87,5 +87,5 @@ def test_a_reload_replaces_all_that_a_batch_says_of_the_command(place: Place) ->
 
 def test_a_reload_of_what_cannot_be_is_damage(place: Place) -> None:
     reload(place, Reload(over={A: 0}, commands=(command("true"),), policies={A: Policy(pools={"p": 1})}))
-    with pytest.raises(StoreCorrupt, match="reloads what cannot be: a command takes more of a pool than there is"):
+    with pytest.raises(StoreCorrupt, match="invalid reload request: a task takes more of a pool than the pool has"):
         read_work(place.batch)

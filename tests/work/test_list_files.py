@@ -115,32 +115,32 @@ def test_a_list_is_the_same_in_each_language(tmp_path: Path, document: dict[str,
 
 A = "tasks:\n  a:\n    run: x\n"
 YAML_MISTAKES = [
-    (f"{A}    title: 3.10\n", "w.yaml:4: [tasks.a] sets title to 3.1, which is to be a string", "quote"),
-    (f"{A}    needs: [003]\n", "w.yaml:4: [tasks.a] sets needs to [3], which", "quote"),
-    (f"{A}    env: {{A: yes}}\n", 'w.yaml:4: [tasks.a] sets env to {"A":true}, which', "quote"),
+    (f"{A}    title: 3.10\n", "w.yaml:4: [tasks.a] sets title to 3.1, expected a string", "quote"),
+    (f"{A}    needs: [003]\n", "w.yaml:4: [tasks.a] sets needs to [3], expected", "quote"),
+    (f"{A}    env: {{A: yes}}\n", 'w.yaml:4: [tasks.a] sets env to {"A":true}, expected', "quote"),
     (f"{A}    each: {{values: [3.10, 3.9]}}\n", "w.yaml:4: [tasks.a.each] sets values to [3.1,3.9]", "quote"),
-    (f"{A}    title: 2020-01-01\n", 'w.yaml:4: [tasks.a] sets title to "2020-01-01", which', "quote"),
-    (f"{A}    wibble: 3\n", "w.yaml:4: [tasks.a] sets 'wibble', which there is not", "one of"),
-    (f"{A}  a:\n    run: y\n", "w.yaml:4 is no YAML that can be read: the key 'a' stands twice", None),
-    ("tasks:\n  1:\n    run: x\n", "w.yaml:2 is no YAML that can be read: the key 1 is no text: quote it", None),
-    ("tasks:\n  on:\n    run: x\n", "w.yaml:2 is no YAML that can be read: the key on is no text: quote it", None),
-    ("a: &a [x]\nb: [*a, *a]\n", "w.yaml:2 is no YAML that can be read: it has the alias *a, and aliases", None),
-    ("a: &a {b: c}\nd:\n  <<: *a\n", "w.yaml:3 is no YAML that can be read: ", None),
-    ("a: !!python/object/apply:os.system [x]\n", "w.yaml:1 is no YAML that can be read: no value has the tag", None),
-    ("a: !mine x\n", "w.yaml:1 is no YAML that can be read: no value has the tag !mine", None),
-    ("a: 2020-13-45\n", "w.yaml:1 is no YAML that can be read: 2020-13-45 is no timestamp", None),
-    ("a: !!int x\n", "w.yaml:1 is no YAML that can be read: x is no int", None),
-    ("---\na: 1\n---\nb: 2\n", "w.yaml:3 is no YAML that can be read: it has a second document", None),
-    ("a: [1\n", "w.yaml:2 is no YAML that can be read: ", None),
-    ("a:\n\tb: 1\n", "w.yaml:2 is no YAML that can be read: ", None),
-    ("? [a]\n: b\n", "w.yaml:1 is no YAML that can be read: a key is a list or a table", None),
-    ("a: \x01\n", "w.yaml:1 is no YAML that can be read: ", None),
-    ("[" * 100_000, "w.yaml:1 is no YAML that can be read: it is nested too deep", None),
-    ("- a\n- b\n", "w.yaml is no table of settings and tasks", "below `tasks`"),
-    ("tasks:\n  a: make\n", "w.yaml:2: the task 'a' is no table", "run ="),
-    (f"{A}  A:\n    run: y\n", "w.yaml:3: [tasks.a] and w.yaml:5: [tasks.A] have ids that differ", None),
-    (f"{A}    needs: [b]\n", "w.yaml:3: 'a' needs 'b', which there is not", None),
-    ("a: 1" + "0" * 5000, "w.yaml:1 is no YAML that can be read: ", None),
+    (f"{A}    title: 2020-01-01\n", 'w.yaml:4: [tasks.a] sets title to "2020-01-01", expected', "quote"),
+    (f"{A}    wibble: 3\n", "w.yaml:4: [tasks.a]: unknown setting 'wibble'", "one of"),
+    (f"{A}  a:\n    run: y\n", "w.yaml:4 is not valid YAML: duplicate key 'a'", None),
+    ("tasks:\n  1:\n    run: x\n", "w.yaml:2 is not valid YAML: the key 1 is not text: quote it", None),
+    ("tasks:\n  on:\n    run: x\n", "w.yaml:2 is not valid YAML: the key on is not text: quote it", None),
+    ("a: &a [x]\nb: [*a, *a]\n", "w.yaml:2 is not valid YAML: it uses the alias *a; aliases", None),
+    ("a: &a {b: c}\nd:\n  <<: *a\n", "w.yaml:3 is not valid YAML: ", None),
+    ("a: !!python/object/apply:os.system [x]\n", "w.yaml:1 is not valid YAML: unsupported tag", None),
+    ("a: !mine x\n", "w.yaml:1 is not valid YAML: unsupported tag !mine", None),
+    ("a: 2020-13-45\n", "w.yaml:1 is not valid YAML: 2020-13-45 is not a valid timestamp", None),
+    ("a: !!int x\n", "w.yaml:1 is not valid YAML: x is not a valid int", None),
+    ("---\na: 1\n---\nb: 2\n", "w.yaml:3 is not valid YAML: it has more than one document", None),
+    ("a: [1\n", "w.yaml:2 is not valid YAML: ", None),
+    ("a:\n\tb: 1\n", "w.yaml:2 is not valid YAML: ", None),
+    ("? [a]\n: b\n", "w.yaml:1 is not valid YAML: a key is a list or a table", None),
+    ("a: \x01\n", "w.yaml:1 is not valid YAML: ", None),
+    ("[" * 100_000, "w.yaml:1 is not valid YAML: it is nested too deeply", None),
+    ("- a\n- b\n", "w.yaml is not a table of settings and tasks", "below `tasks`"),
+    ("tasks:\n  a: make\n", "w.yaml:2: the task 'a' is not a table", "run ="),
+    (f"{A}  A:\n    run: y\n", "ids in w.yaml:3: [tasks.a] and w.yaml:5: [tasks.A] differ", None),
+    (f"{A}    needs: [b]\n", "w.yaml:3: 'a' needs 'b', which does not exist", None),
+    ("a: 1" + "0" * 5000, "w.yaml:1 is not valid YAML: ", None),
 ]  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def test_a_mistake_in_yaml_is_told_with_its_line(tmp_path: Path, text: str, mess
 def test_an_alias_bomb_costs_nothing() -> None:
     bomb = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 40))
     began = time.process_time()
-    with pytest.raises(YamlError, match="aliases are not read"):
+    with pytest.raises(YamlError, match="aliases are not supported"):
         parse_yaml(bomb, length_max=1 << 20)
     with pytest.raises(YamlError, match="nested too deep"):
         parse_yaml("{a: " * 100_000, length_max=1 << 20)
@@ -177,12 +177,12 @@ def test_yaml_is_read_without_libyaml_too(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"tasks": {"a": {"run": "x"}, "a": {}}}', "w.json is no JSON that can be read: the key 'a' stands twice"),
-        ('{"tasks":\n {"a": }}', "w.json:2 is no JSON that can be read: Expecting value"),
-        ("[" * 100_000, "w.json is no JSON that can be read: it is nested too deep"),
-        ("[" * 200 + "]" * 200, "w.json is no JSON that can be read: it is nested too deep"),
-        ("[]", "w.json is no table of settings and tasks"),
-        ('{"tasks": {"a": {"run": "x", "title": "\\udc00"}}}', "it has half of a character"),
+        ('{"tasks": {"a": {"run": "x"}, "a": {}}}', "w.json is not valid JSON: duplicate key 'a'"),
+        ('{"tasks":\n {"a": }}', "w.json:2 is not valid JSON: Expecting value"),
+        ("[" * 100_000, "w.json is not valid JSON: it is nested too deeply"),
+        ("[" * 200 + "]" * 200, "w.json is not valid JSON: it is nested too deeply"),
+        ("[]", "w.json is not a table of settings and tasks"),
+        ('{"tasks": {"a": {"run": "x", "title": "\\udc00"}}}', "it has an incomplete surrogate pair"),
     ],
 )
 def test_a_mistake_in_json_is_told(tmp_path: Path, text: str, message: str) -> None:
@@ -199,8 +199,9 @@ def test_a_task_a_line_of_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert read_work_files([Path("-")], overrides=RUN, here=tmp_path).work.order == ("a", "b")
     bad = '{"id": 3}\n[]\n{"id": "a", "run": \n{"id": "c", "colour": 1}\n{"id": "c"}\n'
     message = told(tmp_path, "w.jsonl", bad)
-    for each in ("w.jsonl:1 is no task", "w.jsonl:2 is no task", "w.jsonl:3 is no JSON", "w.jsonl:4 sets 'colour'",
-                 "'c' is defined twice, in w.jsonl:4 and in w.jsonl:5"):  # fmt: skip
+    for each in ("w.jsonl:1 is not a task", "w.jsonl:2 is not a task", "w.jsonl:3 is not valid JSON",
+                 "w.jsonl:4: unknown setting 'colour'",
+                 "'c' is defined twice: in w.jsonl:4 and in w.jsonl:5"):  # fmt: skip
         assert each in message
 
 
@@ -215,7 +216,7 @@ def test_a_task_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert listed(tmp_path, "Makefile", "a\n", each_line).work.order == ("makefile/a",)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x\ny")))
     assert read_work_files([Path("-")], overrides=each_line, here=tmp_path).work.order == ("line/x", "line/y")
-    assert "has nothing to run" in told(tmp_path, "urls.txt", "a\n", WorkOptions())
+    assert "has no command to run" in told(tmp_path, "urls.txt", "a\n", WorkOptions())
 
 
 def test_a_directory_of_markdown(tmp_path: Path) -> None:
@@ -244,8 +245,8 @@ def test_a_directory_of_markdown(tmp_path: Path) -> None:
         "# Other", "# Login form {#x}\n\nAdd it.", "Text", "---\nno front matter\n---",
     ]  # fmt: skip
     assert found.notes == (
-        "tasks/001-schema.md and 1 more: 'assignee' is no key of a task, and is passed over",
-        "done by hand, and not run: 003-done",
+        "tasks/001-schema.md and 1 more: unknown key 'assignee' ignored",
+        "marked as done and not run: 003-done",
     )
     deeper = read_work_files([Path("tasks")], overrides=WorkOptions(command="x", is_recursive=True), here=tmp_path)
     assert deeper.work.order[-1] == "006"
@@ -274,25 +275,25 @@ def test_all_mistakes_of_a_directory_are_told_at_once_each_with_its_file_and_lin
             "j.md": "+++\nrun = true\n+++\n",
         },
     )
-    assert lines[0] == "16 things are wrong with what is to be done"
+    assert lines[0] == "16 problems found"
     for begin, line in zip(
         [
-            "tasks/b.md: front matter begins with --- on line 1, and has no end",
-            "tasks/big.md has 4,194,305 bytes, and may have 4,194,304",
-            "tasks/c.md:3: its front matter is no YAML that can be read: ",
-            "tasks/d.md:2: its front matter is a list, and is to have a key and a value on each line",
-            "tasks/e.md:2: its front matter is a single value",
-            "tasks/f.md: its front matter is no TOML: Invalid value (at line 2, column 5)",
-            "cannot read tasks/fifo.md: it is no regular file",
-            "tasks/g.md:3 sets id to [\"07\"], which is to be a string; quote it",
-            "tasks/i.md:2: its front matter is no YAML that can be read: it has the alias *a",
-            "tasks/link.md is a link out of tasks",
+            "tasks/b.md: front matter starts with --- on line 1 but does not end",
+            "tasks/big.md has 4,194,305 bytes, more than 4,194,304",
+            "tasks/c.md:3: front matter is not valid YAML: ",
+            "tasks/d.md:2: front matter is a list, expected a key and a value on each line",
+            "tasks/e.md:2: front matter is a single value",
+            "tasks/f.md: front matter is not valid TOML: Invalid value (at line 2, column 5)",
+            "cannot read tasks/fifo.md: it is not a regular file",
+            "tasks/g.md:3 sets id to [\"07\"], expected a string; quote it",
+            "tasks/i.md:2: front matter is not valid YAML: it uses the alias *a",
+            "tasks/link.md is a symbolic link out of tasks",
             "cannot read tasks/loop.md: Too many levels",
-            "tasks/utf.md is no UTF-8 (line 3)",
-            "tasks/a.md:2 sets needs to [{\"x\":3}], which is to be a list of ids of tasks",
-            "tasks/h.md:3 sets priority to 'urgent', which is to be a whole number",
-            "tasks/j.md sets run to true, which is to be",
-            "tasks/h.md: 'h' needs 'nobody', which there is not",
+            "tasks/utf.md is not valid UTF-8 (line 3)",
+            "tasks/a.md:2 sets needs to [{\"x\":3}], expected a list of task ids",
+            "tasks/h.md:3 sets priority to 'urgent', expected an integer",
+            "tasks/j.md sets run to true, expected",
+            "tasks/h.md: 'h' needs 'nobody', which does not exist",
         ],
         lines[1:], strict=True,
     ):  # fmt: skip
@@ -329,18 +330,20 @@ def test_what_is_done_by_hand_is_said_in_one_way_and_has_an_id_of_its_own(tmp_pa
             "g.md": "---\nstatus:\n---\n",
         },
     )
-    hint = "; what is done by hand has status: done; else leave it out"
+    hint = "; to mark the task as done write status: done; otherwise remove the line"
     assert lines[1:] == (
         f"tasks/a.md:2 sets status to 'Completed'{hint}",
         f'tasks/b.md:3 sets status to ["done"]{hint}',
         f"tasks/c.md:2 sets status to true{hint}",
-        "'e' is defined twice, in tasks/e.md and, done by hand, in tasks/d.md; give one of them another id",
-        f"tasks/f.md: 'My task' is no id of a task; {ID_HINT}: 'my-task', for example",
-        "tasks/e.md: 'e' needs 'd', which there is not",
+        "'e' is defined twice: in tasks/e.md, and marked as done in tasks/d.md; change one of the ids",
+        f"tasks/f.md: 'My task' is not a valid task id; {ID_HINT}; for example 'my-task'",
+        "tasks/e.md: 'e' needs 'd', which does not exist",
     )
-    with pytest.raises(NothingToDo, match=r"all tasks of list\.md are done by hand: one, two"):
+    with pytest.raises(NothingToDo, match=r"all tasks of list\.md are marked as done: one, two"):
         listed(tmp_path, "list.md", "---\nstatus: done\n---\n## One\n## Two\n")
-    assert "list.md:4: '' is no id" in told(tmp_path, "list.md", "# P\n## One\n## Two\n## \u4f60\n- [x] by hand\n")
+    assert "list.md:4: '' is not a valid task id" in told(
+        tmp_path, "list.md", "# P\n## One\n## Two\n## \u4f60\n- [x] by hand\n"
+    )
 
 
 def test_a_file_of_sections(tmp_path: Path) -> None:
@@ -364,15 +367,15 @@ more
     assert found.work.order == ("login", "done-twice")
     assert found.commands[0].text == "Text of it.\n```\n## no heading\n```\n### Details\nmore"
     assert found.work.titles == {"login": "Login form", "done-twice": "Done twice"}
-    assert "done by hand, and not run: add-the-schema" in found.notes
+    assert "marked as done and not run: add-the-schema" in found.notes
     twice = told(tmp_path, "plan.md", "## a\n\n## A\n## 你好\n")
-    assert "'a' is defined twice, in plan.md:1 and in plan.md:3" in twice
-    assert "plan.md:4: '' is no id of a task" in twice
+    assert "'a' is defined twice: in plan.md:1 and in plan.md:3" in twice
+    assert "plan.md:4: '' is not a valid task id" in twice
     one = listed(tmp_path, "one.md", "---\ntitle: x\nid: two\n---\n## not a task\n")
     assert one.work.order == ("two",)
     assert listed(tmp_path, "three.md", "---\ntitle: x\n---\n## a\n").work.order == ("a",)
     assert "four.md has no task" in told(tmp_path, "four.md", "# Only a heading\n")
-    with pytest.raises(NothingToDo, match=r"all tasks of five\.md are done by hand: a"):
+    with pytest.raises(NothingToDo, match=r"all tasks of five\.md are marked as done: a"):
         listed(tmp_path, "five.md", "## a\n* [X] yes\n")
 
 
@@ -385,10 +388,10 @@ def test_front_matter_of_a_file_of_sections_holds_for_each_and_what_does_not_is_
     assert {command.timeout_seconds for command in found.commands} == {2.0}
     assert found.work.titles == {"one": "One", "three": "Three"}
     assert found.notes == (
-        "plan.md: 'timeout_second' is no key of a task, and is passed over; did you mean 'timeout_seconds'?",
-        "plan.md: 'dependson' is no key of a task, and is passed over; did you mean 'depends_on'?",
-        "plan.md: 'max_parallel' is no key of a task, and is passed over",
-        "done by hand, and not run: two",
+        "plan.md: unknown key 'timeout_second' ignored; did you mean 'timeout_seconds'?",
+        "plan.md: unknown key 'dependson' ignored; did you mean 'depends_on'?",
+        "plan.md: unknown key 'max_parallel' ignored",
+        "marked as done and not run: two",
     )
     assert "plan.md:7 sets timeout_seconds to 'x'" in told(
         tmp_path, "plan.md", f"{front.replace(': 2', ': x')}## One\n"
@@ -410,13 +413,11 @@ def test_what_is_included_has_the_defaults_of_who_includes_it(tmp_path: Path) ->
     chain = {f"{n}.toml": f'include = ["{n + 1}.toml"]\n[tasks.t{n}]\nrun = "x"\n' for n in range(30)}
     for name, text in chain.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    assert "21.toml is included by files more than 20 deep" in told(tmp_path, "0.toml", chain["0.toml"])
+    assert "21.toml is included more than 20 levels deep" in told(tmp_path, "0.toml", chain["0.toml"])
     names = [f"f{n}.toml" for n in range(1100)]
     for name in names:
         (tmp_path / name).write_text("", encoding="utf-8")
-    assert "there are more than 1,000 work files" in told(
-        tmp_path, "0.toml", f"include = {names}\n[tasks.x]\nrun = 'x'"
-    )
+    assert "more than 1,000 work files" in told(tmp_path, "0.toml", f"include = {names}\n[tasks.x]\nrun = 'x'")
 
 
 def test_tags_choose(tmp_path: Path) -> None:
@@ -426,7 +427,7 @@ def test_tags_choose(tmp_path: Path) -> None:
     assert listed(tmp_path, "w.yaml", text, WorkOptions(tags=("n",), tasks=("b",), only=True)).work.order == ("b",)
     with pytest.raises(CodebatchError, match=r"no task of w\.yaml has the tag 'x'"):
         listed(tmp_path, "w.yaml", text, WorkOptions(tags=("x",)))
-    with pytest.raises(NothingToDo, match=r"no task of w\.yaml was asked for"):
+    with pytest.raises(NothingToDo, match=r"no task of w\.yaml matches the selection"):
         listed(tmp_path, "w.yaml", text, WorkOptions(tags=("m",), tasks=("b",)))
 
 

@@ -166,7 +166,7 @@ def test_how_many_run_at_once(tmp_path: Path, text: str, options: WorkOptions, s
     found = read(tmp_path, f"{text}\n{A}", options)
     assert (found.work.strategy, found.work.max_parallel) == (strategy, at_once)
     is_against = options.strategy is None and "'serial'" in text and options.max_parallel == 3
-    assert [note[:36] for note in found.notes] == ['work.toml says strategy = "serial": o'[:36]] * is_against
+    assert [note[:36] for note in found.notes] == ['work.toml sets strategy = "serial": o'[:36]] * is_against
 
 
 def test_the_command_line_is_over_the_file(tmp_path: Path) -> None:
@@ -177,7 +177,10 @@ def test_the_command_line_is_over_the_file(tmp_path: Path) -> None:
     assert found.commands[0].env == {"CI": "2", "TOKEN": "$TOKEN", "LANG": "C"}
     assert [note.split(",")[0].split(":")[0] for note in found.notes] == [
         "failures_max is 2",
-        "the batch keeps the values that --env sets; --env NAME takes those of whoever conducts it",
+        (
+            "values set with --env are stored in the batch; with --env NAME the value is taken from the "
+            "environment of the runner"
+        ),
         "on_failure is 'continue'",
         "'no-such-program'",
     ]
@@ -194,7 +197,7 @@ def test_tasks_are_chosen_with_what_they_need_or_without(tmp_path: Path) -> None
     assert _ids(tmp_path) == (["a", "b", "c", "d"], 3, [])
     assert _ids(tmp_path, "c") == (["a", "b", "c"], 2, [])
     assert _ids(tmp_path, "d", "b") == (["a", "b", "d"], 1, [])
-    met = "taken as met, for only what is named runs: b"
+    met = "dependencies not run, because only the given tasks run: b"
     assert _ids(tmp_path, "c", "d", only=True) == (["c", "d"], 1, [met])
 
 
@@ -209,13 +212,13 @@ def test_files_are_joined_and_the_first_one_says_how_they_run(tmp_path: Path) ->
     assert (found.work.source, found.work.max_parallel, found.work.pools) == ("a.toml, sub/b.toml", 2, {"p": 1, "q": 2})
     assert found.work.policies == {"b": Policy(pools={"q": 2})}
     assert [(command.run, command.env) for command in found.commands] == [("first", {"A": "1"}), ("second", {})]
-    assert found.notes == (f"the tasks of sub/b.toml start in {tmp_path.resolve()}, the root of a.toml",)
+    assert found.notes == (f"the tasks of sub/b.toml run in {tmp_path.resolve()}, the root of a.toml",)
 
 
 def test_the_project_one_stands_in_is_looked_at_before_work_toml(tmp_path: Path) -> None:
     below = tmp_path / "below"
     below.mkdir()
-    with pytest.raises(NothingToDo, match=r"there is no work.toml in the project") as raised:
+    with pytest.raises(NothingToDo, match=r"no work.toml in this directory") as raised:
         read_work_files([], here=below)
     assert raised.value.hint is not None
     (below / "work.toml").write_text(A, encoding="utf-8")
@@ -226,7 +229,7 @@ def test_the_project_one_stands_in_is_looked_at_before_work_toml(tmp_path: Path)
         "pyproject.toml", ("b",), os.fsencode(tmp_path.resolve()),
     )  # fmt: skip
     (tmp_path / "codebatch.toml").write_text("[work.tasks.c]\nrum = 'x'\n", encoding="utf-8")
-    with pytest.raises(InvalidConfiguration, match=r"^../codebatch.toml: \[work.tasks.c\] sets 'rum'"):
+    with pytest.raises(InvalidConfiguration, match=r"^../codebatch.toml: \[work.tasks.c\]: unknown setting 'rum'"):
         read_work_files([], here=below)
     assert read_work_files([Path("work.toml")], here=below).work.order == ("a",)
 
@@ -237,7 +240,7 @@ def test_the_example_of_the_hint_is_a_work_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[tasks]", "max_parallel = 2"])
 def test_a_file_without_a_task_is_nothing_to_do(tmp_path: Path, text: str) -> None:
-    with pytest.raises(NothingToDo, match=r"there is no task in work\.toml") as raised:
+    with pytest.raises(NothingToDo, match=r"no tasks in work\.toml") as raised:
         read(tmp_path, text)
     assert raised.value.hint is not None
     assert "printf" in raised.value.hint

@@ -55,7 +55,7 @@ def start_of(
         arguments, variables = _expanded(run, values, command.files)
         environment = _environment(command, root, given, values)
     except PlaceholderError as error:
-        raise NotStarted(f"what it runs cannot be made: {error}") from error
+        raise NotStarted(f"cannot build its arguments: {error}") from error
     return Start(
         arguments=arguments,
         directory=directory,
@@ -71,7 +71,7 @@ def _expanded(
     """The arguments of a command, and the variables that a script has its values in. Raises PlaceholderError."""
     longest = longest_argument(run, values)
     if longest > ARGUMENT_BYTES_MAX:
-        raise PlaceholderError(f"an argument would have {longest:,} bytes, and may have {ARGUMENT_BYTES_MAX:,}")
+        raise PlaceholderError(f"an argument has {longest:,} bytes, more than {ARGUMENT_BYTES_MAX:,}")
     if isinstance(run, str):
         arguments = ["/bin/sh", "-c", shell_script(run)]
         return [*arguments, "sh", *files] if files else arguments, shell_variables(values)
@@ -93,7 +93,7 @@ def _environment(command: Command, root: Path, given: Mapping[str, str], values:
             try:
                 read[-1] |= read_env_file(root / file.path, file.path, scope, is_required=file.required)
             except EnvFileError as error:
-                raise NotStarted(f"its environment cannot be made: {error}") from error
+                raise NotStarted(f"cannot build its environment: {error}") from error
             scope |= read[-1]
     for layer, variables in zip(layers, read, strict=True):
         found |= variables
@@ -107,7 +107,7 @@ def _expanded_value(name: str, value: str, scope: Mapping[str, str], values: Map
     try:
         return expand_value(value, scope, lambda text: expand_arguments([text], values)[0])
     except (PlaceholderError, VariableError) as error:
-        raise NotStarted(f"its environment cannot be made: {name}: {error}") from error
+        raise NotStarted(f"cannot build its environment: {name}: {error}") from error
 
 
 def _stdin(command: Command, root: Path, text: Path) -> Path | None:

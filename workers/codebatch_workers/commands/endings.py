@@ -89,9 +89,9 @@ def _printed(command: Command, exit_status: int, output: bytes) -> tuple[Asked |
         if rule.pattern and (text := _matched(rule.pattern, end)):
             return Asked(text=text), problem
     except TooSlow:
-        problem = f"the pattern of its question took longer than {MATCH_SECONDS_MAX:g} s, and is not heeded"
+        problem = f"the pattern of its question took longer than {MATCH_SECONDS_MAX:g} s and was ignored"
     if exit_status in rule.exits:
-        return Asked(text=cut(end) or f"it ended with status {exit_status}, and printed nothing"), problem
+        return Asked(text=cut(end) or f"it ended with status {exit_status} without output"), problem
     return None, problem
 
 

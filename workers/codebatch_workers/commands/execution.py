@@ -98,7 +98,7 @@ class Execution:
             start = self._start_of(command.check, False)
             checked = self._watch(command, start, spent_seconds=ran.spent_seconds)
         except NotStarted as error:
-            self._log.write(f"codebatch: its check was not started: {error}\n".encode("utf-8", "surrogateescape"))
+            self._log.write(f"codebatch: check not started: {error}\n".encode("utf-8", "surrogateescape"))
             checked = Result(type="failed", reason="exit")
         result = msgspec.structs.replace(
             checked,

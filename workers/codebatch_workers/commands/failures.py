@@ -57,7 +57,7 @@ def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
 
 
 def _too_slow(key: str) -> str:
-    return f"the pattern of {key} took longer than {MATCH_SECONDS_MAX:g} s, and is not heeded"
+    return f"the pattern of {key} took longer than {MATCH_SECONDS_MAX:g} s and was ignored"
 
 
 def _holds(rule: RetryRule, result: Result, text: str) -> bool:
@@ -75,7 +75,7 @@ def _limited(result: Result, match: re.Match[str], now_ns: int) -> FailureVerdic
     now = datetime.datetime.fromtimestamp(now_ns / 1e9).astimezone()
     seconds, problem = _seconds(match, now)
     until = now + datetime.timedelta(seconds=min(seconds, WAIT_SECONDS_MAX))
-    note = f"a rate limit: it is tried again after {until.isoformat(sep=' ', timespec='seconds')}, and this is no try"
+    note = f"rate limited: retried after {until.isoformat(sep=' ', timespec='seconds')} (does not count as an attempt)"
     limited = msgspec.structs.replace(result, reason="limited", until_ns=round(until.timestamp() * 1e9))
     return FailureVerdict(limited, f"{note}; {problem}" if problem else note)
 
@@ -88,11 +88,11 @@ def _seconds(match: re.Match[str], now: datetime.datetime) -> tuple[float, str]:
         try:
             seconds = float(groups["seconds"])
         except ValueError:
-            problem = f"{groups['seconds'][:_SHOWN_MAX]!r} is no number of seconds"
+            problem = f"{groups['seconds'][:_SHOWN_MAX]!r} is not a number of seconds"
     elif groups.get("at"):
         at = parse_instant(groups["at"], now)
         if at is None:
-            problem = f"{groups['at'][:_SHOWN_MAX]!r} is no time that can be read"
+            problem = f"{groups['at'][:_SHOWN_MAX]!r} is not a valid time"
         else:
             seconds = (at - now).total_seconds()
     return (seconds if 0 < seconds < float("inf") else WAIT_SECONDS), problem

@@ -72,7 +72,7 @@ class AttemptLog:
         """Complete the log: behind the beginning a line that says how much is left out, and the end."""
         with contextlib.suppress(StoreError, FileNotFoundError):  # The disk is full, or somebody removed the scratch.
             if self._left_out:
-                line = f"… {self._left_out:,} bytes left out …\n"
+                line = f"… {self._left_out:,} bytes omitted …\n"
                 self._head.append((line if self._ends_line else f"\n{line}").encode())
             for path, _, size in self._tails:
                 for offset in range(0, size, _COPY_BYTES):

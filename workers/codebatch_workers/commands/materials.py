@@ -143,7 +143,7 @@ class MaterialsMaker:
             questions = self._questions.of_item((unit.shard, unit.start))
             return answers_of(questions, self._requests) if questions else []
         except StoreError as error:
-            raise NotStarted(f"what was answered to it cannot be read: {error.message}") from error
+            raise NotStarted(f"its answers cannot be read: {error.message}") from error
 
     def _write(self, path: Path, rows: Sequence[AnswerRow | NeedRow]) -> Path:
         self._files.write_volatile(path, msgspec.json.encode(rows) + b"\n")
@@ -174,7 +174,7 @@ def _words(command: Command, made: Materials, answers: Sequence[AnswerRow]) -> s
         values = {**made.values(command), "text": command.text} if suffix else {}
         parts = [command.text, *expand_arguments([suffix], values)]
     except PlaceholderError as error:
-        raise NotStarted(f"its text cannot be made: {error}") from error
+        raise NotStarted(f"cannot build its text: {error}") from error
     if answers:
         pairs = [f"Question: {each.question}\n\nAnswer: {each.answer}" for each in answers]
         parts.append("\n\n".join(["## Answers", *pairs]))

@@ -271,9 +271,9 @@ def _missing_interpreter(place: str) -> str:
     interpreter = line[2:].strip(b" \t\n").partition(b" ")[0]
     if not line.startswith(b"#!") or os.path.exists(interpreter):
         return ""
-    reason = f"its interpreter {os.fsdecode(interpreter)!r} is not there"
+    reason = f"its interpreter {os.fsdecode(interpreter)!r} does not exist"
     is_of_windows = interpreter.endswith(b"\r")
-    return f"{reason}: its lines end with CR LF, which are to end with LF" if is_of_windows else reason
+    return f"{reason}: the script has CR LF line endings instead of LF" if is_of_windows else reason
 
 
 def _places(name: str, environment: Mapping[str, str]) -> list[str]:

@@ -272,10 +272,8 @@ class Supervisor:
         try:
             return decode_command(self._objects.read(entry.object, entry.size))
         except DocumentError as error:
-            hint = "this batch is lost: make a new one with: codebatch work run"
-            raise CorruptFile(
-                str(self._batch.root), f"has a damaged command {entry.text}: {error}", hint=hint
-            ) from error
+            hint = "this batch cannot be recovered: make a new one with: codebatch work run"
+            raise CorruptFile(str(self._batch.root), f"has a damaged task {entry.text}: {error}", hint=hint) from error
 
     def _reloaded(self, command: Command, round_: int) -> Command:
         """Return the definition that a command has in a round. Raises StoreCorrupt."""

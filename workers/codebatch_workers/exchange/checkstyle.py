@@ -36,7 +36,7 @@ def read_checkstyle(data: bytes) -> Report:
 
 
 def _refuse_doctype(*_: object) -> None:
-    raise Unreadable("it has a document type (DTD), which is not read")
+    raise Unreadable("it has a document type (DTD), which is not supported")
 
 
 class _Reading:
@@ -53,7 +53,7 @@ class _Reading:
         """An element begins. Raises Unreadable."""
         name = name.rpartition(" ")[2]
         if not self._depth and name != "checkstyle":
-            raise Unreadable(f"it begins with <{name[:80]}>, and not with <checkstyle>")
+            raise Unreadable(f"it starts with <{name[:80]}> instead of <checkstyle>")
         self._depth += 1
         if self._depth > XML_DEPTH_MAX:
             raise Unreadable(f"it has more than {XML_DEPTH_MAX} levels")

@@ -56,7 +56,7 @@ def _reported(number: int, each: _Line) -> Reported:
         try:
             path = binascii.a2b_base64(each.path_b64)
         except ValueError as error:
-            raise Unreadable(f"line {number}: `path_b64` is no base64") from error
+            raise Unreadable(f"line {number}: `path_b64` is not valid base64") from error
     return Reported(
         paths=(path,) if path else (),
         message=each.message,

@@ -42,7 +42,7 @@ def read_sarif(data: bytes) -> Report:
     """The results of all runs of a log. Raises Unreadable."""
     log = decoded(data, _decoder)
     if not (log.version or "").startswith(_VERSION):
-        raise Unreadable(f"it is of version {log.version!r}, and 2.1.0 is what is read")
+        raise Unreadable(f"its version is {log.version!r}; only 2.1.0 is supported")
     readings = [_Reading(run) for run in log.runs or () if run is not None]
     findings = list(bounded(each for reading in readings for each in reading.iter_reported()))
     return Report(
@@ -57,7 +57,7 @@ class _Reading:
 
     def __init__(self, run: Run) -> None:
         if run.external_property_file_references and run.external_property_file_references.results:
-            raise Unreadable("its results stand in other files, which are not read")
+            raise Unreadable("its results are in other files, which is not supported")
         self._run = run
         self._rules = Rules(run)
         self._tool = self._rules.driver.name or ""

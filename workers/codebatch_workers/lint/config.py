@@ -38,7 +38,7 @@ class LintConfig(AllSettings, frozen=True, kw_only=True):
 
         for settings in self.paths:
             if (mistake := find_mistake(settings.match)) is not None:
-                message = f"`match` has the pattern {mistake.pattern!r}, which can match no path: {mistake.reason}"
+                message = f"pattern {mistake.pattern!r} in `match` can match no path: {mistake.reason}"
                 raise ValueError(f"{message}; {mistake.hint}")
 
     def _check_rules(self) -> None:
@@ -47,9 +47,9 @@ class LintConfig(AllSettings, frozen=True, kw_only=True):
         known = set(known_codes())
         for rule in self.rules:
             if not RULE_ID.match(rule.id):
-                raise ValueError(f"the rule id {rule.id!r} is not made of small letters and digits joined by `-`")
+                raise ValueError(f"the rule ID {rule.id!r} must be lower-case letters and digits joined by `-`")
             if rule.id in known:
-                raise ValueError(f"there are two rules {rule.id!r}")
+                raise ValueError(f"duplicate rule {rule.id!r}")
             known.add(rule.id)
             compile_rule(rule)
 
@@ -69,4 +69,4 @@ def _check_codes(named: Iterable[str], rules: Iterable[QueryRule]) -> None:
             import difflib  # only those who mistype pay for it
 
             close = difflib.get_close_matches(code, known, n=1)
-            raise ValueError(f"lint has no rule {code!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+            raise ValueError(f"unknown rule {code!r}" + (f"; did you mean {close[0]!r}?" if close else ""))

@@ -72,11 +72,11 @@ def judged_of(code: str) -> Mapping[str, int]:
 def why_so_grave(judged: Mapping[str, int], *, is_configured: bool) -> str:
     """Why a rule has its severity."""
     if is_configured:
-        return "your configuration says so"
+        return "severity set in your configuration"
     if not judged:
-        return "by what it finds; no finding of it was judged yet"
+        return "by the kind of problem; no finding has been reviewed yet"
     told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(judged.items(), key=lambda pair: -pair[1]))
-    return f"of {count_of(sum(judged.values()), 'finding')} of real trees that were judged by reading: {told}"
+    return f"review of {count_of(sum(judged.values()), 'finding')} in open-source projects: {told}"
 
 
 def _ask(what: str) -> bytes:

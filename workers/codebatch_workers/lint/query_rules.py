@@ -47,12 +47,12 @@ def _compile(rule: QueryRule) -> tuple[Query, str]:
     try:
         query = Query(grammar(rule.language).language, rule.query)
     except QueryError as error:
-        raise ValueError(f"the query of the rule {rule.id!r} is none of {rule.language}: {error}") from error
+        raise ValueError(f"the query of the rule {rule.id!r} is not valid for {rule.language}: {error}") from error
     names = [query.capture_name(index) for index in range(query.capture_count)]
     open_names = [name for name in names if not name.startswith("_")]
     reported = _REPORT if _REPORT in names else open_names[0] if len(open_names) == 1 else None
     if reported is None:
-        raise ValueError(f"the query of the rule {rule.id!r} must name what to report `@{_REPORT}`")
+        raise ValueError(f"the query of the rule {rule.id!r} must capture what to report as `@{_REPORT}`")
     _check_message(rule, names, "query")
     return query, reported
 
@@ -60,7 +60,7 @@ def _compile(rule: QueryRule) -> tuple[Query, str]:
 def _check_message(rule: QueryRule, names: Collection[str], noun: str) -> None:
     for place in _PLACE.findall(rule.message):
         if place not in names:
-            raise ValueError(f"the message of the rule {rule.id!r} names `{place}`, which its {noun} does not capture")
+            raise ValueError(f"the message of the rule {rule.id!r} uses `{place}`, which its {noun} does not capture")
 
 
 def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[Finding]]:

@@ -73,7 +73,7 @@ def ruff_files_of(context: bytes) -> tuple[tuple[bytes, str], ...]:
     """What `ruff_files_context` said: paths and texts. Raises ValueError for what it never says: plans may lie."""
     files = _decoder.decode(context) if context else ((b"ruff.toml", ""),)
     if not all(is_safe_path(path) for path, _ in files):
-        raise ValueError("a file that configures ruff leads out of the tree")
+        raise ValueError("a ruff configuration file points outside the project")
     return files
 
 

@@ -47,7 +47,7 @@ class QueryRule(_Part, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if bool(self.query) == bool(self.pattern):
-            raise ValueError(f"the rule {self.id!r} must have a `query` or a `pattern`, and not both")
+            raise ValueError(f"the rule {self.id!r} must have either a `query` or a `pattern`")
 
 
 class TodoPolicy(_Part, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class TodoPolicy(_Part, frozen=True, kw_only=True):
         try:
             re.compile(self.allow)
         except re.error as error:
-            raise ValueError(f"`todo.allow` is no regular expression: {error}") from error
+            raise ValueError(f"`todo.allow` is not a valid regular expression: {error}") from error
 
 
 class RuffSettings(_Part, frozen=True, kw_only=True):

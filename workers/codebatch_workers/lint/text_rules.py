@@ -105,13 +105,17 @@ def _bidi_control(file: SourceFile) -> Iterator[Finding]:
         return
     for match in _BIDI.finditer(file.utf8):
         code_point = ord(match[0].decode("utf-8"))
-        yield match.start(), match.end(), f"bidirectional control U+{code_point:04X}: the code may not read as it runs"
+        yield (
+            match.start(),
+            match.end(),
+            f"bidirectional control U+{code_point:04X}: the code may not do what it appears to",
+        )
 
 
 def _private_key(file: SourceFile) -> Iterator[Finding]:
     first, *more = [*(match for match in _PRIVATE_KEY.finditer(file.utf8) if _is_key(file.utf8, match)), None]
     if first is not None:
-        count = f"{len(more)} private keys in this file, the first" if len(more) > 1 else "private key in the tree"
+        count = f"{len(more)} private keys in this file, the first" if len(more) > 1 else "private key in the project"
         yield first.start(), first.start() + first[0].index(b"-----", 5) + 5, count
 
 
@@ -131,7 +135,7 @@ def _mixed_line_endings(file: SourceFile) -> Iterator[Finding]:
         is_crlf = utf8[first - 1 : first] == b"\r"
         other = next(match for match in _LINE_END.finditer(utf8) if (len(match[0]) == 2) != is_crlf)
         expected, found = ("CRLF", "LF") if is_crlf else ("LF", "CRLF")
-        yield other.start(), other.start(), f"line ends with {found}, the first line of the file with {expected}"
+        yield other.start(), other.start(), f"line ends with {found}, but the first line of the file with {expected}"
 
 
 def _lone_carriage_return(file: SourceFile) -> Iterator[Finding]:
@@ -145,7 +149,7 @@ def _lone_carriage_return(file: SourceFile) -> Iterator[Finding]:
 def _shebang_not_executable(file: SourceFile) -> Iterator[Finding]:
     if not file.executable and file.utf8.startswith(b"#!/"):
         end = file.utf8.find(b"\n")
-        yield 0, end if end >= 0 else len(file.utf8), "a script that names its interpreter but is not executable"
+        yield 0, end if end >= 0 else len(file.utf8), "script with an interpreter line is not executable"
 
 
 def _byte_order_mark(file: SourceFile) -> Iterator[Finding]:
@@ -162,12 +166,12 @@ def _huge_line(file: SourceFile) -> Iterator[Finding]:
 
 def _missing_final_newline(file: SourceFile) -> Iterator[Finding]:
     if not file.utf8.endswith(b"\n"):
-        yield len(file.utf8), len(file.utf8), "no line end after the last line"
+        yield len(file.utf8), len(file.utf8), "no newline at end of file"
 
 
 def _trailing_whitespace(file: SourceFile) -> Iterator[Finding]:
     for match in _TRAILING.finditer(file.utf8):
-        yield match.start(), match.end(), "whitespace at the end of the line"
+        yield match.start(), match.end(), "trailing whitespace"
 
 
 def _mixed_indentation(file: SourceFile) -> Iterator[Finding]:
@@ -252,14 +256,14 @@ TEXT_RULES: tuple[TextRule, ...] = (
     ),
     _off_by_default("byte-order-mark", "hint", "a mark before UTF-8", _byte_order_mark),
     _off_by_default("huge-line", "hint", f"above {HUGE_LINE_BYTES_MIN} bytes", _huge_line),
-    _off_by_default("missing-final-newline", "hint", "the last line has no end", _missing_final_newline),
+    _off_by_default("missing-final-newline", "hint", "no newline at end of file", _missing_final_newline),
     _off_by_default("mixed-indentation", "hint", "spaces before tabs", _mixed_indentation),
     _off_by_default("shadowed-name", "hint", "JavaScript, TypeScript: hides another name", shadowed_names),
     _off_by_default("unused-import", "warning", "JavaScript, TypeScript: nothing uses it", unused_imports),
     _off_by_default("unused-variable", "warning", "JavaScript, TypeScript: nothing uses it", unused_variables),
     _off_by_default("shebang-not-executable", "info", "`#!/…` without the executable bit", _shebang_not_executable),
     _off_by_default("todo-comment", "hint", "TODO, FIXME, XXX, HACK in a comment", todo_finder(TodoPolicy())),
-    _off_by_default("trailing-whitespace", "hint", "blanks at the end of a line", _trailing_whitespace),
+    _off_by_default("trailing-whitespace", "hint", "trailing whitespace", _trailing_whitespace),
 )
 
 

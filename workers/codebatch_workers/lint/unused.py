@@ -45,7 +45,7 @@ def shadowed_names(file: SourceFile) -> Iterator[Finding]:
                 continue
             if hidden.kind == "function" or hidden.start < definition.start:
                 line = file.line(hidden.start)
-                yield definition.start, definition.end, f"`{_text(definition)}` hides the one of line {line}"
+                yield definition.start, definition.end, f"`{_text(definition)}` shadows the one at line {line}"
                 break
 
 

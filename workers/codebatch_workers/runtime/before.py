@@ -54,7 +54,7 @@ class BatchBefore:
         if task not in self._needs:
             raise ValueError(f"the task does not need {task!r}")
         if file.path not in self._gone:
-            raise ValueError(f"{file.path!r} is none of the files that changed")
+            raise ValueError(f"{file.path!r} is not one of the changed files")
         place = self._gone[file.path]
         (lines,) = self._base.lines(task, place, place + 1)
         return decode_kinds(lines, kinds)

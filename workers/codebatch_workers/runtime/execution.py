@@ -53,7 +53,7 @@ from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import look_for_notes, without_unwanted
 
 _BUILT_IN = "codebatch_workers.tasks."
-_NEED_FAILED = Failed(reason="needs", evidence="a task that it needs failed at this file")
+_NEED_FAILED = Failed(reason="needs", evidence="a task that it needs failed on this file")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -163,7 +163,7 @@ class TaskRunner:
         asked = [files[index].seeing(self._seen[name]) for index in indexes]
         answers = cast("BatchedFileTask", self._task(name)).complete(asked, partial)
         if len(answers) != len(indexes):
-            raise RuntimeError(f"asked about {len(indexes)} files, the task answered about {len(answers)}")
+            raise RuntimeError(f"the task was given {len(indexes)} files and returned {len(answers)} results")
         if name in self._unchecked:
             return [self._check(answer, file) for answer, file in zip(answers, asked, strict=True)]
         return answers

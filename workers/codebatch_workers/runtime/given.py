@@ -36,17 +36,17 @@ def check_records(
     records = list(cast("Iterable[Record]", given or ()))
     for each in records:
         if type(each) not in RECORD_TYPES:
-            raise TypeError(f"a task gives records, not {type(each).__name__}")
+            raise TypeError(f"a task must return records, not {type(each).__name__}")
         if type(each) is Failure:
-            raise ValueError(f"a task gives no failure, it raises: {_shown(each)}")
+            raise ValueError(f"a task must raise an exception instead of returning a failure: {_shown(each)}")
         try:
             _decoder.decode(_encode(each))
         except msgspec.ValidationError as error:
             raise ValueError(f"{error}: {_shown(each)}") from error
         if file is not None and (each.path, each.path_b64) != file.path_fields:
-            raise ValueError(f"a record of another file: {_shown(each)}")
+            raise ValueError(f"the record belongs to another file: {_shown(each)}")
         if type(each) is Ast and has_object is not None and not has_object(each.object):
-            raise ValueError(f"a record of an object that is not in the store: {_shown(each)}")
+            raise ValueError(f"the record refers to an object that is not in the store: {_shown(each)}")
     return records
 
 
@@ -57,7 +57,7 @@ def check_task(declaration: TaskDeclaration, made: object) -> Task:
         return made
     verb = "run_project" if is_of_project else "run_file"
     raise InvalidConfiguration(
-        f"{declaration.implementation} makes no task of {declaration.scope} scope: what it makes has no `{verb}`",
+        f"{declaration.implementation} is not a task of {declaration.scope} scope: what it returns has no `{verb}`",
         hint=f"`run` is called `{verb}` now" if hasattr(made, "run") else "see codebatch_workers.api.protocols",
     )
 

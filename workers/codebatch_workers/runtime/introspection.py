@@ -55,13 +55,13 @@ def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> b
     file = SourceFile(path, content, executable=False, contexts=contexts)
     shown = display_path(path)
     if file.is_binary:
-        raise InvalidInput(f"{shown} is binary")
+        raise InvalidInput(f"{shown} is a binary file")
     if not file.has_grammar:
         tool = {language: tool for tool, language in EXTRA_GRAMMAR_TOOLS.items()}.get(file.language)
-        hint = f"install it with: pip install {tool}" if tool else "name another language with --language"
-        raise InvalidInput(f"there is no grammar for {file.language} ({shown})", hint=hint)
+        hint = f"install it with: pip install {tool}" if tool else "choose a language with --language"
+        raise InvalidInput(f"no grammar for {file.language} ({shown})", hint=hint)
     if file.overruns_its_grammar:
-        raise InvalidInput(f"{shown} nests deeper, or is longer, than the grammar of {file.language} can hold")
+        raise InvalidInput(f"{shown} is nested too deeply or too long for the grammar of {file.language}")
     return encode_tree(file)
 
 
@@ -153,10 +153,10 @@ def _example_of_ours(config: LintConfig, code: str) -> str:
 def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> dict[str, Json]:
     """A rule of the user's to go on from, of an id that is free. Raises InvalidInput for what cannot be one."""
     if not RULE_ID.match(rule_id):
-        hint = "write small letters and digits joined by `-`, such as no-print"
-        raise InvalidInput(f"{rule_id!r} is no id for a rule", hint=hint)
+        hint = "use lower-case letters and digits joined by `-`, for example no-print"
+        raise InvalidInput(f"{rule_id!r} is not a valid rule ID", hint=hint)
     if any(rule["code"] == rule_id for rule in list_rules(settings)):
-        raise InvalidInput(f"there is a rule {rule_id!r}", hint=f"see: codebatch rules show {rule_id}")
+        raise InvalidInput(f"a rule {rule_id!r} already exists", hint=f"see: codebatch rules show {rule_id}")
     name = named_language(language)
     try:
         check_language(name)

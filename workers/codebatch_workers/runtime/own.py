@@ -93,5 +93,5 @@ class OwnTasks:
         if not place.reuse:
             return _NOT_TO_BE_REUSED
         if changed is not None:
-            return f"{changed} changed meanwhile"
+            return f"{changed} changed during the run"
         return _UNWATCHED if watch is None else watch.found(name)

@@ -106,7 +106,7 @@ class BatchProject:
         """The item at a path. Raises ValueError where there is none."""
         place = self._places.get(path)
         if place is None:
-            what = "lies outside of what the batch is of" if path in self._elsewhere else "is no file of the snapshot"
+            what = "is outside the paths of the batch" if path in self._elsewhere else "is not a file of the snapshot"
             raise ValueError(f"{path!r} {what}")
         return place
 

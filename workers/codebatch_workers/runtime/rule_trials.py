@@ -110,7 +110,7 @@ def _why_passed_over(source: SourceFile, has_rules: bool) -> str:
     if source.file_class in ("binary", "huge", "empty", *NOT_WRITTEN_BY_HAND):
         return f"it is {source.file_class}"
     if not has_rules:
-        return f"no rule is for {source.language}"
+        return f"no rule applies to {source.language}"
     if not source.can_be_parsed:
         return f"it cannot be parsed as {source.language}"
     return ""

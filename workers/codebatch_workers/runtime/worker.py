@@ -209,8 +209,8 @@ class Worker:
                 raise
             names = ", ".join(tasks)
             raise InvalidConfiguration(
-                f"tasks cannot be set up ({names}): {error.strerror}",
-                hint="look for a task that changes the limits of its process, or leaves files open",
+                f"cannot set up tasks ({names}): {error.strerror}",
+                hint="check for a task that changes the limits of its process, or leaves files open",
             ) from None
 
     def _outcomes_of(self, unit: Unit, served: Sequence[Served]) -> tuple[int, int, list[EncodedOutcome]]:

@@ -52,7 +52,7 @@ def check_language(language: str) -> None:
     known = every_language()
     if language not in known:
         hint = did_you_mean(language, known) or f"there are: {', '.join(known)}"
-        raise Refused(f"there is no grammar for {language!r}", hint=hint)
+        raise Refused(f"no grammar for {language!r}", hint=hint)
     if not has_grammar(language):
         tool = {name: tool for tool, name in EXTRA_GRAMMAR_TOOLS.items()}[language]
         raise Refused(f"the grammar of {language} is not installed", hint=f"install it with: pip install {tool}")

@@ -47,12 +47,12 @@ def diagnostic_at(
     """A finding from a column of a line to the end of it. Raises ValueError for a place that the file has not."""
     lines = max(file.line_count, 1)
     if not 1 <= line <= lines:
-        raise ValueError(f"a finding in line {line} of a file of {lines}")
+        raise ValueError(f"the finding is at line {line}, but the file has {lines} lines")
     start = file.line_starts[line - 1]
     end = file.utf8.find(b"\n", start)
     _, last = file.position(len(file.utf8) if end < 0 else end)
     if not 1 <= column <= last:
-        raise ValueError(f"a finding in column {column} of line {line}, which ends before {last}")
+        raise ValueError(f"the finding is at column {column} of line {line}, which ends before {last}")
     path, path_b64 = file.path_fields
     return Diagnostic(
         path=path,

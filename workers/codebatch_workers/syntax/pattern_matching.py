@@ -32,7 +32,7 @@ class TooManySteps(Exception):
     """The comparison would take too long."""
 
     def __init__(self) -> None:
-        super().__init__("it fits in too many ways")
+        super().__init__("it matches in too many ways")
 
 
 class PatternMatcher:

@@ -126,7 +126,7 @@ def read_pattern(pattern: str, language: str) -> PatternNode:
     if best.node is None:
         raise _refusal(best, text, language)
     if best.node.hole:
-        raise Refused(f"`{text}` alone would match every node", hint="write what stands around it, or ask with --query")
+        raise Refused(f"`{text}` alone would match every node", hint="write what stands around it, or use --query")
     return best.node
 
 
@@ -264,22 +264,22 @@ def _check(text: str, language: str) -> None:
     if not text:
         raise Refused("the pattern is empty", hint="write code, with $X for any one node: 'print($X)'")
     if len(text.encode("utf-8", "surrogatepass")) > PATTERN_BYTES_MAX:
-        raise Refused(f"the pattern is longer than {PATTERN_BYTES_MAX:,} bytes", hint="look for a part of it")
+        raise Refused(f"the pattern is longer than {PATTERN_BYTES_MAX:,} bytes", hint="search for a part of it")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise Refused("the pattern is no UTF-8", hint="write it in UTF-8")
+        raise Refused("the pattern is not valid UTF-8", hint="write it in UTF-8")
     if language in LANGUAGES_OF_PROSE:
-        raise Refused(f"{language} has no patterns: any text is {language}", hint="ask with --query")
+        raise Refused(f"patterns are not supported for {language}, in which any text is valid", hint="use --query")
 
 
 def _refusal(read: _Read, text: str, language: str) -> Refused:
     if read.is_deep:
-        return Refused(f"the pattern nests deeper than {PATTERN_DEPTH_MAX}", hint="look for a part of it")
+        return Refused(f"the pattern has more than {PATTERN_DEPTH_MAX} levels", hint="search for a part of it")
     if read.unread:
-        told = f"`{read.unread}` stands in a text, a comment or a longer word"
-        return Refused(f"{told}, and a metavariable stands for a whole node", hint="ask with --query and #match?")
-    hint = "write a whole expression, statement or definition, or ask with --query"
+        told = f"`{read.unread}` is inside a string, a comment or a longer word"
+        return Refused(f"{told}, but a metavariable must be a whole node", hint="use --query with #match?")
+    hint = "write a whole expression, statement or definition, or use --query"
     if _NO_HOLE.search(text):
-        hint = "metavariables are of capitals: $X is one node, $$$ARGS any number; else ask with --query"
+        hint = "metavariables are upper-case: $X is one node, $$$ARGS any number of nodes; otherwise use --query"
     if read.faults[1]:
-        return Refused(f"the pattern is no {language} by itself", hint=hint)
+        return Refused(f"the pattern is not valid {language} by itself", hint=hint)
     return Refused(f"the pattern is not one node of {language}, but a part of one, or several", hint=hint)

@@ -26,16 +26,16 @@ def read_query(text: str, language: str) -> tuple[Query, str]:
     One without captures is of its node as a whole. Raises Refused.
     """
     if len(text.encode("utf-8", "surrogatepass")) > QUERY_BYTES_MAX:
-        raise Refused(f"the query is longer than {QUERY_BYTES_MAX:,} bytes", hint="ask for a part of it")
+        raise Refused(f"the query is longer than {QUERY_BYTES_MAX:,} bytes", hint="search for a part of it")
     query = _compile(text, language)
     if not query.pattern_count:
-        raise Refused("the query is empty", hint="write one such as '(call function: (identifier) @name)'")
+        raise Refused("the query is empty", hint="for example: '(call function: (identifier) @name)'")
     if not query.capture_count:
         query = _compile(f"{text}\n@{_MATCH}", language)
     names = [query.capture_name(index) for index in range(query.capture_count)]
     shown = [name for name in names if not name.startswith("_")]
     if not shown:
-        raise Refused("the query has no capture to show", hint=f"name what is to be shown `@{_MATCH}`")
+        raise Refused("the query has no capture to show", hint=f"capture what to show as `@{_MATCH}`")
     return query, _MATCH if _MATCH in names else shown[-1]
 
 
@@ -69,7 +69,7 @@ def _refusal(error: str, text: str, language: str) -> Refused:
         place = (len(lines) - 1, len(lines[-1]))
         return Refused("the query ends too early", hint="close its brackets and quotes", place=place)
     if found is None:
-        return Refused(f"the query is none of {language}: {error}", hint="see: codebatch ast FILE")
+        return Refused(f"the query is not valid for {language}: {error}", hint="see: codebatch ast FILE")
     what, row, column, name = found["what"], int(found["row"]), int(found["column"]), (found["name"] or "").strip()
     line = text.split("\n")[row] if row < text.count("\n") + 1 else ""
     # tree-sitter counts bytes.
@@ -82,6 +82,6 @@ def _refusal(error: str, text: str, language: str) -> Refused:
         kinds = range(loaded.node_kind_count)
         known = [str(loaded.node_kind_for_id(kind)) for kind in kinds if loaded.node_kind_is_visible(kind)]
     meant = closest(name, known) if name else None
-    hint = f"did you mean {meant!r}?" if meant else "what nodes and fields there are, shows: codebatch ast FILE"
+    hint = f"did you mean {meant!r}?" if meant else "list nodes and fields with: codebatch ast FILE"
     told = f"{what[:1].lower()}{what[1:]}{f' {name!r}' if name else ''}"
     return Refused(f"{told} (row {row + 1}, column {place[1] + 1} of the query)", hint=hint, place=place)

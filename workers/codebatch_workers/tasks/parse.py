@@ -117,7 +117,7 @@ def _of_python(file: SourceFile, errors: Sequence[Diagnostic]) -> list[Diagnosti
     if line < len(starts) and is_python_2(file.utf8[starts[line - 1] : starts[line]]):
         severity = severity_in(file.file_class, SYNTAX_CODE, "warning")
         first = next(each for each in errors if each.line == line)
-        message = f"Python 2, which Python 3 does not read: {first.message}"
+        message = f"Python 2 syntax: {first.message}"
         return [msgspec.structs.replace(first, code=SYNTAX_CODE, severity=severity, message=message)]
     return [msgspec.structs.replace(each, code=SYNTAX_CODE, severity=_severity(file)) for each in errors]
 
@@ -128,11 +128,11 @@ def _unreadable(file: SourceFile) -> list[Diagnostic]:
         return []
     problem, start = file.encoding_problem, 0
     if not problem and file.encoding.startswith(_UNREAD_BY_PYTHON):
-        problem = f"Python does not read {file.encoding.upper()}"
+        problem = f"Python does not support source files in {file.encoding.upper()}"
     if not problem and file.utf8.startswith(BOM_UTF8):
-        problem = "Python does not read a second byte order mark"
+        problem = "Python does not accept a second byte order mark"
     if not problem and b"\0" in file.utf8:
-        problem, start = "Python does not read NUL characters", file.utf8.index(b"\0")
+        problem, start = "Python does not accept NUL characters", file.utf8.index(b"\0")
     return [_diagnostic(file, start, start, problem)] if problem else []
 
 
@@ -192,7 +192,7 @@ def _outermost(file: SourceFile) -> list[Node]:
 def _trailing_commas(file: SourceFile, commas: Sequence[Node]) -> Diagnostic:
     """Return one note for all trailing commas of a file whose reader is not known."""
     what = "trailing comma" if len(commas) == 1 else f"{len(commas):,} trailing commas, the first"
-    message = f"{what}: not JSON, but readers of JSON with comments accept it"
+    message = f"{what}: not JSON, but parsers of JSON with comments accept it"
     start, end = commas[0].start_byte, commas[0].end_byte
     return _diagnostic(file, start, end, message, severity="info")
 
