@@ -1,7 +1,7 @@
 """One tree of errors. The class says who is at fault: the caller, the store, the source, the batch, or we.
 
 `code` is what `--json` prints, `exit_status` what the process ends with, which only of a signal is not the class's. The
-table in SPEC.md "Exit codes" is made of these classes. What is met in several places has a class below the cause's,
+table in SPEC.md "Exit statuses" is made of these classes. What is met in several places has a class below the cause's,
 which takes the facts as fields and makes the text and the hint of them.
 """
 

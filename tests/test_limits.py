@@ -1,6 +1,6 @@
-"""Every bound has a row in SPEC.md "Limits" or workers/TASKS.md "Limits", and those of one thing fit each other.
+"""The tables of SPEC.md "Limits" and workers/TASKS.md "Limits" state the values of the code, and limits fit each other.
 
-`python -m tests.test_limits` makes the tables anew; what a new limit is must be written by hand.
+`python -m tests.test_limits` updates the values in the tables.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import functools
 import importlib
 import re
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,10 +28,10 @@ from codebatch.store.pack_writer import PACK_BYTES
 from codebatch.store.store import create_store
 from codebatch.system.cell import Cell, Step
 from codebatch.system.files import RealFiles
+from tests.specification import ROOT, SPEC, TASKS, read_rows
 
-ROOT = Path(__file__).parent.parent
-TABLES = {"codebatch": ROOT / "SPEC.md", "codebatch_workers": ROOT / "workers" / "TASKS.md"}
-NAME = re.compile(r"_?[A-Z][A-Z0-9_]*_(?:MAX|MIN)\Z")
+TABLES = {"codebatch": SPEC, "codebatch_workers": TASKS}
+CONSTANT = re.compile(r"`[a-z_.]+\._?[A-Z][A-Z0-9_]*_(?:MAX|MIN)`\Z")
 NAMED = re.compile(r"^(_?[A-Z][A-Z0-9_]*_(?:MAX|MIN))(?:: [^=\n]+)? = ", re.MULTILINE)
 NAME_BYTES_MAX = 255
 PATH_BYTES_OF_LINUX = 4096
@@ -47,8 +46,8 @@ class Limit(NamedTuple):
     value: float
 
     @property
-    def row(self) -> tuple[str, str, str]:
-        return self.module, self.name, f"{self.value:,g}" if isinstance(self.value, float) else f"{self.value:,}"
+    def text(self) -> str:
+        return f"{self.value:,g}" if isinstance(self.value, float) else f"{self.value:,}"
 
 
 @functools.cache
@@ -64,21 +63,18 @@ def _limits(package: str) -> list[Limit]:
     return found
 
 
-def _told(package: str) -> Iterator[tuple[tuple[str, str, str], str]]:
-    """The rows of the table, and what each says that it is."""
-    text = TABLES[package].read_text(encoding="utf-8")
-    section = text[text.index("\n## Limits\n") + 1 :].split("\n## ", 1)[0]
-    for line in section.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        if len(cells) == 4 and NAME.match(cells[1].strip("`")):
-            yield (cells[0], cells[1].strip("`"), cells[2]), cells[3].strip()
+def _documented(package: str) -> list[tuple[str, str]]:
+    """Return the constants in the table of limits, as `module.NAME`, with the values that the table states."""
+    rows = [row for row in read_rows("Limits", TABLES[package]) if len(row) == 3]
+    return [(row[2].strip("`"), row[1].partition(" ")[0]) for row in rows if CONSTANT.match(row[2])]
 
 
 @pytest.mark.parametrize("package", TABLES)
-def test_every_limit_has_its_row(package: str) -> None:
-    told = dict(_told(package))
-    assert list(told) == [limit.row for limit in _limits(package)]
-    assert all(told.values())
+def test_documented_limits_have_the_values_of_the_code(package: str) -> None:
+    documented = _documented(package)
+    assert len(documented) > 20
+    values = {f"{one.module}.{one.name}": one.text for one in _limits(package)}
+    assert documented == [(constant, values.get(constant, "no such constant")) for constant, _ in documented]
 
 
 @pytest.fixture(scope="module")
@@ -184,17 +180,13 @@ def test_bounds_of_what_tasks_read_agree(limit: dict[str, float]) -> None:
 
 
 def _write(package: str) -> None:
-    """Make the table anew. What a limit is stays, also where its module is another now."""
-    known = {row[1]: what for row, what in _told(package)} | dict(_told(package))
-    rows = [
-        f"| {one.module} | `{one.name}` | {one.row[2]} | {known.get(one.row) or known.get(one.name, '')} |\n"
-        for one in _limits(package)
-    ]
+    """Write the values of the code into the table."""
+    values = {f"{one.module}.{one.name}": one.text for one in _limits(package)}
     text = TABLES[package].read_text(encoding="utf-8")
-    head = "| module | constant | value | what |\n|---|---|---|---|\n"
-    before, _, after = text.partition(head)
-    rest = re.sub(r"\A(?:\|.*\n)+", "", after)
-    TABLES[package].write_text(before + head + "".join(rows) + rest, encoding="utf-8")
+    for constant, value in _documented(package):
+        row = re.compile(rf"(?<= \| ){re.escape(value)}(?=(?: [^|]*)? \| `{re.escape(constant)}` \|)")
+        text = row.sub(values[constant], text)
+    TABLES[package].write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

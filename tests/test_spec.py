@@ -23,17 +23,13 @@ from codebatch.store.snapshots import SnapshotDocument
 from codebatch.store.store import create_store
 from codebatch.store.untrusted import UntrustedFile
 from codebatch.system.files import RealFiles
+from tests.specification import ROOT, SPEC, TASKS, list_sections, read_rows
 
-ROOT = Path(__file__).parent.parent
-SPECIFICATIONS = {"SPEC.md": ROOT / "SPEC.md", "TASKS.md": ROOT / "workers" / "TASKS.md"}
+SPECIFICATIONS = {"SPEC.md": SPEC, "TASKS.md": TASKS}
 DOCUMENTS = (*SPECIFICATIONS.values(), ROOT / "tests" / "oracles" / "README.md")
 CITED = re.compile(r'\b(SPEC|TASKS)\.md,?\s+(?:#\s+|//\s+)?((?:"[^"]+"(?:, | and )?)+)')
 FOLDERS = ("codebatch", "workers", "tests", "bench", "schemas", ".ci", ".github")
 KINDS = {".py", ".md", ".json", ".js", ".toml", ".scm", ".yml", ""}
-
-
-def _sections(path: Path) -> list[str]:
-    return re.findall(r"^## (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def _texts() -> Iterator[tuple[Path, str]]:
@@ -44,7 +40,7 @@ def _texts() -> Iterator[tuple[Path, str]]:
 
 
 def test_every_section_that_is_cited_exists() -> None:
-    known = {name: set(_sections(path)) for name, path in SPECIFICATIONS.items()}
+    known = {name: set(list_sections(path)) for name, path in SPECIFICATIONS.items()}
     cited = [
         (str(path.relative_to(ROOT)), f"{match[1]}.md", section)
         for path, text in _texts()
@@ -57,7 +53,7 @@ def test_every_section_that_is_cited_exists() -> None:
 
 def test_all_that_a_worker_has_of_an_environment_is_told() -> None:
     text = SPECIFICATIONS["TASKS.md"].read_text(encoding="utf-8")
-    told = re.search(r"Of that a worker has .*? A task that", text, re.DOTALL)
+    told = re.search(r"A worker's environment has .*? A task that", text, re.DOTALL)
     assert told is not None
     environment = worker_environment(dict.fromkeys(ENVIRONMENT_KEPT, ""), HolderId(""), 0)
     assert set(re.findall(r"[A-Z][A-Z0-9_]+", told[0])) == environment.keys()
@@ -66,10 +62,11 @@ def test_all_that_a_worker_has_of_an_environment_is_told() -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_document_cites_itself_rightly_and_lists_its_sections(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    sections = _sections(path)
-    listed = re.search(r"^Contents: (.*?)\n\n", text, re.MULTILINE | re.DOTALL)
-    assert listed is not None
-    assert re.split(r"\s+·\s+", listed[1]) == sections
+    sections = list_sections(path)
+    contents = re.search(r"^Contents(.*?)\n\n## ", text, re.MULTILINE | re.DOTALL)
+    assert contents is not None
+    listed = re.split(r"\n\d+\.\s|:\s|\s+·\s+", contents[1].strip("\n: "))
+    assert [" ".join(name.split()).removeprefix("1. ") for name in listed] == sections
     paragraphs = re.findall(r"^\*\*([^*]+?)[.:]?\*\*", text, re.MULTILINE)
     cited = {" ".join(name.split()) for name in re.findall(r'\("([A-Z][^"]+)"[,)]', text)}
     assert cited <= {*sections, *paragraphs}
@@ -97,17 +94,8 @@ DOCUMENT_TYPES: dict[str, type[Document]] = {
 }
 
 
-def _rows(heading: str, path: Path = SPECIFICATIONS["SPEC.md"]) -> list[list[str]]:
-    """The rows of the tables of a section, cell by cell, without their heads."""
-    text = path.read_text(encoding="utf-8")
-    section = text[text.index(f"\n## {heading}\n") + 1 :].split("\n## ", 1)[0]
-    return [
-        [cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if line[:2] == "| "
-    ]
-
-
 def test_every_document_has_the_format_and_the_members_that_the_table_says(tmp_path: Path) -> None:
-    told = {row[0]: (row[1], re.sub(r" [{(].*?[)}]", "", row[2])) for row in _rows("Documents")}
+    told = {row[0]: (row[1], re.sub(r" [{(].*?[)}]", "", row[2])) for row in read_rows("Documents")}
     for name, type_ in DOCUMENT_TYPES.items():
         fields = msgspec.structs.fields(type_)
         assert told[name] == (str(fields[0].default), ", ".join(field.name for field in fields)), name
@@ -130,8 +118,8 @@ def _error_rows() -> list[list[str]]:
 
 
 def test_the_errors_are_those_of_the_classes() -> None:
-    assert [row for row in _rows("Exit codes") if row[0].startswith("`")] == _error_rows()
-    statuses = {status for row in _rows("Exit codes") if len(row) == 2 for status in row[0].split(", ")}
+    assert [row for row in read_rows("Exit statuses") if row[0].startswith("`")] == _error_rows()
+    statuses = {status for row in read_rows("Exit statuses") if len(row) == 2 for status in row[0].split(", ")}
     assert {row[1] for row in _error_rows()} < statuses
 
 

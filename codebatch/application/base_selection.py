@@ -1,4 +1,4 @@
-"""With which batch a batch is compared, where none is named (SPEC.md "The gate"). What is chosen is told, and why."""
+"""Choice of the base of a comparison, if none is named (SPEC.md "Quality gate"), with the reason that is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate: what a change did that it may not (SPEC.md "The gate").
+"""The gate: what a change did that it may not (SPEC.md "Quality gate").
 
 HEAD is compared with a base, the batch of the tree before the change. Regressions are held against conditions. What is
 not of the change is counted, and forbids nothing.

@@ -34,7 +34,7 @@ LOOKED_AT_BYTES_MAX = 64 << 20
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much of a store is kept: so many batches of each source, paths and pipeline (SPEC.md "Garbage")."""
+    """How many batches of each source, paths and pipeline a store keeps (SPEC.md "Garbage collection")."""
 
     keep: int = 50
 

@@ -1,4 +1,4 @@
-"""Importing: what another program found, as a task of a new batch over the same snapshot (SPEC.md "Imports").
+"""Importing: what another program found, as a task of a new batch over the same snapshot (SPEC.md "Imported findings").
 
 The batch is made out of sight and gets its name once the file was read: whoever asks meets no batch with an import that
 failed, and a file that cannot be read leaves the latest batch the latest.

@@ -20,7 +20,7 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong: `code` as in SPEC.md "Exit codes", and what to do, where that is known."""
+    """What went wrong: `code` as in SPEC.md "Exit statuses", and what to do, where that is known."""
 
     code: str
     message: str

@@ -15,6 +15,7 @@ TOPICS = (
     "rules",
     "tasks",
     "work",
+    "work-file",
     "lists",
     "variables",
     "continuing",

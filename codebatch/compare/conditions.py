@@ -1,4 +1,4 @@
-"""The conditions of `check` (SPEC.md "The gate"). Each names differences that a change must not have.
+"""The conditions of `check` (SPEC.md "Quality gate"). Each names differences that a change must not have.
 
 new-error, new-warning, new   new findings of this severity or a graver one, and findings raised to it
 severity-raised               findings whose severity was raised

@@ -1,4 +1,4 @@
-"""`codebatch/v1`: by what other programs know a finding again from one run to the next (SPEC.md "Exchange").
+"""`codebatch/v1`: by what other programs know a finding again from one run to the next (SPEC.md "Exports").
 
 Neither its path nor its line is in it. So it holds while a file is moved, and while lines come and go above.
 """

@@ -1,8 +1,8 @@
 """The lives of work, workers and batches: which states there are, and what leads from one to another.
 
 None of these states is stored: a session derives them from the ledger and from what it was told, a batch's follows from
-outcomes and live holders (SPEC.md "Batch states"). The tables are normative all the same. SPEC.md "Lives" shows them
-row by row, and random sessions are held against them: no other move happens, and each of these does.
+outcomes and live holders (SPEC.md "Batch states"). Random sessions are checked against the tables: each of these moves
+happens, and no other.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A record holds no time, batch id, absolute path or machine name. Lines and columns are 1-based, columns count code
 points, `end_line`/`end_column` are exclusive. Exactly one of `path` and `path_b64` is set (model/entry.py).
-A changed meaning is a change of format: bump RECORD_SCHEMA and say so in the changelog.
+A changed meaning is a change of format: bump RECORD_SCHEMA (SPEC.md "Versioning").
 """
 
 from __future__ import annotations

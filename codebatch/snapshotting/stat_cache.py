@@ -1,4 +1,4 @@
-"""The stat cache: what a source tree looked like to lstat(2) when its files were last read (SPEC.md "Stat cache").
+"""The stat cache: what a source tree looked like to lstat(2) when its files were last read (SPEC.md "Caches").
 
 `cache/stat-<16 hex>.bin`, one file per source and rules, may be deleted at any time: magic `cbstat` 0 and the
 format, 1; crc32 of the rest (4 bytes, little-endian); then a msgpack array in the order of `StatCache`. Rows are

@@ -1,4 +1,4 @@
-"""Collecting what nobody needs any more: old batches, then snapshots, then objects (SPEC.md "Garbage").
+"""Collecting what nobody needs any more: old batches, then snapshots, then objects (SPEC.md "Garbage collection").
 
 Chosen is first, by reading alone, and all of it: what is unsound or foreign ends the command before anything has gone.
 Then, for who has the store alone (`Store.alone`), in this order, each step on disk before the next one begins:

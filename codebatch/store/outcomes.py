@@ -1,6 +1,6 @@
 """Outcome registers: write-once names, published with link(2), in a batch's `outcomes/`.
 
-Order of writes of a commit (SPEC.md "Read and write ordering"): the segment's bytes, fsync, and once in its life the
+Order of writes of a commit (SPEC.md "Write ordering"): the segment's bytes, fsync, and once in its life the
 fsync of the directory that names it; the commit file under a hidden name, fsync; one link for each outcome; fsync of
 the directory. Three fsyncs, whatever the number of tasks. A process that dies between two links leaves some tasks of a
 unit settled and others open, which is a state like any other: what is open is computed for each task.

@@ -1,7 +1,7 @@
 """Files below a store: the port that store code writes through, and its real implementation.
 
 What must be whole and last gets its public name from `write_atomic`, `publish_directory`, `create_exclusive` or
-`replace` alone, and only after its bytes are on disk. SPEC.md "Read and write ordering" says what else there is.
+`replace` alone, and only after its bytes are on disk. SPEC.md "Write ordering" says what else there is.
 
 The port and its implementation are one file, long as it is: who changes a promise changes what keeps it.
 

@@ -1,4 +1,4 @@
-"""Definitions of tasks: what decides whether a task that is done is still done (SPEC.md "What is left of a list")."""
+"""Definitions of tasks: what decides whether a task that is done is still done (SPEC.md "Unfinished tasks")."""
 
 from __future__ import annotations
 

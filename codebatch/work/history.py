@@ -1,4 +1,4 @@
-"""Outcomes of the tasks of a list in earlier batches of it (SPEC.md "What is left of a list")."""
+"""Outcomes of the tasks of a list in earlier batches of it (SPEC.md "Unfinished tasks")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differences between a list and a batch of it, and the reload of what changed (SPEC.md "Lists that change")."""
+"""Differences between a list and a batch of it, and the reload of what changed (SPEC.md "Changed lists")."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ from codebatch.store.store import open_store
 from codebatch.store.work import make_work_batch
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import RealFiles
+from tests.specification import SPEC, read_rows
 
 from .conftest import Ran
 from .process import CommandLine, write
 from .test_interface import MORE_WORDS, commands_alone
 
-SPEC = Path(__file__).parent.parent.parent / "SPEC.md"
 POSITIONAL = {"verify", "explain-miss", "diff", "regressions", "improvements", "check", "batch-show", "pin", "unpin"}
 """They name a batch by an argument; the others by --batch."""
 WORDS = {
@@ -78,10 +78,7 @@ def both(ran: Ran, tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 def rows() -> list[tuple[list[str], str, str]]:
     """The table: which commands (by the names of their answers), what they take, which batch `latest` is."""
-    section = SPEC.read_text(encoding="utf-8").split("\n## Kinds of batches\n")[1].split("\n## ")[0]
-    cells = [
-        [cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if line[:3] == "| `"
-    ]
+    cells = [row for row in read_rows("Kinds of batches") if row[0][:1] == "`"]
     return [(re.findall(r"`([^`]+)`", names), takes, latest.strip("| ")) for names, takes, latest in cells]
 
 

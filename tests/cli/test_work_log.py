@@ -1,4 +1,4 @@
-"""Logs of tasks, on a terminal and in a pipe (SPEC.md "Work batches on the command line")."""
+"""Logs of tasks, on a terminal and in a pipe (SPEC.md "Work commands")."""
 
 from __future__ import annotations
 

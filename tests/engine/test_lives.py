@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,11 +28,7 @@ from codebatch.store.ledgers import tally_of
 from tests.engine.simulation import World, run_world
 from tests.engine.work import work_of
 
-SPEC = Path(__file__).parent.parent.parent / "SPEC.md"
 Pair = tuple[ShardId, int, str]
-
-
-LIVES: dict[str, tuple[Move[Any], ...]] = {"work": WORK_LIFE, "workers": WORKER_LIFE, "batches": BATCH_LIFE}
 
 
 class ResumedWorld(World):
@@ -190,7 +185,7 @@ def test_only_the_moves_of_the_tables_are_made(seed: int, monkeypatch: pytest.Mo
 @pytest.mark.slow
 def test_every_move_of_the_tables_is_made() -> None:
     watch = Watch()
-    wanted = {move for life in LIVES.values() for move in life}
+    wanted = {move for life in (WORK_LIFE, WORKER_LIFE, BATCH_LIFE) for move in life}
     _by_hand(watch)
     # The first have all, unless what is drawn has changed since.
     for seed in (222, 861, 791, 405, 169, 113, 949, 829, *range(1000)):
@@ -237,14 +232,3 @@ def _outcome(shard: ShardId, item: int, type_: OutcomeType, digest: str = "") ->
 
 def _committed(round_: int, *outcomes: Outcome) -> Committed:
     return Committed((Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=outcomes),))
-
-
-@pytest.mark.parametrize("of", LIVES)
-def test_the_specification_shows_the_tables(of: str) -> None:
-    text = SPEC.read_text(encoding="utf-8")
-    section = text[text.index("\n## Lives\n") : text.index("\n## Answers\n")]
-    _, _, rows = section.partition(f"| {of} |")
-    table = rows.partition("\n\n")[0].splitlines()[2:]
-    assert table == [
-        f"| {move.before.name} | {move.by.__name__} | {move.after.name} | {move.when} |" for move in LIVES[of]
-    ]

@@ -1,4 +1,4 @@
-"""The headline: on a real codebase, any number of workers, killed or not, gives the same bytes (SPEC.md "Promises")."""
+"""On a real codebase any number of workers, killed or not, gives the same bytes (SPEC.md "Guarantees")."""
 
 from __future__ import annotations
 
