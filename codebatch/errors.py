@@ -16,7 +16,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class CodebatchError(Exception):
-    """Base of every error that codebatch raises on purpose. Never raised itself."""
+    """Base class of all errors that codebatch raises on purpose. It is never raised itself."""
 
     code: ClassVar[str] = "internal"
     exit_status: int = 70
@@ -28,7 +28,7 @@ class CodebatchError(Exception):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The message as people are shown it."""
+        """The message as it is displayed."""
         return (self.message,)
 
 
@@ -56,7 +56,7 @@ class InvalidInput(CodebatchError):
 
 
 class InvalidQuery(InvalidInput):
-    """A query that its grammar refuses. `place` is where in its `text`: a row and a column, from 0."""
+    """A query with a syntax error. `place` is the row and column in its `text`, from 0."""
 
     def __init__(self, message: str, *, hint: str, text: str, place: tuple[int, int]) -> None:
         super().__init__(message, hint=hint)
@@ -77,7 +77,7 @@ class UnknownId(InvalidInput):
 
 
 class NotInStore(UnknownId):
-    """There is no batch, or no snapshot, of that name. `noun` is which."""
+    """The store has no batch or snapshot with this name. `noun` is `batch` or `snapshot`."""
 
     def __init__(self, noun: str, name: str) -> None:
         super().__init__(f"no {noun} {name!r} in this store", hint=f"see: codebatch {noun} list")
@@ -93,7 +93,7 @@ class NoBatchOfProject(UnknownId):
 
 
 class CollectedMeanwhile(UnknownId):
-    """A batch that went while it was read: nothing is damaged."""
+    """A batch that was removed while it was read. Nothing is damaged."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} was removed meanwhile", hint="list batches with: codebatch batch list")
@@ -113,7 +113,7 @@ class InvalidConfiguration(InvalidInput):
 
 
 class InvalidWork(InvalidConfiguration):
-    """What is wrong with work files, `count` things of which some are told, each as a sentence and what to do."""
+    """Errors in task lists: `count` of them, of which the first are listed, each with a hint."""
 
     def __init__(self, told: Sequence[tuple[str, str | None]], count: int) -> None:
         lines = [message if hint is None else f"{message}; {hint}" for message, hint in told]
@@ -124,7 +124,7 @@ class InvalidWork(InvalidConfiguration):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The message as people are shown it: where there are several things, one a line."""
+        """The message as it is displayed, one line per error."""
         return self._lines
 
 
@@ -179,7 +179,7 @@ class StoreError(CodebatchError):
 
 
 class UnfitFileSystem(StoreError):
-    """A file system without a call on which the promises of the protocol rest. `lacks`: "make hard links"."""
+    """A file system without a call that the protocol needs. `lacks` names it, as in "make hard links"."""
 
     def __init__(self, path: str, lacks: str, reason: str | None = None) -> None:
         told = f": {reason}" if reason else ""
@@ -199,7 +199,7 @@ class StoreNotFound(StoreError):
 
 
 class UnsafeStorePlace(StoreError):
-    """A place where a store is made only if the user names it: `/`, the home, or what everybody may write to."""
+    """A directory where a store must be named to be created: `/`, $HOME, or one that others may write to."""
 
     def __init__(self, directory: str) -> None:
         super().__init__(
@@ -222,7 +222,7 @@ class StoreCorrupt(StoreError):
 
 
 class CorruptFile(StoreCorrupt):
-    """A file of the store that is missing, damaged or another's. `problem` begins with its verb."""
+    """A file of the store that is missing, damaged or foreign. `problem` begins with a verb."""
 
     def __init__(self, path: str, problem: str, *, hint: str) -> None:
         super().__init__(f"{path} {problem}", hint=hint)
@@ -231,9 +231,9 @@ class CorruptFile(StoreCorrupt):
 
 
 class StrangeEntry(StoreForeign, StoreCorrupt):
-    """A link, FIFO, socket, device, file or directory in a place of the store that is for something else.
+    """A link, FIFO, socket, device, file or directory where the store keeps something else.
 
-    It is damage of that place: what needs nothing of it is answered as ever.
+    It counts as damage of that path only: answers that do not need the path are still given.
     """
 
 
@@ -271,7 +271,7 @@ class SourceUnreadable(StoreError):
 
 
 class UnreadablePath(SourceUnreadable):
-    """A path of the source that the operating system refuses, as people are shown it."""
+    """A path of the source that the operating system refuses, as it is displayed."""
 
     def __init__(self, path: str, reason: str | None, *, hint: str | None = None) -> None:
         super().__init__(f"cannot read {path}: {reason}", hint=hint)
@@ -287,7 +287,7 @@ class NothingToDo(CodebatchError):
 
 
 class NothingLeft(NothingToDo):
-    """All tasks that were chosen of the list in the directory `root` are done. `batch` is the latest one of them."""
+    """All selected tasks of the list in the directory `root` are done. `batch` is the latest batch of the list."""
 
     def __init__(self, message: str, *, root: bytes, batch: str) -> None:
         super().__init__(message)

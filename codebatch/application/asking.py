@@ -155,9 +155,12 @@ def _read_apart(records: BatchRecords) -> dict[bytes, Apart]:
 
 
 class Answer(Generic[Found]):
-    """What was found, in which batch, and what that rests on.
+    """The answer to a question: `found`, the question with its batch, and how complete the answer is.
 
-    `notes` are what it may lack because files are parsed in part; None of an answer that does not look for such files.
+    Example:
+
+        answer = store.batch("latest").impact("shop/prices.py")
+        print(answer.is_complete, [each.path for each in answer.found.dependents])
     """
 
     def __init__(
@@ -170,17 +173,17 @@ class Answer(Generic[Found]):
 
     @property
     def is_complete(self) -> bool:
-        """Whether it is the whole answer."""
+        """Whether the answer is complete."""
         return self.whole.is_complete
 
     @property
     def progress(self) -> str:
-        """How far a batch is that runs still: `812 of 4,450 files done`; else nothing."""
+        """The progress of a running batch, as in `of a running batch: 812 of 4,450 files`; otherwise empty."""
         return self.whole.progress
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
-        """What lacks of the whole answer; None where nothing does."""
+        """The error that describes what is missing, or None if the answer is complete."""
         if self.is_complete:
             return None
         batch, whole = self.question.batch, self.whole

@@ -25,9 +25,9 @@ ShardState = Literal["open", "running", "done", "failed"]
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One task in `status --json` and `tasks --json`. Counts are of files; one of project scope counts as one.
+    """A task in `status --json` and `tasks --json`. Counts are of files; a project task counts as one.
 
-    `shards_done` have ended, `shards_failed` of them with a failure.
+    `shards_done` counts the shards that have ended, `shards_failed` those of them with a failure.
     """
 
     task_id: str
@@ -43,7 +43,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a batch stands, as a whole and task by task."""
+    """The state of a batch and of each of its tasks."""
 
     batch: Batch
     standing: Standing
@@ -51,9 +51,9 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch in a list. `state` is DAMAGED where it cannot be read; `batch` None where nothing of it can.
+    """A batch in a list. `state` is DAMAGED and `batch` may be None if it cannot be read.
 
-    `is_active`: something is open in it, runs, or waits for an answer.
+    `is_active`: something in it is unfinished, running, or waiting for an answer.
     """
 
     id: str

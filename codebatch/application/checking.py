@@ -58,11 +58,11 @@ class KeptBase(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The result of a check. If there is no base, nothing was compared: all but `head` and `base` is empty.
+    """The result of a check. Without a base nothing was compared: everything except `head` and `base` is empty.
 
-    `forbidden` are the differences that a condition forbids, `allowed` new findings that none forbids. Regressions are
-    in neither, and only counted, if they are `not_of_change` (on lines that the change did not touch), or
-    `on_other_lines` (on unchanged lines, if only changed lines are wanted).
+    `forbidden` are the changes that violate a condition, `allowed` new findings that violate none. Regressions are only
+    counted if they are `not_of_change` (on lines that the change did not touch) or `on_other_lines` (on unchanged
+    lines, if only changed lines were requested).
     """
 
     head: OpenedBatch
@@ -77,12 +77,12 @@ class Checked(NamedTuple):
 
     @property
     def is_compared(self) -> bool:
-        """Tell whether there was something to compare with."""
+        """Whether there was a base to compare with."""
         return not isinstance(self.base, NoBase)
 
     @property
     def is_passed(self) -> bool:
-        """Tell whether no condition is broken."""
+        """Whether no condition is violated."""
         return all(each.verdict == "passed" for each in self.judged)
 
 
@@ -212,11 +212,11 @@ def check(
     jobs: int | None = None,
     listener: Listener | None = None,
 ) -> Checked:
-    """Hold the regressions of HEAD, by default the latest batch, against conditions, as `codebatch check` does.
+    """Compare HEAD, by default the latest batch, with a base and evaluate conditions, as `codebatch check` does.
 
-    If neither a base nor a `baseline` is named, the base is chosen. A base or head that is a commit without a batch is
-    run. `Checked.head.whole` says whether HEAD is complete, `Checked.is_compared` whether there was a base. Raises as
-    `Checker.check` does.
+    If neither a base nor a `baseline` is given, a base is chosen. A base or head that is a commit without a batch is
+    analysed first. `Checked.head.whole` says whether HEAD is complete, `Checked.is_compared` whether there was a base.
+    Raises the errors of `Checker.check`.
     """
     refuse_text(fail_on=fail_on)
     conditions = conditions_of(fail_on)

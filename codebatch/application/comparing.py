@@ -41,7 +41,12 @@ _ALL = RecordFilter()
 
 
 class Comparison:
-    """What became of what one batch says in another. It is worked out when it is first asked for."""
+    """The changes between two batches. They are computed when they are first used.
+
+    Example:
+
+        changes = store.batch("latest").compare("latest~1").differences(("new",))
+    """
 
     def __init__(
         self, old: Answer[None], new: Answer[None], kinds: Collection[str], asked: RecordFilter, task: str | None
@@ -56,14 +61,13 @@ class Comparison:
 
     @property
     def is_complete(self) -> bool:
-        """Whether both batches say all that is compared, and what was read of the files for it was there."""
+        """Whether both batches, and all files that were read for the comparison, are complete."""
         return self.old.is_complete and self.new.is_complete and not self.trees.lost
 
     def differences(self, states: Collection[State] = CHANGED) -> Iterator[Difference]:
-        """What became one of some states, by kind, path and place; of what is gone these are those it had.
+        """Return the changes with some states, by record type, path and location. Removed ones have their old location.
 
-        Where `unchanged` is one of them, the findings that are as they were are among it. Raises InvalidInput or
-        StoreCorrupt.
+        If `unchanged` is among the states, unchanged findings are included. Raises InvalidInput or StoreCorrupt.
         """
         found = [each for each in chain.from_iterable(self._by_kind.values()) if each.state in states]
         found += self._untold() if "unchanged" in states else ()
@@ -97,9 +101,9 @@ class Comparison:
         return count_records(new, names, asked, "kind").total - len(told)
 
     def lines(self, path: bytes) -> Sequence[int] | None:
-        """Which line of a file of the new batch is which of the old one, as `compare.lines.pair_lines` has it.
+        """Return the pairs of matching lines of a file in both batches, as `compare.lines.pair_lines` does.
 
-        None where the file was not there, or its content is lost. Raises StoreCorrupt.
+        Return None if the file does not exist in one batch or its content is missing. Raises StoreCorrupt.
         """
         old = self.trees.old_path(path)
         return None if old is None else self.trees.lines("new", path, old)

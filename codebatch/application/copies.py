@@ -26,10 +26,10 @@ _SPARE = 10
 
 
 class CopiedPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """A place where a block stands. `end_line` is behind its last line.
+    """A location of a block. `end_line` is the line after its last line.
 
-    `lines`: so many of the code lines of the block stand there, if not all do. `end_line` is unset if the place is a
-    part of a longer block and its file cannot be read.
+    `lines` is set for partial locations: the number of code lines of the block there. `end_line` is unset if the
+    location is a part of a longer block and the file cannot be read.
     """
 
     path: str | UnsetType = UNSET
@@ -45,15 +45,15 @@ class CopiedPlace(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def end(self) -> int:
-        """The line behind the last, or behind the first if no other is known."""
+        """The line after the last one, or after the first if the end is unknown."""
         return self.end_line if isinstance(self.end_line, int) else self.line + 1
 
 
 class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """So many code lines that stand at `copies` places, in whole or in part.
+    """A block of `lines` code lines that occurs `copies` times, completely or partly.
 
-    `places` are all of them: those of the whole block by path and line, then those of parts, the longest first.
-    `number` is which one it is, from 1, among those that were asked for.
+    `places` are all locations: those of the whole block by path and line, then partial ones, the longest first.
+    `number` is its rank, from 1, among the requested blocks.
     """
 
     number: int
@@ -64,16 +64,15 @@ class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def whole_places(self) -> list[CopiedPlace]:
-        """The places where the whole block stands and whose end is known."""
+        """The locations of the whole block whose end is known."""
         return [place for place in self.places if place.end_line is not UNSET and place.lines is UNSET]
 
 
 class Copies(msgspec.Struct, frozen=True, kw_only=True):
-    """Copied blocks, those of most code lines first.
+    """Duplicate blocks, the longest first.
 
-    `count` is how many there are in all; of those behind the last that is listed, some may be parts of longer ones.
-    `left_out` is how many do not have two places in the project's own code: the others are in tests, or in vendored,
-    generated or minified files.
+    `count` is the number of all blocks; blocks after the last listed one may be parts of longer ones. `left_out` counts
+    blocks that occur only in tests or in vendored, generated or minified files.
     """
 
     blocks: tuple[CopiedBlock, ...]

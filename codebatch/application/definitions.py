@@ -15,14 +15,14 @@ from codebatch.query.filters import RecordFilter, last_name
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A scope that calls a name: the first call in it, and how many there are. The scope of a file is empty."""
+    """A scope that calls a name: its first call, and the number of calls. The scope of a file is empty."""
 
     call: JsonRecord
     calls: int
 
     @property
     def row(self) -> JsonRecord:
-        """As JSON has it: `path` or `path_b64`, `scope`, `line`, `target` as written and `calls`."""
+        """The caller as in JSON: `path` or `path_b64`, `scope`, `line`, `target` as written, and `calls`."""
         place = chosen(self.call, ("path",), NO_LANGUAGES)
         told = {"scope": self.call["source"], "line": self.call["line"], "target": self.call["target"]}
         return {**place, **told, "calls": self.calls}

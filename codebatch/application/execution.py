@@ -27,25 +27,25 @@ Action = Literal["ran", "continued", "helped", "up to date", "ended before"]
 
 
 class Listener:
-    """Who is told how a run goes, while it lasts. Called in the thread of `run`; what is not overridden is not told."""
+    """A receiver of progress, called in the thread of `run`. Override the methods that you need."""
 
     def note(self, text: str) -> None:
-        """Something worth knowing."""
+        """Receive a note."""
 
     def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
-        """This is done now. While files are read, so many of how many are `done`; else both are 0."""
+        """Receive the start of a phase. While files are read, `done` of `planned` are; otherwise both are 0."""
 
     def frozen(self, frozen: Frozen) -> None:
-        """The tree is frozen."""
+        """Receive the snapshot."""
 
     def chosen(self, batch: Batch, action: Action) -> None:
-        """This batch answers for what was frozen."""
+        """Receive the batch that will hold the results."""
 
     def update(self, progress: Progress) -> None:
-        """How far the work is: whenever a worker was heard, and ten times a second where none is."""
+        """Receive the progress: whenever a worker reports, and at least ten times a second."""
 
     def collected(self, collected: Collected) -> None:
-        """What nobody needs any more is gone. Not called where nothing went."""
+        """Receive what was removed from the store. It is not called if nothing was."""
 
 
 class Execution(msgspec.Struct, frozen=True, kw_only=True):

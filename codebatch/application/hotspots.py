@@ -54,12 +54,11 @@ _SPARE = 20
 
 
 class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
-    """A function of a file, or where there is no `symbol` a file, and how it stands.
+    """A function or, if `symbol` is unset, a file, with its metrics.
 
-    `score` is what it is ranked by. `changes` are its own in the year before the newest commit, null if they are not
-    known; `dependents` the files that depend on its file directly, null if the batch does not know of any.
-    `dependents_partial` is true if others may use the file without an import, so that these are not all.
-    Of a function with the number by which it is ranked alone; of a file with all.
+    `score` is the rank value. `changes` counts the commits that changed it in the year before the newest commit, None
+    if unknown. `dependents` counts the files that import its file, None if unknown. A function has only the metric that
+    it is ranked by; a file has all.
     """
 
     path: str | UnsetType = UNSET
@@ -77,11 +76,11 @@ class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hotspots(msgspec.Struct, frozen=True, kw_only=True):
-    """Hotspots, the hottest first, and how many stood before the last of them that were left out.
+    """Hotspots, highest score first, and the number of those that were excluded before the last of them.
 
-    `test`: tests, and what they are made with; `foreign`: vendored, generated or minified; `doubtful`: of a file that
-    was parsed in part, where the function seems to take in what is not its own. `churn_told` says what is not known of
-    the history, and is empty where nothing lacks.
+    `test`: tests and their data. `foreign`: vendored, generated or minified code. `doubtful`: functions of partially
+    parsed files that seem to include foreign code. `churn_told` says what is unknown about the history; empty if all is
+    known.
     """
 
     rows: tuple[Hotspot, ...]

@@ -10,7 +10,7 @@ from codebatch.query.tests_by_name import is_test_file
 
 
 class Impact(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a batch, and what depends on it, nearest first.
+    """A file and its dependents, nearest first.
 
     `mentions` counts other files that may use it without an import, if its language allows that.
     """
@@ -21,6 +21,6 @@ class Impact(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tests(self) -> list[str]:
-        """The files in which a runner of tests looks for tests, by name: itself first, where it is one."""
+        """The dependents, and the file itself, that a test runner would collect by name."""
         paths = [*([self.path.decode()] if is_test_file(self.path) else []), *(each.path for each in self.dependents)]
         return [path for path in paths if is_test_file(path.encode())]

@@ -35,14 +35,12 @@ def import_findings(
     allow_failed: bool = False,
     listener: Listener | None = None,
 ) -> Imported:
-    """Take in what another program found, as records of a task: the latest batch has them on return, on disk.
+    """Import findings of another tool as records of a task. On return, the latest batch contains them, durably.
 
-    `file` is one file or several of one format.
-
-    It has all that the batch has, by default the latest of the whole project, and is over the same snapshot. `root` is
-    where the tree lay for that program, by default where it does here. Raises InvalidInput, Unimportable for a file
-    that cannot be read as what it is said to be, or says that the program did not do all (unless `allow_failed`),
-    and ToolMismatch, BatchIncomplete or StoreError; what else lacks of the batch is told by `Imported.shortfall`.
+    `file` is one file, or several of one format. The new batch has all results of `batch`, by default the latest of the
+    whole project. `root` is the directory to which paths in the file are relative, by default the project. Raises
+    InvalidInput; Unimportable for a file that is not of its format, or that reports a failure of its tool (unless
+    `allow_failed`); ToolMismatch, BatchIncomplete or StoreError. `Imported.shortfall` says what else the batch lacks.
     """
     return import_files(
         Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),

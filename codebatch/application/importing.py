@@ -38,14 +38,14 @@ _HINTS = {
 
 
 class Unimportable(InvalidInput):
-    """A file that is not what it is said to be, or too much. The text goes behind its name and a colon."""
+    """A file that cannot be read as its format, or that exceeds a limit. The message follows its name and a colon."""
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an import: the batch that has its `findings`, which is the latest now.
+    """The result of an import. `batch` has its `findings` and is the latest batch.
 
-    `left_out` is None where that is not known any more. `signal_status` as in `Ran`: then there is no new batch, and
-    `batch` is the one that it was to start from.
+    `left_out` is None if it is not known any more. If `signal_status` is set (see `Ran`), there is no new batch, and
+    `batch` is the one that the import started from.
     """
 
     batch: Batch
@@ -57,7 +57,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
-        """What lacks of the batch, of other tasks; None where nothing does."""
+        """The error that describes what the batch lacks, without the import, or None."""
         if self.standing.state is BatchState.COMPLETED:
             return None
         hint = f"see: codebatch errors --batch {self.batch.id}"

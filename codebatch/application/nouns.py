@@ -34,10 +34,10 @@ AnyAnswer = TypeVar("AnyAnswer", bound=Answer[object])
 
 
 class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
-    """The records that were asked for, by path, task and place; read shard by shard while they are gone through.
+    """The requested records by path, task and location, read shard by shard during iteration.
 
-    As often as one likes: the records themselves, with their types, or `found`, which are the same as JSON has them,
-    each with the `fields` alone that were wanted. While they are read StoreCorrupt may be raised. It is for one thread.
+    Iterate as often as needed: the object yields typed records, `found` yields them as in JSON, with only the requested
+    `fields`. Iteration may raise StoreCorrupt. Use it in one thread.
     """
 
     def __init__(

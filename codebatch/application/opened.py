@@ -33,7 +33,14 @@ if TYPE_CHECKING:
 
 
 class OpenedStore:
-    """A store that was opened. With `with`, or without."""
+    """An open store. It is a context manager.
+
+    Example:
+
+        with codebatch.open() as store:
+            for listed in store.batches():
+                print(listed.state, store.root)
+    """
 
     def __init__(self, store: Store, note: Note, passed_over: Note | None = None) -> None:
         """`passed_over` gets the notes of newer batches that are not asked; by default `note`."""
@@ -44,25 +51,25 @@ class OpenedStore:
 
     @property
     def root(self) -> Path:
-        """Where it is."""
+        """The directory of the store."""
         return self._store.root
 
     @property
     def note(self) -> Note:
-        """Who hears what is worth knowing and no error."""
+        """The receiver of notes."""
         return self._note
 
     @property
     def store(self) -> Store:
-        """The store, as use cases take it. Raises InvalidInput where it was closed."""
+        """The low-level store. Raises InvalidInput if the store was closed."""
         self.check_open()
         return self._store
 
     def batch(self, reference: str | None = None, *, partial: bool = False) -> OpenedBatch:
-        """A batch by its id, a unique prefix, `latest`, `latest~N` or `@NAME`; else the latest of the whole project.
+        """Return a batch by id, unique prefix, `latest`, `latest~N` or `@NAME`; by default the latest of the project.
 
-        `partial`: what it cannot say in full is wanted too. Raises InvalidInput for what is no text, InvalidId,
-        UnknownId (NoBatchOfProject if the project has none), AmbiguousId or StoreCorrupt.
+        With `partial`, incomplete answers are returned instead of raising. Raises InvalidInput, InvalidId, UnknownId
+        (NoBatchOfProject if the project has none), AmbiguousId or StoreCorrupt.
         """
         self.check_open()
         _check_text("" if reference is None else reference)
@@ -70,11 +77,11 @@ class OpenedStore:
         return OpenedBatch(question, self.check_open, partial=partial)
 
     def side(self, reference: str, *, partial: bool = False, of_files: bool = False) -> OpenedBatch:
-        """Return one of two batches that are compared, also by its snapshot, or by a name of its commit.
+        """Return one of two batches to compare, also by its snapshot or its commit.
 
-        Git resolves the name in the current directory. Of several batches it is the latest. A batch whose tree was not
-        just that of the commit does not stand for it. `of_files`: a snapshot without a batch will do, to compare files
-        alone. Raises what `batch` does; a commit without a batch, which `check` would run, is UnknownId.
+        Git resolves the commit in the current directory; the latest batch of it is taken. A batch with uncommitted
+        changes does not represent its commit. With `of_files`, a snapshot without a batch is enough, to compare files.
+        Raises the errors of `batch`; a commit without a batch, which `check` would analyse, raises UnknownId.
         """
         from codebatch.application.sides import find_side
 
@@ -82,19 +89,19 @@ class OpenedStore:
         return find_side(self, reference, partial=partial, of_files=of_files)
 
     def batches(self) -> Iterator[ListedBatch]:
-        """Every batch, oldest first. One that cannot be read hides no other."""
+        """Yield all batches, oldest first. A damaged one does not hide others."""
         from codebatch.application.batches import list_batches
 
         self.check_open()
         return list_batches(self._store, self._note)
 
     def check_open(self) -> None:
-        """Raise InvalidInput where it was closed."""
+        """Raise InvalidInput if the store was closed."""
         if not self._is_open:
             raise InvalidInput(f"the store {self.root} is closed", hint="open it again, or query it within `with`")
 
     def close(self) -> None:
-        """Have nothing more asked or read. Again is nothing."""
+        """Close the store. Further calls have no effect."""
         self._is_open = False
 
     def __enter__(self) -> OpenedStore:
@@ -110,10 +117,10 @@ class OpenedStore:
 def open(path: str | Path | None = None, *, project: str | Path | None = None, note: Note | None = None) -> OpenedStore:
     """Open the store at a path, by default that of the project.
 
-    The project is the one around the directory `project`, by default the current directory: its latest batch is meant
-    where none is named. A store that is not named is opened only where it was made on this machine
-    (SPEC.md "Threat model"). `note` is called with what is worth knowing and no error (a damaged batch that is passed
-    over); by default it warns. Raises InvalidInput, StoreNotFound, StoreForeign or StoreCorrupt.
+    The project is the one that contains the directory `project`, by default the current directory; its latest batch is
+    the default. A store that is not named must have been created on this machine (SPEC.md "Threat model"). `note`
+    receives notes, such as damaged batches that are skipped; by default they are warnings. Raises InvalidInput,
+    StoreNotFound, StoreForeign or StoreCorrupt.
     """
     return OpenedStore(stores.open_store(path, project), note or _warn)
 

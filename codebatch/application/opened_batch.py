@@ -37,11 +37,17 @@ if TYPE_CHECKING:
 
 
 class OpenedBatch(Nouns):
-    """A batch that was opened: its records by noun, and what can be said of a name, a file, the whole.
+    """An open batch: its records by type, and questions about a name, a file or the whole.
 
-    Every method raises InvalidInput for what cannot be asked, StoreCorrupt for what is damaged, and BatchIncomplete for
-    what is not the whole answer, unless it was opened with `partial`.
-    Methods are many, for so are questions.
+    Every method raises InvalidInput for an invalid request, StoreCorrupt for damage, and BatchIncomplete if the answer
+    would be incomplete, unless the batch was opened with `partial`. Methods are many: each question has one.
+
+    Example:
+
+        with codebatch.open() as store:
+            batch = store.batch("latest")
+            for symbol in batch.symbols(symbol_type=("class", "method")):
+                print(symbol.path, symbol.line, symbol.qualified)
     """
 
     def __init__(self, question: Question, check_open: Callable[[], None], *, partial: bool) -> None:
@@ -52,10 +58,12 @@ class OpenedBatch(Nouns):
 
     @property
     def question(self) -> Question:
+        """The question about all records, as use cases take it. Raises InvalidInput if the store was closed."""
         self._check_open()
         return self._question
 
     def check(self, answer: AnyAnswer) -> AnyAnswer:
+        """Return an answer. Raises BatchIncomplete if it is incomplete and `partial` was not set."""
         shortfall = None if self._is_partial else answer.shortfall
         if shortfall is not None:
             told = f"{shortfall.message}; to accept incomplete answers, open the batch with partial=True"
@@ -64,46 +72,46 @@ class OpenedBatch(Nouns):
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """The id of the batch."""
         return self._question.batch.id
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The names of its tasks, in their order."""
+        """The names of its tasks, in order."""
         return self.question.records.task_names
 
     @property
     def whole(self) -> Completeness:
-        """How much of all that is planned it can say."""
+        """How complete the batch is."""
         from codebatch.query.completeness import completeness
 
         return completeness(self.question.records, self.question.records.task_names)
 
     @property
     def is_stale(self) -> bool | None:
-        """Whether the tree has changed since; None where that is not known, or it is knowingly an old batch."""
+        """Whether files have changed since; None if that is unknown or the batch is not the latest."""
         return self.question.is_stale
 
     def status(self) -> BatchStatus:
-        """Where it stands now, task by task."""
+        """Return the present state, task by task."""
         from codebatch.application.batches import status
 
         return status(self.question.store, self.question.batch)
 
     def summary(self, task: str | None = None) -> Answer[Summary]:
-        """Counts of what it found, of one task where one is named."""
+        """Return counts of all results, or of one task."""
         from codebatch.application import questions
 
         return self.check(questions.summarise(self.question, task))
 
     def worst(self, limit: int) -> Answer[list[JsonRecord]]:
-        """The first diagnostics of the gravest severities, as JSON has them."""
+        """Return the first diagnostics of the most severe levels, as in JSON."""
         from codebatch.application import questions
 
         return self.check(questions.find_worst(self.question, limit))
 
     def errors(self, task: str | None = None) -> Answer[list[JsonRecord]]:
-        """Failures with their evidence, then diagnostics that are errors with their `task_id`, as JSON has them."""
+        """Return failures with evidence, then diagnostics of severity `error` with their `task_id`, as in JSON."""
         from codebatch.application import questions
 
         return self.check(questions.find_errors(self.question, task))
@@ -116,7 +124,7 @@ class OpenedBatch(Nouns):
         tool: Several = None,
         **filters: Unpack[Filters],
     ) -> Answer[Findings]:
-        """What was found wrong, by rule, the most certain first; without hints, unless `severity` names them.
+        """Return findings by rule, the most certain first; without hints, unless `severity` names them.
 
         The filters are those of `diagnostics`.
         """
@@ -129,23 +137,22 @@ class OpenedBatch(Nouns):
     def top(
         self, by: str = "kind", *, limit: int | None = None, task: str | None = None
     ) -> Answer[list[tuple[str, int]]]:
-        """How often each kind, code, severity or language is there, or diagnostics by path or directory; most first.
+        """Count values of a field, or diagnostics by path or directory, most frequent first.
 
-        By `metric:NAME` where that is greatest; by any other field of records how many have which value. At most
-        `limit`, all where none is given.
+        `metric:NAME` lists the greatest values of a metric. At most `limit` rows are returned, by default all.
         """
         from codebatch.application import questions
 
         return self.check(questions.rank(self.question, by, limit=limit, task=task))
 
     def looked_at(self, kinds: Collection[str], task: str | None = None) -> LookedAt:
-        """Of how much a question for some kinds is asked."""
+        """Return how many files and tasks a question about some record types covers."""
         from codebatch.application.looked_at import looked_at
 
         return looked_at(self.question, kinds, task)
 
     def describe_codes(self, codes: Collection[str], task: str | None = None) -> Answer[dict[str, tuple[str, str]]]:
-        """Of some codes with what severities they stand here, the gravest first, and the first message of each."""
+        """Return the severity of some rule ids in this batch, and the first message of each."""
         from codebatch.application import questions
 
         return self.check(questions.describe_codes(self.question, codes, task))
@@ -153,9 +160,9 @@ class OpenedBatch(Nouns):
     def entries(
         self, limit: int | None = None, *, parse: Several = None, file_class: Several = None
     ) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
-        """Its files, in path order, each with its `file` record as JSON has it, None where there is none yet.
+        """Return its files in path order, each with its `file` record as in JSON, or None if there is none yet.
 
-        Of some states of `parse`, or some classes, where these are named.
+        `parse` and `file_class` restrict the files.
         """
         from codebatch.application import questions
         from codebatch.query.wanted import several
@@ -165,16 +172,16 @@ class OpenedBatch(Nouns):
         return self.check(questions.list_files(self.question, limit, parse=states, classes=classes))
 
     def find_paths(self, given: Sequence[str]) -> tuple[str, ...]:
-        """Return texts that ask for files, directories or what patterns match: values for `path` of other questions.
+        """Return the paths in the project for files, directories and patterns, as values of `path` arguments.
 
-        A file or directory is seen from the current directory, or as the project has it.
+        Files and directories are relative to the current directory or to the project.
         """
         from codebatch.application.asked_paths import find_paths
 
         return find_paths(self.question.records, given, self.question.note)
 
     def inspect(self, path: str, *, kind: Several = None, for_machines: bool = True) -> Answer[Inspected]:
-        """What is said of one file: of some kinds, all where none is named, but for those that are `for_machines`."""
+        """Return all records of a file, or those of some types, without those that are only `for_machines`."""
         from codebatch.application import questions
         from codebatch.query.filters import RecordFilter
         from codebatch.query.wanted import KINDS_FOR_PEOPLE, several
@@ -184,19 +191,19 @@ class OpenedBatch(Nouns):
         return self.check(questions.inspect(self.question, path, RecordFilter(kinds=named or shown), kinds=named))
 
     def overview(self, path: str) -> Answer[Overview]:
-        """What is worth knowing of one file: how it stands among others, what is hardest in it, what was found."""
+        """Return a summary of a file: its rank among others, its most complex functions, its findings."""
         from codebatch.application.overview import overview
 
         return self.check(overview(self.question, path))
 
     def split_place(self, given: str) -> tuple[str, int | None]:
-        """A file and a line, of `FILE:LINE`, or `FILE:LINE:COLUMN` as findings have it; of what is a file, no line."""
+        """Split `FILE:LINE` or `FILE:LINE:COLUMN` into a file and a line. An existing file has no line."""
         from codebatch.application.inspecting import split_place
 
         return split_place(self.question, given)
 
     def inspect_line(self, path: str, line: int, *, kind: Several = None) -> Answer[InspectedLine]:
-        """What stands at a line, what encloses it, and what is told of it: of some kinds, all where none is named."""
+        """Return the definitions that enclose a line, and the records about it, of all or some types."""
         from codebatch.application.inspecting import inspect_line
         from codebatch.query.wanted import several
 
@@ -204,25 +211,25 @@ class OpenedBatch(Nouns):
         return self.check(inspect_line(self.question, path, line, kinds=kinds))
 
     def content(self, path: str) -> Content:
-        """What is in a file, as it was frozen."""
+        """Return the content of a file at the time of the snapshot."""
         from codebatch.application import questions
 
         return questions.read_content(self.question, path)
 
     def outline(self, path: str) -> Answer[Inspected]:
-        """What a file defines, in its order; imports are no definitions."""
+        """Return the definitions of a file in source order, without imports."""
         from codebatch.application.definitions import outline
 
         return self.check(outline(self.question, path))
 
     def definitions(self, name: str) -> Answer[list[JsonRecord]]:
-        """Where a name is defined, be it qualified in part or whole, by path and place; imports are no definitions."""
+        """Return the definitions of a name, qualified or not, by path and location, without imports."""
         from codebatch.application.definitions import definitions
 
         return self.check(definitions(self.question, name))
 
     def callers(self, name: str) -> Answer[list[Caller]]:
-        """The scopes that call what is written so, be it qualified in part or whole; by path and first call."""
+        """Return the scopes that call a name, qualified or not, by path and first call."""
         from codebatch.application.definitions import callers
 
         return self.check(callers(self.question, name))
@@ -230,9 +237,10 @@ class OpenedBatch(Nouns):
     def references(
         self, name: str, *, role: Several = None, path: Paths = "", progress: Progress | None = None
     ) -> Answer[list[JsonRecord]]:
-        """Every place where a name stands, in some roles (definition, import, call, reference), and paths as filters
-        have them; each with `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `progress` is told how
-        many files are done, of how many.
+        """Return all occurrences of a name in some roles (definition, import, call, reference).
+
+        Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `progress` is called with the
+        number of files that are done and the number of all.
         """
         from codebatch.application.references import ignore_progress, references
         from codebatch.query.wanted import several
@@ -254,11 +262,12 @@ class OpenedBatch(Nouns):
         file_seconds: float = 30.0,
         progress: Progress | None = None,
     ) -> Answer[list[JsonRecord]]:
-        """Each place that a tree-sitter query or a pattern (TASKS.md "Patterns") says, in files of a language, in paths
-        as filters have them; each with `path` or `path_b64`, `line`, `column`, `end_line`, `end_column`, the line of
-        `source` and the texts of its `captures`; `by_file` each file with its number of `places`. At most `limit`, or a
-        million: no file behind is read. `jobs` processes look, which are forks of this one. A file that takes longer
-        than `file_seconds` is passed over, and the answer is not complete. `progress` is as of `references`.
+        """Return the matches of a tree-sitter query or a pattern (TASKS.md "Patterns") in files of a language.
+
+        Each row has `path` or `path_b64`, `line`, `column`, `end_line`, `end_column`, the line of `source` and the
+        texts of its `captures`; `by_file` returns the number of matches per file instead. At most `limit`, or a
+        million, matches are returned. `jobs` forked processes search. A file that takes longer than `file_seconds` is
+        skipped, and the answer is incomplete. `progress` is that of `references`.
         """
         from codebatch.application.finding import Wanted, find
         from codebatch.application.references import ignore_progress
@@ -277,7 +286,10 @@ class OpenedBatch(Nouns):
 
     @contextlib.contextmanager
     def sql(self, statement: str) -> Iterator[Answer[Rows]]:
-        """What one SELECT answers over its records (SPEC.md "SQL"), until the `with` ends. It needs DuckDB."""
+        """Run one SELECT statement over its records (SPEC.md "SQL"); the rows live as long as the `with` block.
+
+        Needs DuckDB.
+        """
         from codebatch.application.sql import ask_sql
 
         with ask_sql(self.question, statement) as answer:
@@ -294,10 +306,10 @@ class OpenedBatch(Nouns):
         lang: Several = None,
         everything: bool = False,
     ) -> Answer[Hotspots]:
-        """The functions that are hardest to change, or the files, the hottest first (application/hotspots.py).
+        """Return the functions or files that are hardest to change, highest score first (application/hotspots.py).
 
-        At most `limit`, which have `least` or more, by default 10 of functions. Without `everything` tests, what
-        others or machines wrote, and what may be misread are left out, and counted.
+        At most `limit` with a metric of `least` or more are returned, by default 10 for functions. Tests, vendored and
+        generated code and uncertain functions are excluded and counted, unless `everything` is set.
         """
         from codebatch.application.hotspots import hotspots
         from codebatch.query.wanted import several
@@ -319,9 +331,9 @@ class OpenedBatch(Nouns):
     def copies(
         self, *, least: int = 1, first: int = 1, limit: int | None = None, path: Paths = "", everything: bool = False
     ) -> Answer[Copies]:
-        """The copied blocks of `least` code lines or more, the largest first, from the `first` on, at most `limit`.
+        """Return at most `limit` duplicate blocks of `least` code lines or more, the longest first, from `first`.
 
-        Without `everything` those are left out, and counted, that stand in tests and foreign code alone.
+        Blocks that occur only in tests or foreign code are excluded and counted, unless `everything` is set.
         """
         from codebatch.application.copies import find_copies
 
@@ -330,13 +342,13 @@ class OpenedBatch(Nouns):
         )
 
     def source_of_copies(self, block: CopiedBlock) -> list[tuple[CopiedPlace, tuple[SourceLine, ...]]]:
-        """The first places of a copied block, each with its source as it was frozen, or the beginning of it."""
+        """Return the first locations of a duplicate block with their source, or the beginning of it."""
         from codebatch.application.copies import read_copies
 
         return read_copies(self.question, block)
 
     def older(self, named: OpenedBatch | str, *, of_files: bool = False) -> OpenedBatch:
-        """The batch that this one is compared with: one that was opened, or as `OpenedStore.side` has it."""
+        """Return the batch to compare with: an open one, or one named as in `OpenedStore.side`."""
         if isinstance(named, OpenedBatch):
             return named
         from codebatch.application.opened import OpenedStore
@@ -345,10 +357,10 @@ class OpenedBatch(Nouns):
         return store.side(named, partial=self._is_partial, of_files=of_files)
 
     def compare(self, old: OpenedBatch | str, **filters: Unpack[OutputFilters]) -> Comparison:
-        """What became of what another batch says; diagnostics, where no kind is named.
+        """Compare with an older batch: diagnostics, unless other record types are named.
 
-        It may be of another store, or is named as `OpenedStore.side` has it. The filters are those of `outputs`: of
-        what is told either record passes.
+        The older batch may be in another store, or named as in `OpenedStore.side`. The filters are those of `outputs`;
+        a change passes if one of its two records does.
         """
         from msgspec import structs
 
@@ -362,22 +374,22 @@ class OpenedBatch(Nouns):
         return compare(old, self, kinds, asked=asked, task=filters.get("task"))
 
     def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:
-        """What depends on a file, in at most so many steps, in any number where none is given."""
+        """Return the dependents of a file within `depth` steps, by default all."""
         from codebatch.application.dependencies import impact
 
         return self.check(impact(self.question, path, depth))
 
     def imports(self, path: Paths = "") -> Answer[list[Import]]:
-        """Return which file imports which, by path. `path`: only imports by or of a file that it asks for."""
+        """Return all imports between files, by path; with `path`, only imports by or of such a file."""
         from codebatch.application.dependencies import imports
 
         return self.check(imports(self.question, path))
 
     def import_cycles(self, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
-        """Return files that import one another, fewest files first. `path`: only with a file that it asks for.
+        """Return import cycles, the smallest first; with `path`, only cycles through such a file.
 
-        With `everything` also cycles of tests, vendored and generated files alone, and those that only imports close
-        which no loading of a file executes.
+        `everything` includes cycles among tests, vendored and generated files, and cycles that exist only through
+        imports that are not executed while files are loaded.
         """
         from codebatch.application.dependencies import import_cycles
 

@@ -45,11 +45,10 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """What is worth knowing of a file. `numbers` are its own, by the names of metrics.
+    """A summary of a file. `numbers` maps metrics to values.
 
-    `rank` is how many files of its language are more complex, and itself; `dependents_in_all` count all that lead to
-    it. Both are None where the batch does not know all of the project. `dependents_partial` is true if other files may
-    use it without an import. `kinds` counts the records of every kind.
+    `rank` is its position by complexity among files of its language. `dependents_in_all` counts direct and indirect
+    dependents. Both are None if the batch does not cover the whole project. `kinds` counts its records by type.
     """
 
     path: bytes

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Inspected(msgspec.Struct, frozen=True):
-    """What a batch says of one file: the records, of which tasks, and where the file stands in the batch."""
+    """All records of one file, with their tasks, and the position of the file in the batch."""
 
     path: bytes
     item: int
@@ -49,7 +49,7 @@ class Inspected(msgspec.Struct, frozen=True):
 
 
 class Content(NamedTuple):
-    """What is in a file of a batch, and what is known of it besides (SPEC.md "Context")."""
+    """The content of a file in a batch, and its context (SPEC.md "Context")."""
 
     path: bytes
     data: bytes

@@ -22,13 +22,18 @@ from codebatch.store.store import Store
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run went, and where its batch stands.
+    """The result of a run.
 
-    `headline` is what matters most of what there is; `failures` the first failures. `missing_grammars` tells
-    of how many files of a language only the part was said that needs no grammar. `executed` is of this run, all 0 where
-    nothing was left to do. `unkeyed`: of own tasks whose results no other batch takes over, what these rest on besides
-    their keys, unless they are set so. `task` is the one that the work was restricted to. `name` is what the batch was
-    named, and `name_was` the batch that had that name until now.
+    `headline` has the most important results, `failures` the first failures. `missing_grammars` counts files by
+    language whose grammar is not installed. `executed` counts the results of this run, 0 if nothing was left to do.
+    `unkeyed` maps custom tasks to inputs outside their cache key, so that other batches do not reuse their results.
+    `task` is set if the run was restricted to one. `name` is the name given to the batch, `name_was` the batch that had
+    it before.
+
+    Example:
+
+        ran = codebatch.run(".")
+        print(ran.is_complete, ran.headline.bugs_count)
     """
 
     store: Store
@@ -54,12 +59,12 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every planned result is there."""
+        """Whether every planned result exists."""
         return self.standing.state is BatchState.COMPLETED
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
-        """What lacks of all results; None where nothing does, or one task was run and the batch is still open."""
+        """The error that describes what is missing; None if nothing is, or if only one task was to run."""
         tally, batch = self.standing.tally, self.batch
         if not self.standing.state.is_final:
             if self.task is not None:

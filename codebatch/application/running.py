@@ -35,13 +35,17 @@ def run(
     name: str | None = None,
     listener: Listener | None = None,
 ) -> Ran:
-    """Freeze paths, and run a pipeline over them; where that was done before, nothing is left to do.
+    """Analyse paths with a pipeline. If an identical batch exists, nothing is executed.
 
-    Settings and own tasks are those of the project around the current directory. `store` is made where there is none;
-    `name` is given to the batch, whichever had it.
-    In the main thread SIGINT, SIGTERM and SIGHUP end the work early (`Ran.executed`, or Stopped where damage was to be
-    mended); in another one they are the caller's. Raises CodebatchError or OSError; what could not be done is told by
-    `Ran.shortfall`.
+    Settings and custom tasks are those of the project around the current directory. `store` is created if it does not
+    exist. `name` is given to the batch and taken from any other. In the main thread, SIGINT, SIGTERM and SIGHUP end the
+    run early (`Ran.executed`, or Stopped during a repair); in other threads they are left to the caller. Raises
+    CodebatchError or OSError. Failures of files are in `Ran.shortfall`.
+
+    Example:
+
+        ran = codebatch.run("src", store="/tmp/store")
+        print(ran.batch.id, ran.is_complete)
     """
     refuse_text(include=include, exclude=exclude)
     return run_paths(

@@ -22,10 +22,10 @@ Thing = Record | TreeFile
 
 
 class Difference(NamedTuple):
-    """What became of one thing: `old` and `new` are its records, None on the side where it is not.
+    """A change of one record between two batches: `old` and `new`, None if it does not exist on that side.
 
-    Of a group of copies each is the record of the first that is told; where blocks were split or joined, rows share it.
-    `by` is the pass that paired a finding, `reason` why it is not comparable; None where there is none.
+    For a group of duplicates, each is the first listed record; if blocks were split or joined, changes share a record.
+    `by` is the pass that matched a finding, `reason` why it is not comparable, or None.
     """
 
     state: State

@@ -12,10 +12,9 @@ Form = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):
-    """The bytes of an export, and how many findings (of ctags: definitions) are in them.
+    """The bytes of an export and the number of findings (of definitions for ctags) in it.
 
-    `left_out`: what is not in it for it would be too much, in words. `summary` is Markdown to show beside it, for
-    GitHub alone.
+    `left_out` describes what exceeds a limit of the format. `summary` is Markdown to show next to it, only for GitHub.
     """
 
     data: bytes

@@ -45,11 +45,11 @@ def make_export(
     tool: Several = None,
     **filters: Unpack[Filters],
 ) -> Answer[Export]:
-    """The findings of a batch in a form that other programs read; with `than` its regressions since then.
+    """Write the findings of a batch in the format of another program; with `than`, only regressions since then.
 
-    The filters are those of `findings`: without `severity` no hints. `ctags` are of definitions, which have a language
-    and a path alone. The same batches give the same bytes. Raises InvalidInput, StoreCorrupt, and BatchIncomplete
-    unless the batches were opened with `partial`: then what there is, and SARIF says that it is not all.
+    The filters are those of `findings`: without `severity`, no hints. `ctags` exports definitions and takes only a
+    language and a path. The same batches give the same bytes. Raises InvalidInput, StoreCorrupt, and BatchIncomplete
+    unless the batches were opened with `partial`; SARIF then says that it is incomplete.
     """
     if form == "ctags":
         if than is not None:

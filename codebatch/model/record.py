@@ -90,7 +90,7 @@ class Located(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_
 
 
 class File(Located, frozen=True, kw_only=True, tag="file"):
-    """What a file is. `lang` is the detected language, `encoding` an IANA name (empty for binary files)."""
+    """The properties of a file. `lang` is the detected language, `encoding` an IANA name (empty for binary files)."""
 
     lang: str
     encoding: str
@@ -100,9 +100,9 @@ class File(Located, frozen=True, kw_only=True, tag="file"):
 
 
 class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
-    """A finding. `tool` is `codebatch` for the built-in tasks' own, `ruff` for ruff's, else the name of the task.
+    """A finding. `tool` is `codebatch` for built-in checks, `ruff` for those of ruff, otherwise the name of the task.
 
-    A task of the user's may name another. In a notebook `cell` is the number of the cell, and `cell_line` a line of it.
+    A custom task may set another `tool`. In a notebook, `cell` is the number of the cell and `cell_line` a line in it.
     """
 
     line: int
@@ -118,10 +118,10 @@ class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
 
 
 class Metric(Located, frozen=True, kw_only=True, tag="metric"):
-    """A number about a file; where `symbol` is set, about the function of that qualified name that starts at `line`.
+    """A number about a file or, if `symbol` is set, about the function of that qualified name at `line`.
 
     The line is that of the function's name, if it has one. `end_line` is set for the complexity of a function without a
-    name, of which no symbol has it. `cell` and `cell_line` are as those of a diagnostic.
+    name, which has no symbol record. `cell` and `cell_line` are those of a diagnostic.
     """
 
     metric: str
@@ -134,10 +134,9 @@ class Metric(Located, frozen=True, kw_only=True, tag="metric"):
 
 
 class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
-    """A definition. `scope` is the qualified name of what encloses it (empty at top level).
+    """A definition. `scope` is the qualified name of the enclosing definition (empty at top level).
 
-    `parameters` and `decorators` are names in the order of the source. `cell` and `cell_line` are as those of a
-    diagnostic.
+    `parameters` and `decorators` are names in source order. `cell` and `cell_line` are those of a diagnostic.
     """
 
     name: str
@@ -181,25 +180,25 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
 
 
 class Failure(Located, frozen=True, kw_only=True, tag="failure"):
-    """A file that a task could not do. Its evidence is in the journal, for that differs from run to run."""
+    """A file for which a task failed. The evidence is in the journal, because it differs from run to run."""
 
     task: str
     reason: FailureReason
 
 
 class Ast(Located, frozen=True, kw_only=True, tag="ast"):
-    """A stored syntax tree (`emit_ast`): `object` names its bytes, `format` their form."""
+    """A stored syntax tree (`emit_ast`). `object` is the digest of its bytes, `format` names their format."""
 
     object: str
     format: str
 
 
 class Fingerprints(Located, frozen=True, kw_only=True, tag="fingerprints"):
-    """By what copies of a file's code are found (workers/TASKS.md "Duplicates"): for machines; base64 of numbers.
+    """Hashes of a file's code, from which duplicate blocks are found (workers/TASKS.md "Duplicates"). All are base64.
 
-    `hashes`, 4 bytes each, are of grams of code lines; `gaps`, a byte each, say where these begin: how many code lines
-    after the one before. `comments`, 4 bytes each, say where comments are, in bytes: to the first, its length, to the
-    second, its length, …
+    `hashes` has 4 bytes per window of code lines. `gaps` has one byte per window: the number of code lines since the
+    window before. `comments` has 4 bytes per number: the distance in bytes to a comment, its length, the distance to
+    the next, …
     """
 
     hashes: bytes
@@ -208,10 +207,11 @@ class Fingerprints(Located, frozen=True, kw_only=True, tag="fingerprints"):
 
 
 class Duplicate(Located, frozen=True, kw_only=True, tag="duplicate"):
-    """A block of `lines` code lines that stands at `copies` places, this one included. `end_line` is behind its last.
+    """A block of `lines` code lines that occurs `copies` times, this one included.
 
-    Blocks of one `group` have equal code lines. The first of the other places is at `other_line` of `other_path`.
-    `cell` and `cell_line` are as those of a diagnostic, and say where the block begins.
+    `end_line` is the line after its last.
+
+    Blocks of one `group` have equal code lines. The first of the other locations is `other_path`, line `other_line`.
     """
 
     line: int

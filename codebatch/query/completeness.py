@@ -22,14 +22,13 @@ _OF_ALL_FILES = frozenset(("duplicate", "metric"))
 
 
 class Completeness(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer rests on.
+    """How complete an answer is.
 
-    `planned` counts the results that the question needs, `done` those of them that have ended, and `failed` those that
-    ended without one, unless the answer itself tells them; `failed_tasks` are the tasks that did. `lost` counts files
-    that could not be read. `lacks_files`: the answer needs all files of the project, and the batch is of some of them.
-    `unfollowed` says which uses of a file are not known, for its language needs no import for them.
-    Of a batch that runs still, or was stopped, `files_done` of its `files` are those at which all has ended that the
-    question needs; else it is None.
+    `planned` counts the results that the question needs, `done` those that have ended, and `failed` those that ended
+    without a result, unless the answer lists them; `failed_tasks` are their tasks. `lost` counts files that could not
+    be read. `lacks_files`: the answer needs all files of the project, but the batch is restricted. `unfollowed` says
+    which uses of a file are unknown because its language needs no import for them. In a batch that is running or was
+    stopped, `files_done` of its `files` have all results that the question needs; otherwise it is None.
     """
 
     planned: int = 0
@@ -44,25 +43,25 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the answer is the whole one."""
+        """Whether the answer is complete."""
         is_whole = not self.lacks_files and not self.unfollowed
         return self.done == self.planned and not self.failed and not self.lost and is_whole
 
     @property
     def progress(self) -> str:
-        """How far a batch is that runs still; empty where it does not, or all is there that the question needs."""
+        """The progress of a running batch; empty if the batch is not running or all needed results exist."""
         if self.files_done is None or self.done == self.planned:
             return ""
         return f"{self.files_done:,} of {count_of(self.files, 'file')} done"
 
     @property
     def percent(self) -> float:
-        """How much of what is needed is there, of 100, to one decimal; never rounded up."""
+        """The percentage of needed results that exist, to one decimal, rounded down."""
         return percent_of(max(self.done - self.failed - self.lost, 0), self.planned)
 
     @property
     def lacking(self) -> str:
-        """What lacks of the whole answer, in words; empty where nothing does."""
+        """A description of what is missing; empty if the answer is complete."""
         told: list[str] = []
         if self.done < self.planned:
             told.append(f"{self.percent}% of the batch is done")

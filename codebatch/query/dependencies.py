@@ -36,7 +36,7 @@ may ask for as many again.
 
 
 class Dependent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A file that depends on the one asked for: in how many steps, on what in the first, and how sure that step is."""
+    """A file that depends on another: the number of steps, its import in the first step, and how reliable it is."""
 
     path: str
     distance: int
@@ -48,7 +48,7 @@ class Dependent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Import(msgspec.Struct, frozen=True, gc=False):
     """An import of one file of the snapshot by another.
 
-    `type_only`: the import is for a type checker alone. `deferred`: it is executed after the file was loaded, as in a
+    `type_only`: only a type checker uses it. `deferred`: it is executed after the file has been loaded, as in a
     function.
     """
 
@@ -61,9 +61,9 @@ class Import(msgspec.Struct, frozen=True, gc=False):
 
 
 class Cycle(msgspec.Struct, frozen=True, kw_only=True):
-    """Files that all lead to one another, and the shortest way from the first of them back to it.
+    """Files that all import one another, and a shortest cycle through the first of them.
 
-    `cut` is the import on that way without which the fewest files are left in cycles.
+    `cut` is the import of that cycle whose removal leaves the fewest files in cycles.
     """
 
     files: tuple[str, ...]

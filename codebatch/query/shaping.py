@@ -71,14 +71,14 @@ AS_FOUND = Shape()
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """How many records have which value of a field, most first; and how many have none."""
+    """The number of records for each value of a field, most frequent first, and without a value."""
 
     counts: tuple[tuple[str, int], ...]
     absent: int
 
     @property
     def total(self) -> int:
-        """All records."""
+        """The number of all records."""
         return self.absent + sum(count for _, count in self.counts)
 
 

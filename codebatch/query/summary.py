@@ -31,9 +31,9 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch's counts.
+    """The counts of a batch.
 
-    `languages` counts the files of each language, `lines` the lines of its text files: null if they were not counted.
+    `languages` counts files by language, `lines` the lines of text files: None if they were not counted.
     """
 
     batch_id: str
@@ -50,12 +50,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def records(self) -> int:
-        """Records of every kind."""
+        """The number of all records."""
         return self.totals.outputs
 
     @property
     def failures(self) -> int:
-        """Pairs of a file and a task that failed at it."""
+        """The number of pairs of a file and a task that failed."""
         return self.kinds.get("failure", 0)
 
 

@@ -32,10 +32,12 @@ from codebatch.report.tree import cut_tree
 def make_report(
     batch: OpenedBatch, limits: Limits | None = None, *, older: OpenedBatch | str | None = None
 ) -> Answer[bytes]:
-    """The page of a batch in one HTML file (page.py), at most PAGE_BYTES_MAX long, with what became of an older one.
+    """Return the report of a batch as one HTML file of at most PAGE_BYTES_MAX bytes.
 
-    Of one that is incomplete what there is: both are to be opened with `partial` then. The same batches give the same
-    bytes, while the history of the tree is the same. Raises InvalidInput, BatchIncomplete or StoreCorrupt.
+    It includes the changes since an `older` batch.
+
+    For an incomplete batch, open both batches with `partial`. The same batches and history give the same bytes. Raises
+    InvalidInput, BatchIncomplete or StoreCorrupt.
     """
     limits = limits or Limits()
     found = _find(batch, limits, None if older is None else batch.older(older))
