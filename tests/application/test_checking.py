@@ -268,7 +268,7 @@ def test_check_is_had_from_python(project: Project, monkeypatch: pytest.MonkeyPa
     assert codebatch.check("latest", store=project.store, fail_on=["new"]).is_passed
     with pytest.raises(InvalidInput, match="replaces the base"):
         codebatch.check("latest", store=project.store, baseline="known.jsonl")
-    with pytest.raises(InvalidInput, match="no condition"):
+    with pytest.raises(InvalidInput, match="is not a condition"):
         codebatch.check(store=project.store, fail_on=["newer"])
 
 
