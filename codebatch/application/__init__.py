@@ -16,12 +16,12 @@ Note = Callable[[str], None]
 
 
 class TellPhase(Protocol):
-    """Is told what is done now, and how far it is, where that is known."""
+    """Is told what is done now, and how many things of it are done, where that is known."""
 
-    def __call__(self, phase: Phase, done: int = 0, planned: int = 0) -> None: ...
+    def __call__(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None: ...
 
 
-def ignore_phase(phase: Phase, done: int = 0, planned: int = 0) -> None:
+def ignore_phase(phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
     """For whoever does not look."""
 
 

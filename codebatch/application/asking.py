@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from codebatch.application import Note, ignore_note
+from codebatch.application import Note, TellPhase, ignore_note, ignore_phase
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
 from codebatch.model.entry import display_path
 from codebatch.model.likeness import closest
@@ -55,6 +55,7 @@ class Question:
         self.is_named = is_named
         self.note = note
         self.beside: tuple[bytes, ...] = ()
+        self.tell_phase: TellPhase = ignore_phase
         self._ahead: Ahead[Changes | None] | None = None
         self._apart: FilesApart | None = None
         self._numbers: FileNumbers | None = None

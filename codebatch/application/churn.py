@@ -27,6 +27,11 @@ class Churn(msgspec.Struct, frozen=True):
     told: str = ""
     history: KeptHistory | None = None
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the next question reads more of the history."""
+        return self.history is not None and self.history.is_cut
+
 
 def find_newest_commit(sources: Sequence[bytes]) -> Head | str:
     """The newest commit of the work tree that a batch of some sources was taken of; or why it is not known."""
@@ -54,7 +59,8 @@ def churn(question: Question) -> Churn:
     from codebatch.application.kept_history import GitError, find_history
 
     try:
-        history = find_history(question.store, os.path.commonpath(question.batch.about.sources), head)
+        directory = os.path.commonpath(question.batch.about.sources)
+        history = find_history(question.store, directory, head, question.tell_phase)
     except GitError as error:
         return Churn(None, f"change frequency unknown: {error}")
     told = ""

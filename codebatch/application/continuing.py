@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.application import ignore_note
+from codebatch.application import TellPhase, ignore_note
 from codebatch.application.asking import Question
 from codebatch.application.collecting import tidy
 from codebatch.application.execution import Action, Execution, Listener
@@ -120,7 +120,17 @@ class Work(msgspec.Struct, frozen=True):
             executed = self.mending(batch, execute)
             batch = answering_one(batch)
         listener.phase("counting")
-        tell = partial(_ran, execution, store, batch, self.action, self.began, executed=executed, task=self.task)
+        tell = partial(
+            _ran,
+            execution,
+            store,
+            batch,
+            self.action,
+            self.began,
+            executed=executed,
+            task=self.task,
+            tell_phase=listener.phase,
+        )
         ran = self.mending(batch, tell, executed.signal_status)
         if self.name is None or executed.signal_status:
             return ran
@@ -186,11 +196,13 @@ def _ran(
     *,
     executed: Executed,
     task: str | None,
+    tell_phase: TellPhase,
 ) -> Ran:
     stands = standing(batch)
     if stands.outputs is not None:
         stands.outputs.check_lengths()
     question = Question(store, batch, is_named=True, note=ignore_note)
+    question.tell_phase = tell_phase
     records = question.records
     summary = summarise(records)
     catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)

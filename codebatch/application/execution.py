@@ -32,8 +32,8 @@ class Listener:
     def note(self, text: str) -> None:
         """Receive a note."""
 
-    def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
-        """Receive the start of a phase. While files are read, `done` of `planned` are; otherwise both are 0."""
+    def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
+        """Receive the phase and its progress: `done` of `planned` things, both 0 if that is unknown."""
 
     def frozen(self, frozen: Frozen) -> None:
         """Receive the snapshot."""

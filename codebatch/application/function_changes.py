@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 
 from codebatch.application.asking import Question
-from codebatch.application.function_history import CommitChanges, Lines
+from codebatch.application.function_history import CommitChanges, Count, Lines
 from codebatch.application.kept_history import KeptHistory
 from codebatch.errors import CodebatchError
 from codebatch.query.function_lines import FunctionLines, Place
@@ -31,11 +31,11 @@ class FunctionChanges:
         self._edits: list[Change] = []
         self._hunks: dict[Pair, tuple[Hunk, ...]] = {}
         self._versions_found: dict[bytes, Version | None] = {}
-        self._counted: dict[Place, int | None] = {}
+        self._counted: dict[Place, Count] = {}
         self.is_cut = False
 
-    def count(self, places: Iterable[Place]) -> dict[Place, int | None]:
-        """In how many commits each function was changed; None if that is not known. Raises GitError, StoreCorrupt.
+    def count(self, places: Iterable[Place]) -> dict[Place, Count]:
+        """In how many commits each function was changed, as far as that is known. Raises GitError, StoreCorrupt.
 
         `is_cut` is set if git needs more time for that.
         """
@@ -45,20 +45,24 @@ class FunctionChanges:
         found: dict[Place, tuple[Version, Lines]] = {}
         functions: dict[Version, list[Lines]] = {}
         for each in wanted:
-            self._counted[each] = None
+            # A path that no commit made was not changed, unless a commit is unknown.
+            self._counted[each] = Count(0, each.path not in self._paths and self._history.is_whole)
             if each.path not in self._paths:
-                self._counted[each] = 0
                 continue
             version, end = self._versions_found[each.path], self._lines.end_of(each)
             if version is not None and end is not None:
                 found[each] = version, Lines(each.line, end)
                 functions.setdefault(version, []).append(found[each][1])
         if functions:
-            edits = CommitChanges(b"", True, tuple(self._edits))  # Like a merge, it counts as no change.
-            counted = self._history.count_changes(functions, edits, self._hunks)
-            self.is_cut |= counted is None
-            self._counted |= {each: None if counted is None else counted[key] for each, key in found.items()}
+            edits = CommitChanges(b"", (), tuple(self._edits))
+            counted, is_cut = self._history.count_changes(functions, edits, self._hunks)
+            self.is_cut |= is_cut
+            self._counted |= {each: counted[key] for each, key in found.items()}
         return self._counted
+
+    def keep(self) -> None:
+        """Keep what was read of the history for later questions."""
+        self._history.keep()
 
     @cached_property
     def _versions(self) -> frozenset[Version]:

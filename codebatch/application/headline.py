@@ -35,7 +35,8 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     `bugs` are errors and warnings by rule (findings.py), `minor` counts what weighs less, by severity. `hard` are
     functions (hotspots.py), `copies` blocks of code that stand at several places (copies.py), one for each two files,
     with two places each. `partial` files were understood in part, `broken` have syntax errors; `unparsed` counts those
-    that were not parsed at all: binary, huge and minified ones as such, others by language.
+    that were not parsed at all: binary, huge and minified ones as such, others by language. `changes_told` says what is
+    not known of the changes of functions if a later headline may know more, and is empty otherwise.
     """
 
     bugs: tuple[RuleFindings, ...] = ()
@@ -49,6 +50,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     partial: int = 0
     broken: int = 0
     unparsed: dict[str, int] = {}
+    changes_told: str = ""
 
 
 def headline(question: Question) -> Headline:
@@ -70,11 +72,13 @@ def headline(question: Question) -> Headline:
     if "duplicates" in records.task_names:
         copies = find_copies(question, limit=_COPIES_MAX, everything=not states.plain).found
     tangled = relevant_cycles(question) if "dependencies" in records.task_names else []
+    hard, changes_told = _hard_functions(question, everything=not states.plain)
     return Headline(
         bugs=tuple(msgspec.structs.replace(rule, findings=rule.findings[:EACH_MAX]) for rule in bugs[:EACH_MAX]),
         bugs_count=sum(rule.count for rule in bugs),
         minor={each: counted[each] for each in SEVERITIES if each not in _LIKELY_BUGS and each in counted},
-        hard=_hard_functions(question, everything=not states.plain),
+        hard=hard,
+        changes_told=changes_told,
         copies=tuple(_one_for_each_pair(copies.blocks)[:EACH_MAX]),
         copies_count=copies.count,
         cycles=tuple(tangled[:EACH_MAX]),
@@ -85,14 +89,17 @@ def headline(question: Question) -> Headline:
     )
 
 
-def _hard_functions(question: Question, *, everything: bool) -> tuple[Hotspot, ...]:
-    """The hottest functions; where no language of the batch has cognitive complexity, the most complex."""
+def _hard_functions(question: Question, *, everything: bool) -> tuple[tuple[Hotspot, ...], str]:
+    """The hottest functions; where no language of the batch has cognitive complexity, the most complex.
+
+    With them what is not known of their changes yet.
+    """
     if "analyze" not in question.records.task_names:
-        return ()
+        return (), ""
     hottest = hotspots(question, least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).found
-    if hottest.rows or hottest.left_out:
-        return hottest.rows
-    return hotspots(question, "complexity", least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).found.rows
+    if not (hottest.rows or hottest.left_out):
+        hottest = hotspots(question, "complexity", least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).found
+    return hottest.rows, hottest.churn_told if hottest.is_history_cut else ""
 
 
 def _one_for_each_pair(blocks: Iterable[CopiedBlock]) -> list[CopiedBlock]:

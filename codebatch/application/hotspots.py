@@ -32,6 +32,7 @@ from codebatch.query.import_rules import needs_import
 
 if TYPE_CHECKING:  # Who asks is told of a stale tree by another process, which is begun before these are imported.
     from codebatch.application.churn import Churn
+    from codebatch.application.function_history import Count
     from codebatch.query.doubt import Doubt
     from codebatch.query.file_numbers import FileNumbers
     from codebatch.query.paths import Paths
@@ -80,12 +81,13 @@ class Hotspots(msgspec.Struct, frozen=True, kw_only=True):
 
     `test`: tests and their data. `foreign`: vendored, generated or minified code. `doubtful`: functions of partially
     parsed files that seem to include foreign code. `churn_told` says what is unknown about the history; empty if all is
-    known.
+    known. `is_history_cut`: the next query reads more of it.
     """
 
     rows: tuple[Hotspot, ...]
     left_out: Mapping[Apart | Literal["doubtful"], int]
     churn_told: str
+    is_history_cut: bool = False
 
 
 def hotspots(
@@ -129,7 +131,7 @@ def hotspots(
     dependents = _dependents(records, kept)
     known = FilesKnown(history.changes, dependents, None if everything else question.apart)
     is_wanted = _wanted(records, path, languages)
-    told = history.told
+    told, is_cut = history.told, history.is_cut
     if is_of_files:
         rows, left_out = _files(records, Ranking(by, known, limit), metric, least, is_wanted)
     else:
@@ -139,12 +141,16 @@ def hotspots(
         changes = _ChangesKnown(question, history)
         search = _FunctionSearch(lambda spare: rank(partial(Ranking, by, known, spare)), limit, doubt, changes)
         best, left_out = search.find()
+        changes.keep()
         told = ", ".join(filter(None, (told, changes.describe_lack(best))))
+        is_cut |= changes.is_cut
         rows = tuple(
             _hotspot(known, each, {metric: each.value}, changes.of(each), symbol=each.symbol, line=each.line)
             for each in best
         )
-    found = Hotspots(rows=_without_guesses(records, kept, rows), left_out=left_out, churn_told=told)
+    found = Hotspots(
+        rows=_without_guesses(records, kept, rows), left_out=left_out, churn_told=told, is_history_cut=is_cut
+    )
     needed = {"analyze", "parse", "dependencies", *(["duplicates"] if is_of_files else [])} & {*records.task_names}
     if not records.source.is_done:
         needed = set().union(*map(records.plan.needed_for, needed))
@@ -176,7 +182,8 @@ class _ChangesKnown:
         from codebatch.application.function_changes import FunctionChanges
 
         self._changes = None if history.history is None else FunctionChanges(question, history.history)
-        self._counted: Mapping[Place, int | None] = {}
+        self._is_whole = history.history is not None and history.history.is_whole
+        self._counted: Mapping[Place, Count] = {}
         self._told = ""
 
     def read(self, candidates: Iterable[Candidate]) -> None:
@@ -192,15 +199,33 @@ class _ChangesKnown:
         if self._changes.is_cut:
             self._told = "change frequency of some functions unknown: git takes too long; the next query reads more"
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether git needs more time."""
+        return self._changes is not None and self._changes.is_cut
+
     def describe_lack(self, shown: Iterable[Candidate]) -> str:
         """Return what is not known of functions, empty if nothing lacks or there is no history at all."""
         if self._told or self._changes is None or all(self.of(each) is not None for each in shown):
             return self._told
+        if not self._is_whole:  # The history itself is incomplete, which is noted for files as well.
+            return ""
         return "change frequency of some functions unknown: git cannot compare all versions of their files line by line"
 
     def of(self, candidate: Candidate) -> int | None:
-        """Return the changes of a function that were read."""
-        return self._counted.get(_place(candidate))
+        """Return the changes of a function, None if some may be unknown."""
+        count = self._counted.get(_place(candidate))
+        return count.known if count is not None and count.is_exact else None
+
+    def least_of(self, candidate: Candidate) -> int:
+        """Return how many changes of a function are known."""
+        count = self._counted.get(_place(candidate))
+        return 0 if count is None else count.known
+
+    def keep(self) -> None:
+        """Keep what was read for later questions."""
+        if self._changes is not None:
+            self._changes.keep()
 
 
 def _place(candidate: Candidate) -> Place:
@@ -255,7 +280,7 @@ class _FunctionSearch(NamedTuple):
         if ranking.by != "hotspot":
             return candidates
         self.changes.read(candidates)
-        known, changes_of = ranking.known, self.changes.of
+        known, changes_of = ranking.known, self.changes.least_of
         return [each._replace(rank=-each.value * known.weight_of(each.path, changes_of(each))) for each in candidates]
 
     def _sound(self, candidates: Iterable[Candidate]) -> tuple[list[Candidate], int]:

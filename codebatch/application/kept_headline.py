@@ -35,7 +35,8 @@ def find_headline(question: Question, outputs: Outputs) -> Headline:
     if kept is not None and kept.key == key:
         return kept.headline
     made = headline(question)
-    write_kept(question.store, name, _MAGIC, msgspec.msgpack.encode(_Kept(key, made)))
+    if not made.changes_told:
+        write_kept(question.store, name, _MAGIC, msgspec.msgpack.encode(_Kept(key, made)))
     return made
 
 

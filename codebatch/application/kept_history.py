@@ -10,14 +10,24 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from codebatch.application.function_history import CommitChanges, Lines, count_changes, find_pairs
+from codebatch.application import TellPhase, ignore_phase
+from codebatch.application.function_history import (
+    CommitChanges,
+    Count,
+    FunctionKey,
+    Lines,
+    count_changes,
+    select_changes,
+)
 from codebatch.model.digest import digest_bytes
 from codebatch.store import layout
 from codebatch.store.kept import read_kept, write_kept
 from codebatch.store.store import Store
+from codebatch.system.clock import running_ns
 from codebatch.system.git import GitError, find_git
 from codebatch.system.git_history import (
     COMMITS_MAX,
+    HISTORY_SECONDS_MAX,
     Change,
     Head,
     ListedCommit,
@@ -32,7 +42,9 @@ from codebatch.system.patches import Hunk, Pair
 
 __all__ = ["GitError", "KeptHistory", "find_history", "find_newest"]
 
-_MAGIC = b"cbchurn\2"
+_MAGIC = b"cbchurn\3"
+_MERGES_AHEAD = 16
+"""A function changed in few merges. Only of so many, twice as many each time, are hunks read before they are needed."""
 
 
 class _KeptHunks(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -51,8 +63,11 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 class KeptHistory:
     """The commits of the year before the newest one, the newest first. `is_cut`: older ones of that year lack."""
 
-    def __init__(self, store: Store, directory: bytes, head: Head) -> None:
+    def __init__(self, store: Store, directory: bytes, head: Head, tell: TellPhase = ignore_phase) -> None:
         """Read what is new. Raises GitError."""
+        self._tell = tell
+        self._left_ns = round(HISTORY_SECONDS_MAX * 1e9)
+        self._compared = 0
         self._store = store
         self._directory = directory
         self._head = head
@@ -62,15 +77,22 @@ class KeptHistory:
             kept = _Kept(directory, head, True, (), ())
         self.commits: tuple[CommitChanges, ...] = kept.commits
         self.is_cut = kept.is_cut
+        self._is_kept = True
         self._hunks = {each.pair: each.hunks for each in kept.hunks}
         if kept.head != head or kept.is_cut:
             self._read({each.name: each.changes for each in kept.commits})
-            self._keep()
+            self._is_kept = False
+            self.keep()
 
     @property
     def changed_commits(self) -> int:
         """How many commits are known that are no merges."""
-        return sum(not each.is_merge for each in self.commits)
+        return sum(each.is_counted for each in self.commits)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no commit of the year is unknown, be it for a lack of time or of the commits themselves."""
+        return not self.is_cut and not (self._head.is_shallow and any(not each.parents for each in self.commits))
 
     @property
     def commit(self) -> str:
@@ -82,21 +104,30 @@ class KeptHistory:
         functions: Mapping[Version, Collection[Lines]],
         edits: CommitChanges,
         edited: Mapping[Pair, tuple[Hunk, ...]],
-    ) -> dict[tuple[Version, Lines], int | None] | None:
-        """In how many commits the lines of functions changed; None if git needs more time. Raises GitError.
+    ) -> tuple[dict[FunctionKey, Count], bool]:
+        """In how many commits the lines of functions changed, and whether git needs more time. Raises GitError.
 
         `edits` are changes after the newest commit, `edited` the lines in which their versions differ.
         """
-        commits = (edits, *self.commits)
-        pairs, paths = find_pairs(commits, functions)
-        lacking = {pair: commit for pair, commit in pairs.items() if pair not in self._hunks and pair not in edited}
-        if lacking:
-            found = read_hunks(_git(), self._directory, lacking, paths)
-            self._hunks |= found.hunks
-            self._keep()
-            if found.is_cut:
-                return None
-        return count_changes(commits, {**self._hunks, **edited}, functions)
+        commits, paths = select_changes((edits, *self.commits), functions)
+        merges_ahead = _MERGES_AHEAD
+        while True:
+            hunks = {**self._hunks, **edited}
+            found = count_changes(
+                commits, hunks, functions, is_whole=self.is_whole, merges_ahead=merges_ahead
+            )  # fmt: skip
+            if not found.lacking or self._left_ns <= 0:
+                return found.counts, bool(found.lacking)
+            self._tell("comparing versions", self._compared, self._compared + len(found.lacking), "versions")
+            began_ns = running_ns()
+            read = read_hunks(_git(), self._directory, found.lacking, paths, seconds_max=self._left_ns / 1e9)
+            self._left_ns -= running_ns() - began_ns
+            self._hunks |= read.hunks
+            self._is_kept = False
+            self._compared += len(read.hunks)
+            if read.is_cut:
+                self._left_ns = 0
+            merges_ahead *= 2
 
     def read_committed(self, paths: Collection[bytes]) -> dict[bytes, bytes]:
         """The content of files as the newest commit has them, of those that it has. Raises GitError."""
@@ -109,13 +140,22 @@ class KeptHistory:
         del listed[COMMITS_MAX:]
         lacking = [each for each in listed if each.name not in known]
         if lacking:
-            found = read_commits(git, self._directory, self._head, lacking)
+            found = read_commits(
+                git,
+                self._directory,
+                self._head,
+                lacking,
+                advance=lambda done, planned: self._tell("reading history", done, planned, "commits"),
+            )
             known |= found.changes
             self.is_cut |= found.is_cut
         self.commits = tuple(_read_so_far(listed, known))
 
-    def _keep(self) -> None:
-        """Keep all but the hunks of commits that are older than a year by now."""
+    def keep(self) -> None:
+        """Keep what was read, but for the hunks of commits that are older than a year by now."""
+        if self._is_kept:
+            return
+        self._is_kept = True
         pairs = {
             (old.blob, change.new.blob)
             for commit in self.commits
@@ -133,7 +173,7 @@ def _read_so_far(listed: list[ListedCommit], known: Mapping[bytes, tuple[Change,
     for each in listed:
         if each.name not in known:
             break
-        found.append(CommitChanges(each.name, each.is_merge, known[each.name]))
+        found.append(CommitChanges(each.name, each.parents, known[each.name]))
     return found
 
 
@@ -142,9 +182,9 @@ def find_newest(directory: bytes) -> Head:
     return find_head(_git(), directory)
 
 
-def find_history(store: Store, directory: bytes, head: Head) -> KeptHistory:
+def find_history(store: Store, directory: bytes, head: Head, tell: TellPhase = ignore_phase) -> KeptHistory:
     """The history of a work tree in the year before its newest commit. Raises GitError."""
-    return KeptHistory(store, directory, head)
+    return KeptHistory(store, directory, head, tell)
 
 
 def _git() -> str:

@@ -63,6 +63,7 @@ def truth_of(answer: Answer[object]) -> dict[str, object]:
 def ask(answering: Answering, reference: str | None) -> OpenedBatch:
     """The batch that is asked, be it that of an answer a part is there: that is said with it."""
     batch = OpenedStore(answering.place.open(), answering.note, answering.tell).batch(reference, partial=True)
+    batch.question.tell_phase = answering.phase
     answering.questions.append(batch.question)
     answering.batches.append(batch.question.batch)
     if answering.files is None:  # What is counted is read here.

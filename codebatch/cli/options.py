@@ -143,9 +143,9 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
             for line in explained(question):
                 tell(line)
 
-    def phase(self, phase: str, done: int = 0, planned: int = 0) -> None:
-        """This is done now, of so many files where that is known: shown while it lasts."""
-        self.display.tell(Stage(phase, done, planned))
+    def phase(self, phase: str, done: int = 0, planned: int = 0, things: str = "files") -> None:
+        """This is done now, of so many things where that is known: shown while it lasts."""
+        self.display.tell(Stage(phase, done, planned, things))
 
     def suggest(self, hint: str) -> str:
         """A hint whose commands work as they stand: they name the store if it must be named, and trust it so."""

@@ -93,8 +93,8 @@ class Teller(Listener):
     def note(self, text: str) -> None:
         self._answering.note(text)
 
-    def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
-        self._answering.phase(phase, done, planned)
+    def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
+        self._answering.phase(phase, done, planned, things)
 
     def frozen(self, frozen: Frozen) -> None:
         how = "unchanged" if frozen.read_files == 0 else f"{frozen.read_files:,} read"
@@ -356,6 +356,8 @@ def _answer(answering: Answering, ran: Ran) -> int:
         )
         answering.note(f"{told} (declare them in `files` and `tools` of [tasks.{task}])")
     answering.print(answer, () if answering.as_json else ran_lines(answering, ran))
+    if ran.headline.changes_told:
+        answering.note(ran.headline.changes_told)
     if ran.executed.signal_status:
         answering.note(f"stopped; resume with: codebatch run --batch {batch.id}")
         return ran.executed.signal_status

@@ -13,9 +13,12 @@ from codebatch.model.outcome import Commit, Register, Unit
 from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork, ShardId
 
-Phase = Literal["listing", "reading", "planning", "running", "merging", "counting", "indexing", "collecting"]
-"""What a run is at: paths of the tree, their content, the plan, the work, its outputs, their records, their index, and
-what nobody needs any more."""
+Phase = Literal[
+    "listing", "reading", "planning", "running", "merging", "counting", "reading history", "comparing versions",
+    "indexing", "collecting",
+]  # fmt: skip
+"""What a run is at: paths of the tree, their content, the plan, the work, its outputs, their records, the commits of
+the tree, versions of its files, the index, and what nobody needs any more."""
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,19 +13,21 @@ import os
 import selectors
 import subprocess
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from codebatch.system.clock import running_ns
 from codebatch.system.git import GitError, ask_git, end_git, start_git
-from codebatch.system.patches import BLOB_BYTES, Hunk, Pair, blob_from_name, parse_combined_patch, parse_patch
+from codebatch.system.patches import BLOB_BYTES, Hunk, Pair, blob_from_name, parse_patch
 
 YEAR_SECONDS = 365 * 24 * 60 * 60
 COMMITS_MAX = 100_000
 HISTORY_SECONDS_MAX = 10.0
 HISTORY_BYTES_MAX = 256 << 20
 
+_READ_TOGETHER = 1_024
+"""So many commits are read at a time. git reads merges apart, and a cut shall leave the newest commits whole."""
 _HEAD_SECONDS = 5.0
 _SHA1_DIGITS = 40
 _READ_BYTES = 1 << 16
@@ -73,10 +75,32 @@ class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class ListedCommit(NamedTuple):
-    """A commit by its name, and whether it has several parents."""
+    """A commit and its parents by their names."""
 
     name: bytes
-    is_merge: bool
+    parents: tuple[bytes, ...]
+
+    @property
+    def is_merge(self) -> bool:
+        """Whether it has several parents."""
+        return len(self.parents) > 1
+
+
+class Comparison(NamedTuple):
+    """A commit that is compared with one of its parents, or with each of them."""
+
+    commit: bytes
+    parent: bytes | None
+
+
+class Advance(Protocol):
+    """A function that is told how much of a reading is done."""
+
+    def __call__(self, done: int, planned: int) -> None: ...
+
+
+def ignore_advance(done: int, planned: int) -> None:
+    """Do nothing."""
 
 
 class CommitReading(NamedTuple):
@@ -125,7 +149,7 @@ def list_commits(
         is_top=is_top,
     )  # fmt: skip
     lines = map(bytes.split, listed.splitlines())
-    return [ListedCommit(bytes.fromhex(name.decode("ascii")), len(parents) > 1) for name, *parents in lines]
+    return [ListedCommit(name, tuple(parents)) for name, *parents in (map(_from_hex, line) for line in lines)]
 
 
 def read_commits(
@@ -136,40 +160,72 @@ def read_commits(
     *,
     seconds_max: float = HISTORY_SECONDS_MAX,
     bytes_max: int = HISTORY_BYTES_MAX,
+    advance: Advance = ignore_advance,
 ) -> CommitReading:
     """Read what commits changed below a directory, in their order. Raises GitError.
 
     The oldest commit of a shallow repository seems to make every file, and so changes none. If the bounds do not
-    suffice for one commit, it is read in part.
+    suffice for the first commit, it has no changes.
     """
     prefix = ask_git(git, directory, ("rev-parse", "--show-prefix"), _HEAD_SECONDS, is_top=begins_in(directory))[:-1]
     root = () if head.is_shallow else ("--root",)
-    end_ns = running_ns() + round(seconds_max * 1e9)
+    reader = _ChangeReader(git, directory, prefix, root, running_ns() + round(seconds_max * 1e9), bytes_max)
     found: dict[bytes, tuple[Change, ...]] = {}
-    is_cut = False
-    # Merges take little time. Without them, no version before a merge can be followed.
-    for is_merge, limit in ((True, _RENAMES_OF_MERGES), (False, _RENAMES)):
-        names = [each.name for each in commits if each.is_merge == is_merge]
-        renames = (*_FIND_RENAMES, limit, "--combined-all-paths")
-        output = _Output(git, directory, (*_RAW, *renames, *root, "--", "."), names)
-        changes, last = _parse_raw(output.tokens(end_ns, bytes_max), prefix, has_renames=True)
-        if output.status:  # To find renames git reads files, which a partial clone lacks.
-            output = _Output(git, directory, (*_RAW, "--no-renames", *root, "--", "."), names)
-            changes, last = _parse_raw(output.tokens(end_ns, bytes_max), prefix, has_renames=False)
+    for start in range(0, len(commits), _READ_TOGETHER):
+        advance(start, len(commits))
+        found |= reader.read(commits[start : start + _READ_TOGETHER])
+        if reader.is_cut:
+            found.setdefault(commits[0].name, ())  # Or else no other reading gets further.
+            break
+    return CommitReading(found, reader.is_cut)
+
+
+class _ChangeReader(msgspec.Struct):
+    """Reads what commits changed, until its bounds are reached."""
+
+    git: str
+    directory: bytes
+    prefix: bytes
+    root: tuple[str, ...]
+    end_ns: int
+    bytes_max: int
+    is_cut: bool = False
+
+    def read(self, commits: Sequence[ListedCommit]) -> dict[bytes, tuple[Change, ...]]:
+        """Return the changes of each commit that could be read."""
+        others = [each.name for each in commits if not each.is_merge]
+        merges = {each.name: len(each.parents) for each in commits if each.is_merge}
+        found = self._read(list(merges), "")
+        # To look for renames in all merges takes six times as long. They matter if a parent lacks a file.
+        moved = [
+            name for name, changes in found.items() if any(len(each.old) < merges[name] for each in changes)
+        ]  # fmt: skip
+        found = {name: changes for name, changes in found.items() if name not in moved}
+        return found | self._read(moved, _RENAMES_OF_MERGES) | self._read(others, _RENAMES)
+
+    def _read(self, names: list[bytes], renames: str) -> dict[bytes, tuple[Change, ...]]:
+        if not names or self.is_cut:
+            return {}
+        finding = (*_FIND_RENAMES, renames, "--combined-all-paths") if renames else ("--no-renames",)
+        output = _Output(self.git, self.directory, (*_RAW, *finding, *self.root, "--", "."), map(bytes.hex, names))
+        changes, last = _parse_raw(
+            output.tokens(self.end_ns, self.bytes_max), self.prefix, has_renames=bool(renames)
+        )  # fmt: skip
+        if output.status and renames:  # To find renames git reads files, which a partial clone lacks.
+            return self._read(names, "")
         if output.status:
             raise GitError(f"git ended with status {output.status}")
+        self.bytes_max -= output.read_bytes
         if output.is_cut:
-            # The last commit may be read in part; but if it is the first one too, no other reading gets further.
-            is_cut = True
-            names = names[: max(names.index(last), 1) if last in changes else 1]
-        found |= {name: tuple(changes.get(name, ())) for name in names}
-    return CommitReading(found, is_cut)
+            self.is_cut = True
+            names = names[: names.index(last)] if last in changes else []  # The last commit may be read in part.
+        return {name: tuple(changes.get(name, ())) for name in names}
 
 
 def read_hunks(
     git: str,
     directory: bytes,
-    wanted: Mapping[Pair, ListedCommit],
+    wanted: Mapping[Pair, Comparison],
     paths: Collection[bytes],
     *,
     seconds_max: float = HISTORY_SECONDS_MAX,
@@ -177,25 +233,19 @@ def read_hunks(
 ) -> HunkReading:
     """Read the hunks of pairs of versions at some paths, each of the commit that made the new one. Raises GitError."""
     end_ns = running_ns() + round(seconds_max * 1e9)
-    known: dict[Pair, tuple[Hunk, ...]] = {}
-    is_cut = False
-    for is_merge, combined, parse in ((False, "-m", parse_patch), (True, "-c", parse_combined_patch)):
-        pairs = [pair for pair, commit in wanted.items() if commit.is_merge == is_merge]
-        commits = dict.fromkeys(wanted[pair].name for pair in pairs)
-        arguments = (*_BIG_FILE, *_DIFF, *_FIND_RENAMES, _RENAMES, "--root", combined, *_LINES, "--")
-        found: dict[Pair, list[Hunk]] = {}
-        if pairs:
-            output = _Output(git, directory, (*arguments, *sorted(paths)), commits)
-            parse(output.lines(end_ns, bytes_max), found)
-            if output.status:  # It lacks a version. The last pair may be read in part.
-                found.pop(next(reversed(found), (b"", b"")), None)
-            if output.is_cut:
-                is_cut = True
-                # The last pair may be read in part. But if there is none, no other reading gets further.
-                last = next(reversed(found), None)
-                pairs = [each for each in pairs if each in found and each != last] or pairs[:1]
-        known |= {pair: tuple(found.get(pair, ())) for pair in pairs}
-    return HunkReading(known, is_cut)
+    compared = dict.fromkeys(wanted.values())
+    arguments = (*_BIG_FILE, *_DIFF, *_FIND_RENAMES, _RENAMES, "--root", "-m", *_LINES, "--")
+    lines = (" ".join(name.hex() for name in each if name is not None) for each in compared)
+    output = _Output(git, directory, (*arguments, *sorted(paths)), lines)
+    found = parse_patch(output.lines(end_ns, bytes_max))
+    pairs: Iterable[Pair] = wanted
+    if output.status:  # It lacks a version. The last pair may be read in part.
+        found.pop(next(reversed(found), (b"", b"")), None)
+    if output.is_cut:
+        # The last pair may be read in part. But if there is none, no other reading gets further.
+        last = next(reversed(found), None)
+        pairs = [each for each in wanted if each in found and each != last] or list(wanted)[:1]
+    return HunkReading({pair: tuple(found.get(pair, ())) for pair in pairs}, output.is_cut)
 
 
 def read_committed(git: str, directory: bytes, head: Head, paths: Collection[bytes]) -> dict[bytes, bytes]:
@@ -223,14 +273,14 @@ class _Output:
     `is_cut`: that was too much or took too long. `status` is that of git.
     """
 
-    def __init__(
-        self, git: str, directory: bytes, arguments: tuple[str | bytes, ...], commits: Iterable[bytes]
-    ) -> None:
+    def __init__(self, git: str, directory: bytes, arguments: tuple[str | bytes, ...], lines: Iterable[str]) -> None:
+        """Start git. Each line names a commit, and may name the parents with which it is compared."""
         self.is_cut = False
+        self.read_bytes = 0
         self.status = 0
         is_top = begins_in(directory)
         with os.fdopen(os.memfd_create("commits"), "w+b") as given:
-            given.writelines(b"%b\n" % name.hex().encode("ascii") for name in commits)
+            given.writelines(line.encode("ascii") + b"\n" for line in lines)
             given.seek(0)
             self._process = start_git(git, directory, arguments, is_top=is_top, given=given.fileno())
 
@@ -245,11 +295,10 @@ class _Output:
 
     def _blocks(self, end: bytes, end_ns: int, bytes_max: int) -> Iterator[bytes]:
         rest: list[bytes] = []
-        left = bytes_max
         try:
             for data in _iter_output(self._process, end_ns):
-                left -= len(data or b"")
-                if data is None or left < 0:
+                self.read_bytes += len(data or b"")
+                if data is None or self.read_bytes > bytes_max:
                     self.is_cut = True
                     return
                 head, found, tail = data.rpartition(end)
@@ -309,6 +358,10 @@ def _iter_output(process: subprocess.Popen[bytes], end_ns: int) -> Iterator[byte
                     selector.unregister(key.fileobj)
                 elif key.fileobj is process.stdout:
                     yield data
+
+
+def _from_hex(name: bytes) -> bytes:
+    return bytes.fromhex(name.decode("ascii"))
 
 
 def begins_in(directory: bytes) -> bool:

@@ -14,10 +14,11 @@ from codebatch.application.function_history import (
     Lines,
     count_changes,
     count_file_changes,
-    find_pairs,
+    select_changes,
 )
 from codebatch.system.git import GitError
 from codebatch.system.git_history import Version, blob_of, find_head, list_commits, read_commits, read_hunks
+from codebatch.system.patches import Hunk, Pair
 
 from .git_repositories import DAY, NOW, git, make_repository
 
@@ -31,7 +32,7 @@ def commits_of(directory: Path, seconds_max: float = 60.0) -> list[CommitChanges
     listed = list_commits(GIT, where, head, seconds_max=seconds_max)
     found = read_commits(GIT, where, head, listed, seconds_max=seconds_max)
     assert not found.is_cut
-    return [CommitChanges(each.name, each.is_merge, found.changes[each.name]) for each in listed]
+    return [CommitChanges(each.name, each.parents, found.changes[each.name]) for each in listed]
 
 
 def file_changes(directory: Path) -> dict[bytes, int]:
@@ -44,11 +45,12 @@ def function_changes(directory: Path, path: str, functions: Iterable[tuple[int, 
     head = find_head(GIT, where)
     version = Version(path.encode(), blob_of((directory / path).read_bytes(), head.commit))
     lines = [Lines(first, last + 1) for first, last in functions]
-    commits = commits_of(directory)
-    pairs, paths = find_pairs(commits, [version])
-    hunks = read_hunks(GIT, where, pairs, paths).hunks if pairs else {}
-    counted = count_changes(commits, hunks, {version: lines})
-    return [counted[version, each] for each in lines]
+    commits, paths = select_changes(commits_of(directory), [version])
+    hunks: dict[Pair, tuple[Hunk, ...]] = {}
+    while (found := count_changes(commits, hunks, {version: lines}, merges_ahead=1)).lacking:
+        hunks |= read_hunks(GIT, where, found.lacking, paths).hunks
+    counts = [found.counts[version, each] for each in lines]
+    return [count.known if count.is_exact else None for count in counts]
 
 
 def log_changes(directory: Path, path: str, functions: Iterable[tuple[int, int]]) -> list[int]:
@@ -208,6 +210,38 @@ def test_of_a_shallow_repository_the_oldest_commit_counts_for_nothing(tmp_path: 
     git(tmp_path, "clone", "-q", "--depth", "3", f"file://{tmp_path}/whole", "part")
     assert find_head(GIT, os.fsencode(tmp_path / "part")).is_shallow
     assert file_changes(tmp_path / "part") == {b"a": 2}
+
+
+def test_merges_are_compared_with_other_parents_only_if_functions_differ_from_the_first(tree: Path) -> None:
+    commit(tree, {"a": lines()})
+    git(tree, "checkout", "-q", "-b", "side")
+    commit(tree, {"a": lines(n5="side")})
+    git(tree, "checkout", "-q", "main")
+    commit(tree, {"a": lines(n25="main")})
+    git(tree, *WHO, "merge", "-q", "-m", "m", "side")
+    version = Version(b"a", blob_of((tree / "a").read_bytes(), "0" * 40))
+    commits, paths = select_changes(commits_of(tree), [version])
+    compared: dict[tuple[int, int], list[bytes]] = {}
+    for function in ((24, 27), (4, 7)):
+        hunks: dict[Pair, tuple[Hunk, ...]] = {}
+        while (found := count_changes(commits, hunks, {version: [Lines(*function)]}, merges_ahead=1)).lacking:
+            hunks |= read_hunks(GIT, os.fsencode(tree), found.lacking, paths).hunks
+        assert found.counts[version, Lines(*function)] == (2, True)
+        (merge,) = (each for each in commits if len(each.parents) == 2)
+        compared[function] = [old.blob for old in merge.changes[0].old if (old.blob, version.blob) in hunks]
+    assert (len(compared[24, 27]), len(compared[4, 7])) == (1, 2)
+
+
+def test_a_function_that_may_have_changed_in_unknown_commits_is_not_counted(tree: Path) -> None:
+    """The second commit made the lines from 31 on; what is older is not known."""
+    for text in (lines(), lines() + "new\n" * 9, lines(n5="x") + "new\n" * 8 + "old\n"):
+        commit(tree, {"a": text})
+    version = Version(b"a", blob_of((tree / "a").read_bytes(), "0" * 40))
+    commits, paths = select_changes(commits_of(tree)[:2], [version])
+    functions = {version: [Lines(4, 7), Lines(31, 40)]}
+    hunks = read_hunks(GIT, os.fsencode(tree), count_changes(commits, {}, functions).lacking, paths).hunks
+    counts = count_changes(commits, hunks, functions, is_whole=False).counts
+    assert [counts[version, each] for each in functions[version]] == [(1, False), (2, True)]
 
 
 def test_without_a_commit_or_a_repository_there_is_no_history(tmp_path: Path) -> None:

@@ -355,7 +355,7 @@ def test_of_imports_at_once_none_is_lost(project: Project, monkeypatch: pytest.M
         def __init__(self, do: Callable[[], object]) -> None:
             self.left = [do]
 
-        def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
+        def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
             if self.left and phase == "merging":
                 self.left.pop()()
 

@@ -43,3 +43,14 @@ def test_it_is_made_once_of_each_state(tmp_path: Path, monkeypatch: pytest.Monke
     for damaged in (sound[:-1], sound[:-1] + b"?", b"", sound[:12]):
         kept.write_bytes(damaged)
         assert ask() == len(made) - 1
+
+
+def test_a_headline_that_may_know_more_later_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [Headline(changes_told="the next question reads more"), Headline(partial=1), Headline(partial=2)]
+    monkeypatch.setattr(kept_headline, "headline", lambda _: made.pop(0))
+    store = make_store(tmp_path)
+    batch = make_saying(store, 3, {})
+    outputs = current_outputs(batch)
+    assert outputs is not None
+    questions = [Question(store, batch, is_named=True, note=pytest.fail) for _ in range(3)]
+    assert [find_headline(each, outputs).partial for each in questions] == [0, 1, 1]

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.application import kept_history
 from codebatch.application.function_changes import compare_lines
+from codebatch.application.headline import headline
+from codebatch.application.opened import open as open_store
 from tests.application.git_repositories import git
 
 from .process import CommandLine
@@ -91,3 +94,30 @@ def test_lines_are_compared_up_to_a_bound() -> None:
     assert compare_lines(b"a\n" + many + b"z\n", b"a\nb\n" + many.replace(b"7\n", b"8\n") + b"y\nz\n") == (
         (2, 4_002, 2, 4_004),
     )
+
+
+def test_a_shallow_repository_does_not_know_what_changed_before(codebatch: CommandLine, project: Path) -> None:
+    git(codebatch.directory, "clone", "-q", "--depth", "3", f"file://{project}", "shallow")
+    codebatch("run", "shallow", "--store", "store", "-q")
+    answer = codebatch("hotspots", "--store", "store", "--json").json
+    assert [each["changes"] for each in answer["rows"]] == [None]
+    assert answer["churn_told"] == "change frequency covers only 3 commits: the clone is shallow"
+
+
+def test_without_time_changes_are_not_known_and_the_next_question_knows_them(
+    codebatch: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codebatch("run", "tree", "--store", "store", "-q")
+    for kept in (codebatch.directory / "store/cache").glob("churn-*"):
+        kept.unlink()
+    told: list[tuple[str, int, int, str]] = []
+    store = open_store(codebatch.directory / "store", project=project, note=pytest.fail)
+    for seconds, expected in ((0.0, None), (60.0, 3)):
+        monkeypatch.setattr(kept_history, "HISTORY_SECONDS_MAX", seconds)
+        question = store.batch().question
+        question.tell_phase = lambda *phase: told.append(phase)
+        found = headline(question)
+        assert [each.changes for each in found.hard] == [expected]
+        assert ("the next query reads more" in found.changes_told) == (expected is None)
+    assert told[0] == ("reading history", 0, 8, "commits")
+    assert told[-1][0] == "comparing versions"
