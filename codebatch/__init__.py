@@ -17,31 +17,31 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from codebatch.application.asking import Answer
     from codebatch.application.batches import BatchStatus, ListedBatch, TaskStatus
-    from codebatch.application.checking import Checked, check
+    from codebatch.application.checking import CheckResult, check
     from codebatch.application.comparing import Comparison
-    from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
+    from codebatch.application.copies import DuplicateBlock, DuplicateBlocks, DuplicateLocation
     from codebatch.application.definitions import Caller
     from codebatch.application.execution import Listener
     from codebatch.application.hotspots import Hotspot, Hotspots
     from codebatch.application.impact import Impact
     from codebatch.application.import_file import import_findings
-    from codebatch.application.importing import Imported, Unimportable
+    from codebatch.application.importing import ImportResult, InvalidImport
     from codebatch.application.nouns import Records
-    from codebatch.application.opened import OpenedStore, open
-    from codebatch.application.opened_batch import OpenedBatch
+    from codebatch.application.opened import Store, open
+    from codebatch.application.opened_batch import Batch
     from codebatch.application.overview import Overview
-    from codebatch.application.questions import Content, Inspected
-    from codebatch.application.ran import Ran
+    from codebatch.application.questions import FileContent, FileRecords
+    from codebatch.application.ran import RunResult
     from codebatch.application.running import run
-    from codebatch.compare.differences import Difference
+    from codebatch.compare.differences import Change
     from codebatch.errors import (
         AmbiguousId,
         BatchBlocked,
         BatchCancelled,
-        BatchConducted,
         BatchIncomplete,
+        BatchRemoved,
+        BatchRunning,
         CodebatchError,
-        CollectedMeanwhile,
         CorruptFile,
         EnvironmentBroken,
         InternalError,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         InvalidInput,
         InvalidQuery,
         InvalidWork,
-        NoBatchOfProject,
+        NoBatch,
         NothingLeft,
         NothingToDo,
         NotInStore,
@@ -60,17 +60,17 @@ if TYPE_CHECKING:
         Stopped,
         StoreCorrupt,
         StoreError,
-        StoreForeign,
         StoreInUse,
         StoreNotFound,
+        StoreUntrusted,
         StoreUnwritable,
-        StrangeEntry,
         ToolMismatch,
-        UnfitFileSystem,
         UnknownId,
         UnreadablePath,
-        UnsafeStorePlace,
-        WrongKind,
+        UnsafeStoreLocation,
+        UnsupportedEntry,
+        UnsupportedFileSystem,
+        WrongBatchKind,
     )
     from codebatch.exchange.export import Export
     from codebatch.exchange.making import make_export
@@ -80,8 +80,8 @@ if TYPE_CHECKING:
     from codebatch.query.shaping import Groups
     from codebatch.query.summary import Summary
     from codebatch.report.making import make_report
-    from codebatch.store.batches import Batch
-    from codebatch.store.store import Store
+    from codebatch.store.batches import BatchDir
+    from codebatch.store.store import StoreDir
 
 __version__ = "2.0.0"
 
@@ -92,78 +92,78 @@ __all__ = [
     "Batch",
     "BatchBlocked",
     "BatchCancelled",
-    "BatchConducted",
+    "BatchDir",
     "BatchIncomplete",
+    "BatchRemoved",
+    "BatchRunning",
     "BatchStatus",
     "Caller",
-    "Checked",
+    "Change",
+    "CheckResult",
     "CodebatchError",
-    "CollectedMeanwhile",
     "Comparison",
     "Completeness",
-    "Content",
-    "CopiedBlock",
-    "CopiedPlace",
-    "Copies",
     "CorruptFile",
     "Cycle",
     "Dependent",
     "Diagnostic",
-    "Difference",
     "Duplicate",
+    "DuplicateBlock",
+    "DuplicateBlocks",
+    "DuplicateLocation",
     "Edge",
     "EnvironmentBroken",
     "Export",
     "Failure",
     "File",
+    "FileContent",
+    "FileRecords",
     "Fingerprints",
     "Groups",
     "Hotspot",
     "Hotspots",
     "Impact",
     "Import",
-    "Imported",
-    "Inspected",
+    "ImportResult",
     "InternalError",
     "InvalidConfiguration",
     "InvalidId",
+    "InvalidImport",
     "InvalidInput",
     "InvalidQuery",
     "InvalidWork",
     "ListedBatch",
     "Listener",
     "Metric",
-    "NoBatchOfProject",
+    "NoBatch",
     "NotInStore",
     "NothingLeft",
     "NothingToDo",
     "ObjectMissing",
-    "OpenedBatch",
-    "OpenedStore",
     "Overview",
-    "Ran",
     "Records",
+    "RunResult",
     "SnapshotUnstable",
     "SourceUnreadable",
     "Stopped",
     "Store",
     "StoreCorrupt",
+    "StoreDir",
     "StoreError",
-    "StoreForeign",
     "StoreInUse",
     "StoreNotFound",
+    "StoreUntrusted",
     "StoreUnwritable",
-    "StrangeEntry",
     "Summary",
     "Symbol",
     "TaskStatus",
     "ToolMismatch",
-    "UnfitFileSystem",
-    "Unimportable",
     "UnknownId",
     "UnreadablePath",
-    "UnsafeStorePlace",
-    "WrongKind",
+    "UnsafeStoreLocation",
+    "UnsupportedEntry",
+    "UnsupportedFileSystem",
+    "WrongBatchKind",
     "__version__",
     "check",
     "import_findings",
@@ -176,29 +176,30 @@ __all__ = [
 _NAMES = {
     "application.asking": "Answer",
     "application.batches": "BatchStatus ListedBatch TaskStatus",
-    "application.checking": "Checked check",
+    "application.checking": "CheckResult check",
     "application.comparing": "Comparison",
-    "application.copies": "CopiedBlock CopiedPlace Copies",
+    "application.copies": "DuplicateBlock DuplicateLocation DuplicateBlocks",
     "application.definitions": "Caller",
     "application.execution": "Listener",
     "application.hotspots": "Hotspot Hotspots",
     "application.impact": "Impact",
     "application.import_file": "import_findings",
-    "application.importing": "Imported Unimportable",
+    "application.importing": "ImportResult InvalidImport",
     "application.nouns": "Records",
-    "application.opened": "OpenedStore open",
-    "application.opened_batch": "OpenedBatch",
+    "application.opened": "Store open",
+    "application.opened_batch": "Batch",
     "application.overview": "Overview",
-    "application.questions": "Content Inspected",
-    "application.ran": "Ran",
+    "application.questions": "FileContent FileRecords",
+    "application.ran": "RunResult",
     "application.running": "run",
-    "compare.differences": "Difference",
+    "compare.differences": "Change",
     "errors": (
-        "AmbiguousId BatchBlocked BatchCancelled BatchConducted BatchIncomplete CodebatchError CollectedMeanwhile "
+        "AmbiguousId BatchBlocked BatchCancelled BatchRunning BatchIncomplete CodebatchError BatchRemoved "
         "CorruptFile EnvironmentBroken InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery "
-        "InvalidWork NoBatchOfProject NotInStore NothingLeft NothingToDo ObjectMissing SnapshotUnstable "
-        "SourceUnreadable Stopped StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable "
-        "StrangeEntry ToolMismatch UnfitFileSystem UnknownId UnreadablePath UnsafeStorePlace WrongKind"
+        "InvalidWork NoBatch NotInStore NothingLeft NothingToDo ObjectMissing SnapshotUnstable "
+        "SourceUnreadable Stopped StoreCorrupt StoreError StoreUntrusted StoreInUse StoreNotFound StoreUnwritable "
+        "UnsupportedEntry ToolMismatch UnsupportedFileSystem UnknownId UnreadablePath UnsafeStoreLocation "
+        "WrongBatchKind"
     ),
     "exchange.export": "Export",
     "exchange.making": "make_export",
@@ -208,8 +209,8 @@ _NAMES = {
     "query.shaping": "Groups",
     "query.summary": "Summary",
     "report.making": "make_report",
-    "store.batches": "Batch",
-    "store.store": "Store",
+    "store.batches": "BatchDir",
+    "store.store": "StoreDir",
 }
 """By module."""
 

@@ -85,14 +85,14 @@ class NotInStore(UnknownId):
         self.name = name
 
 
-class NoBatchOfProject(UnknownId):
+class NoBatch(UnknownId):
     """No batch was named, and the current project has none."""
 
-    code = "no_batch_of_project"
+    code = "no_batch"
     exit_status = 3
 
 
-class CollectedMeanwhile(UnknownId):
+class BatchRemoved(UnknownId):
     """A batch that was removed while it was read. Nothing is damaged."""
 
     def __init__(self, name: str) -> None:
@@ -134,7 +134,7 @@ class ToolMismatch(InvalidInput):
     code = "tool_mismatch"
 
 
-class WrongKind(InvalidInput):
+class WrongBatchKind(InvalidInput):
     """A command for analyses was given a task list, or the other way round."""
 
     code = "wrong_kind"
@@ -159,10 +159,10 @@ class BatchBlocked(BatchIncomplete):
     code = "batch_blocked"
 
 
-class BatchConducted(BatchIncomplete):
+class BatchRunning(BatchIncomplete):
     """Another process runs this task list, and only one process can."""
 
-    code = "batch_conducted"
+    code = "batch_running"
 
 
 class EnvironmentBroken(BatchIncomplete):
@@ -178,7 +178,7 @@ class StoreError(CodebatchError):
     exit_status = 4
 
 
-class UnfitFileSystem(StoreError):
+class UnsupportedFileSystem(StoreError):
     """A file system without a call that the protocol needs. `lacks` names it, as in "make hard links"."""
 
     def __init__(self, path: str, lacks: str, reason: str | None = None) -> None:
@@ -198,7 +198,7 @@ class StoreNotFound(StoreError):
     code = "store_not_found"
 
 
-class UnsafeStorePlace(StoreError):
+class UnsafeStoreLocation(StoreError):
     """A directory where a store must be named to be created: `/`, $HOME, or one that others may write to."""
 
     def __init__(self, directory: str) -> None:
@@ -209,7 +209,7 @@ class UnsafeStorePlace(StoreError):
         self.directory = directory
 
 
-class StoreForeign(StoreError):
+class StoreUntrusted(StoreError):
     """The directory is not a codebatch store, or has a format that this version cannot read."""
 
     code = "store_foreign"
@@ -230,7 +230,7 @@ class CorruptFile(StoreCorrupt):
         self.problem = problem
 
 
-class StrangeEntry(StoreForeign, StoreCorrupt):
+class UnsupportedEntry(StoreUntrusted, StoreCorrupt):
     """A link, FIFO, socket, device, file or directory where the store keeps something else.
 
     It counts as damage of that path only: answers that do not need the path are still given.

@@ -10,8 +10,8 @@ from codebatch.errors import (
     InternalError,
     NotInStore,
     StoreCorrupt,
-    UnfitFileSystem,
     UnreadablePath,
+    UnsupportedFileSystem,
     error_of,
 )
 
@@ -19,8 +19,12 @@ TOLD = {
     "no batch 'x' in this store": NotInStore("batch", "x"),
     "/s/plan.json is missing": CorruptFile("/s/plan.json", "is missing", hint="run it anew"),
     "cannot read a/b: Permission denied": UnreadablePath("a/b", "Permission denied"),
-    "the file system of /s cannot make hard links, which the store needs": UnfitFileSystem("/s", "make hard links"),
-    "the file system of /s cannot lock files, which the store needs: No": UnfitFileSystem("/s", "lock files", "No"),
+    "the file system of /s cannot make hard links, which the store needs": UnsupportedFileSystem(
+        "/s", "make hard links"
+    ),
+    "the file system of /s cannot lock files, which the store needs: No": UnsupportedFileSystem(
+        "/s", "lock files", "No"
+    ),
 }
 
 

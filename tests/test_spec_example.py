@@ -180,7 +180,7 @@ def _work_lines() -> list[tuple[str, bytes]]:
     """A command, work.json, a request and an event of a work batch."""
     command = Command(id=CommandId("build"), run="make")
     work = Work(source="work.toml", root=b"/home/ada/shop", order=(command.id,))
-    request = Request(RequestHead(n=1, at_ns=INSTANT_NS, by="ada"), Open(over={command.id: 1}))
+    request = Request(RequestHead(n=1, at_ns=INSTANT_NS, by="ada"), Open(rounds={command.id: 1}))
     event = TaskCompleted(
         cursor="1.4",
         seq=4,

@@ -25,8 +25,8 @@ from codebatch.query.fields import record_path
 from codebatch.query.filters import RecordFilter, last_name
 from codebatch.query.records import BatchRecords
 from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store, open_store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir, open_store
 from codebatch.system.files import RealFiles
 
 SCATTERED = 300
@@ -88,7 +88,9 @@ def _rows(block: bytes) -> Iterator[tuple[object, ...]]:
         yield tuple(told.get(column) for column in _COLUMNS)
 
 
-def _questions(store: Store, batch: Batch, table: sqlite3.Connection) -> Iterator[tuple[str, float | None, Side, Side]]:
+def _questions(
+    store: StoreDir, batch: BatchDir, table: sqlite3.Connection
+) -> Iterator[tuple[str, float | None, Side, Side]]:
     records = BatchRecords(store, batch, lambda _: None)
     index = open_index(store, batch.id)
     assert index is not None

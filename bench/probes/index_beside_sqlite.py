@@ -23,9 +23,9 @@ from codebatch.index.generations import indexes_of
 from codebatch.index.keys import Lookup
 from codebatch.index.read import Index, open_index
 from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.outputs import Outputs, current_outputs
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 LOOKUPS = 200
 _INDEXES = ("name", "last", "depends", "code, severity", "metric, value")
@@ -71,7 +71,7 @@ def main() -> None:
     sys.stdout.buffer.write(msgspec.json.encode(_compare(store, batch, outputs, table, path)))
 
 
-def _compare(store: Store, batch: Batch, outputs: Outputs, table: sqlite3.Connection, path: Path) -> Compared:
+def _compare(store: StoreDir, batch: BatchDir, outputs: Outputs, table: sqlite3.Connection, path: Path) -> Compared:
     _build(store, batch, outputs)  # Terms that are missing are made.
     shutil.rmtree(indexes_of(store, batch.id))
     index_cpu_s = _cpu_s(lambda: _build(store, batch, outputs))
@@ -102,7 +102,7 @@ def _compare(store: Store, batch: Batch, outputs: Outputs, table: sqlite3.Connec
     )
 
 
-def _build(store: Store, batch: Batch, outputs: Outputs) -> None:
+def _build(store: StoreDir, batch: BatchDir, outputs: Outputs) -> None:
     with store.writing():
         build(store, batch, outputs, print, is_anew=False)
 

@@ -31,7 +31,7 @@ from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import StoreDir, create_store
 from codebatch.system.files import RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.runtime.execution import TaskRunner
@@ -64,7 +64,7 @@ class Clock:
 class Pass:
     """All units of a plan, one after the other, as a worker takes them."""
 
-    def __init__(self, store: Store, plan: Plan, items: Sequence[Entry], scratch: Path, clock: Clock) -> None:
+    def __init__(self, store: StoreDir, plan: Plan, items: Sequence[Entry], scratch: Path, clock: Clock) -> None:
         self._plan = plan
         self._items = items
         self._clock = clock

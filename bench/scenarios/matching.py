@@ -14,7 +14,7 @@ from bench.matchers import Found, Matches, Sides, by_github, by_place, by_sonarq
 from bench.measuring import Side, alternate
 from bench.rows import Row, SkippedRow, Target, figure_row, pair_row
 from bench.setting import Setting, answer, without
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.compare.batches import records_unlike
 from codebatch.compare.told import Told, pair_told
 from codebatch.compare.trees import Trees
@@ -138,7 +138,7 @@ def _git(history: History, algorithm: Literal["histogram", "myers"]) -> Side:
     return Side(name=f"git diff -M --{algorithm}", command=history.diff(algorithm))
 
 
-def _compared(old: OpenedBatch, new: OpenedBatch) -> tuple[Sides, Matches]:
+def _compared(old: Batch, new: Batch) -> tuple[Sides, Matches]:
     """All findings of both, and which are one: those that both batches say alike at one path, and those paired."""
     trees = Trees(old.question.records, new.question.records)
     told: tuple[dict[bytes, list[Told]], dict[bytes, list[Told]]] = (defaultdict(list), defaultdict(list))

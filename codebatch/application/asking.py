@@ -19,9 +19,9 @@ from codebatch.model.shown_paths import paths_shown_as
 from codebatch.query.arguments import path_of
 from codebatch.store import layout
 from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import Batch, iter_batches
+from codebatch.store.batches import BatchDir, iter_batches
 from codebatch.store.ids import latest_offset
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 if TYPE_CHECKING:
     from codebatch.query.apart import Apart, FilesApart
@@ -49,7 +49,7 @@ class Question:
     `beside` are files, as absolute paths, that stand for no change of the tree, for who asks writes them himself.
     """
 
-    def __init__(self, store: Store, batch: Batch, *, is_named: bool, note: Note) -> None:
+    def __init__(self, store: StoreDir, batch: BatchDir, *, is_named: bool, note: Note) -> None:
         self.store = store
         self.batch = batch
         self.is_named = is_named
@@ -143,7 +143,7 @@ class Question:
         """Whether the tree has changed since; None where that is not known."""
         return None if self.changes is None else self.changes.is_stale
 
-    def find_batch_of(self, snapshot_id: str | None) -> Batch | None:
+    def find_batch_of(self, snapshot_id: str | None) -> BatchDir | None:
         """The latest batch over another snapshot of the same place, None where there is none."""
         as_now = (each for each in iter_batches(self.store) if each.about.snapshot_id == snapshot_id)
         return next((each for each in as_now if each.about.place == self.batch.about.place), None)
@@ -203,7 +203,7 @@ class Answer(Generic[Found]):
 
 
 def ask(
-    store: Store, reference: str | None = None, note: Note = ignore_note, passed_over: Note | None = None
+    store: StoreDir, reference: str | None = None, note: Note = ignore_note, passed_over: Note | None = None
 ) -> Question:
     """Return a question for a batch, by default the latest that is of a whole project, if there is one.
 
@@ -293,6 +293,6 @@ def candidates_of(records: BatchRecords, path: str) -> list[bytes]:
     return candidates + in_snapshot if given.startswith((b"./", b"../")) else in_snapshot + candidates
 
 
-def shown_paths(batch: Batch) -> tuple[str, ...]:
+def shown_paths(batch: BatchDir) -> tuple[str, ...]:
     """The paths that a batch is restricted to, for people."""
     return tuple(map(display_path, batch.about.paths))

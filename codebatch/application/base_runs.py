@@ -23,9 +23,9 @@ from codebatch.model.plan import plan_digest
 from codebatch.query.standing import standing
 from codebatch.snapshotting.staleness import rules_of
 from codebatch.store.bases import find_bases
-from codebatch.store.batches import NO_CHECKOUT, Batch, Checkout, create_batch, iter_batches, snapshot_of
+from codebatch.store.batches import NO_CHECKOUT, BatchDir, Checkout, create_batch, iter_batches, snapshot_of
 from codebatch.store.snapshots import Snapshot, load_snapshot
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.clock import wall_ns
 from codebatch.system.git import GitError
 from codebatch.system.git_ancestry import Repository
@@ -33,14 +33,14 @@ from codebatch.system.git_tree import tree_of
 
 
 def run_snapshot_as(
-    store: Store,
-    head: Batch,
+    store: StoreDir,
+    head: BatchDir,
     snapshot: Snapshot,
     execution: Execution,
     listener: Listener,
     checkout: Checkout = NO_CHECKOUT,
-    known: Batch | None = None,
-) -> Batch:
+    known: BatchDir | None = None,
+) -> BatchDir:
     """Return the finished batch of a snapshot under the tasks of `head`. Make or continue the batch if necessary.
 
     Imports of `head` are findings in another tree: imports are taken from `known`, a batch of the snapshot.
@@ -74,7 +74,9 @@ def run_snapshot_as(
     return batch
 
 
-def under_tasks_of(store: Store, head: Batch, batch: Batch, execution: Execution, listener: Listener) -> Batch:
+def under_tasks_of(
+    store: StoreDir, head: BatchDir, batch: BatchDir, execution: Execution, listener: Listener
+) -> BatchDir:
     """Return the batch of another batch's tree under the tasks of `head`, which is itself if its tasks are these.
 
     Raises ToolMismatch if this installation would run them otherwise, Stopped at a signal, and StoreError.
@@ -94,8 +96,8 @@ def under_tasks_of(store: Store, head: Batch, batch: Batch, execution: Execution
 
 
 def run_commit_as(
-    store: Store, head: Batch, commit: str, execution: Execution, listener: Listener, *, label: str
-) -> Batch:
+    store: StoreDir, head: BatchDir, commit: str, execution: Execution, listener: Listener, *, label: str
+) -> BatchDir:
     """Return the finished batch of a commit's tree under the tasks of `head`, restricted to the paths of `head`.
 
     The tree comes from a batch of that commit, otherwise from git's objects. `label` names the commit in a note. Raises
@@ -111,7 +113,9 @@ def run_commit_as(
     return run_snapshot_as(store, head, snapshot, execution, listener, Checkout(commit, True), known)
 
 
-def batch_of_commit(store: Store, head: Batch, commit: Commit, execution: Execution, listener: Listener) -> Batch:
+def batch_of_commit(
+    store: StoreDir, head: BatchDir, commit: Commit, execution: Execution, listener: Listener
+) -> BatchDir:
     """Return a finished batch of a commit that a side names, run if there is none that can stand beside `head`.
 
     It is under the tasks of `head` if possible. If the commit cannot be run, it is any batch of it. Raises UnknownId if
@@ -138,7 +142,7 @@ def batch_of_commit(store: Store, head: Batch, commit: Commit, execution: Execut
         raise UnknownId(told, hint=hint) from error
 
 
-def batches_of_commit(store: Store, head: Batch, commit: str) -> list[Batch]:
+def batches_of_commit(store: StoreDir, head: BatchDir, commit: str) -> list[BatchDir]:
     """Return batches of just a commit's tree that can stand beside `head`, latest first, finished or not.
 
     Their place, patterns and submodules are those of `head`.
@@ -155,7 +159,7 @@ def batches_of_commit(store: Store, head: Batch, commit: str) -> list[Batch]:
     ]
 
 
-def have_same_submodules(store: Store, one: Batch, other: Batch) -> bool:
+def have_same_submodules(store: StoreDir, one: BatchDir, other: BatchDir) -> bool:
     """Tell whether the same submodules were checked out. Files below any other submodule would seem to be new."""
     try:
         first, second = (
@@ -167,7 +171,7 @@ def have_same_submodules(store: Store, one: Batch, other: Batch) -> bool:
     return first == second
 
 
-def freeze_commit(store: Store, head: Batch, commit: str, execution: Execution, listener: Listener) -> Snapshot:
+def freeze_commit(store: StoreDir, head: BatchDir, commit: str, execution: Execution, listener: Listener) -> Snapshot:
     """Store the tree of a commit as a snapshot: of the directory of `head`, files chosen by the patterns of `head`.
 
     Raises GitError if git cannot provide the tree, OSError, and what `freezing.take` raises.
@@ -186,7 +190,7 @@ def freeze_commit(store: Store, head: Batch, commit: str, execution: Execution, 
     return load_snapshot(store.files, store.root, taken.snapshot_id)
 
 
-def _stat_cache_like(store: Store, head: Batch) -> str:
+def _stat_cache_like(store: StoreDir, head: BatchDir) -> str:
     """Return the name of the stat cache that has the patterns of `head`, empty if there is none.
 
     A batch that was itself run for a comparison has none. Its patterns are those of the latest batch of its place.
@@ -195,7 +199,7 @@ def _stat_cache_like(store: Store, head: Batch) -> str:
     return head.about.stat_cache or next(filter(None, caches), "")
 
 
-def has_ended(batch: Batch) -> bool:
+def has_ended(batch: BatchDir) -> bool:
     """Tell whether a batch can be read and has nothing left to do."""
     try:
         batch.plan()
@@ -204,5 +208,5 @@ def has_ended(batch: Batch) -> bool:
         return False
 
 
-def _find(store: Store, wanted: tuple[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]]) -> Batch | None:
+def _find(store: StoreDir, wanted: tuple[str, tuple[tuple[bytes, ...], tuple[bytes, ...]]]) -> BatchDir | None:
     return next((each for each in iter_batches(store) if (each.about.plan_digest, each.about.place) == wanted), None)

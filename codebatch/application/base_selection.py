@@ -14,8 +14,8 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.errors import CodebatchError, Stopped, StoreError, UnknownId
 from codebatch.model.imported import is_import
 from codebatch.model.plan import Plan
-from codebatch.store.batches import Batch, iter_batches, snapshot_of
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir, iter_batches, snapshot_of
+from codebatch.store.store import StoreDir
 from codebatch.system.git import GitError
 from codebatch.system.git_ancestry import Repository, is_commit
 
@@ -29,7 +29,7 @@ class Base(NamedTuple):
     the change.
     """
 
-    batch: Batch
+    batch: BatchDir
     why: str
     change_begins: str | None = None
 
@@ -42,7 +42,7 @@ class NoBase(NamedTuple):
 
 
 def choose_base(
-    store: Store, head: Batch, execution: Execution, listener: Listener, environment: Mapping[str, str]
+    store: StoreDir, head: BatchDir, execution: Execution, listener: Listener, environment: Mapping[str, str]
 ) -> Base | NoBase:
     """Return the batch that `head` is compared with: of the same source and paths, files chosen by the same patterns.
 
@@ -67,7 +67,7 @@ def choose_base(
     return NoBase(f"{_IS_FIRST}; {base.why}", is_first=True) if is_first and isinstance(base, NoBase) else base
 
 
-def _has_been_elsewhere(store: Store, head: Batch, repository: Repository) -> bool:
+def _has_been_elsewhere(store: StoreDir, head: BatchDir, repository: Repository) -> bool:
     """Whether the store has a batch of this repository's in another place: a cache of CI is restored anywhere.
 
     It is by its commit. A shallow clone has few of them: there it is by the paths of its files too.
@@ -88,7 +88,7 @@ def _has_been_elsewhere(store: Store, head: Batch, repository: Repository) -> bo
     return any(2 * len(paths & theirs) > len(theirs) for theirs in (_paths_of(store, each) for each in latest.values()))
 
 
-def _paths_of(store: Store, batch: Batch) -> set[bytes]:
+def _paths_of(store: StoreDir, batch: BatchDir) -> set[bytes]:
     try:
         return {entry.path for entry in snapshot_of(store, batch).entries}
     except (StoreError, UnknownId):
@@ -96,9 +96,9 @@ def _paths_of(store: Store, batch: Batch) -> set[bytes]:
 
 
 def _of_commit(
-    store: Store,
-    head: Batch,
-    others: list[Batch],
+    store: StoreDir,
+    head: BatchDir,
+    others: list[BatchDir],
     repository: Repository,
     begins: Beginning,
     execution: Execution,
@@ -122,9 +122,9 @@ def _of_commit(
     return Base(nearest, f"batch of commit {nearest.about.commit[:12]}, the nearest available; {why}", begins.commit)
 
 
-def _nearest(head: Batch, others: list[Batch], repository: Repository, commit: str) -> Iterator[Batch]:
+def _nearest(head: BatchDir, others: list[BatchDir], repository: Repository, commit: str) -> Iterator[BatchDir]:
     """The batches that stand for a commit or one before it, under the same tasks, the nearest first."""
-    of_commits: dict[str, list[Batch]] = defaultdict(list)
+    of_commits: dict[str, list[BatchDir]] = defaultdict(list)
     for each in others:
         if each.about.is_clean and each.about.commit:
             of_commits[each.about.commit].append(each)
@@ -139,7 +139,7 @@ def _nearest(head: Batch, others: list[Batch], repository: Repository, commit: s
             yield from filter(lambda each: _is_like(each, plan), of_commits.get(ancestor, []))
 
 
-def _before(head: Batch, others: list[Batch]) -> Base | NoBase:
+def _before(head: BatchDir, others: list[BatchDir]) -> Base | NoBase:
     """Outside of git: the one before, of the same source, paths and pipeline."""
     alike = (
         each
@@ -154,11 +154,11 @@ def _before(head: Batch, others: list[Batch]) -> Base | NoBase:
     return Base(found, f"the previous batch, because {why}")
 
 
-def _is_of_another_tree(batch: Batch, head: Batch) -> bool:
+def _is_of_another_tree(batch: BatchDir, head: BatchDir) -> bool:
     return batch.about.place == head.about.place and batch.about.snapshot_id != head.about.snapshot_id
 
 
-def _is_like(batch: Batch, plan: Plan) -> bool:
+def _is_like(batch: BatchDir, plan: Plan) -> bool:
     """Whether a batch has ended, under just these tasks."""
     try:
         return _alike(batch.plan()) == _alike(plan) and has_ended(batch)

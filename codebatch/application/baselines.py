@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.application.asking import Answer, Question
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.application.tools import Tellers
 from codebatch.compare.baselines import (
     BaselineError,
@@ -46,7 +46,7 @@ class HeldFindings(NamedTuple):
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a baseline: how many findings it has now, and how many went, moved, and came; `left_out` are new
+    """What became of a baseline: how many findings it has now, and how many went, moved, and came; `excluded` are new
     ones that were not accepted, `not_comparable` stay, for they are not looked for as they were.
     """
 
@@ -54,11 +54,11 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     removed: int
     moved: int
     added: int
-    left_out: int
+    excluded: int
     not_comparable: int
 
 
-def findings_held(batch: OpenedBatch) -> Answer[HeldFindings]:
+def findings_held(batch: Batch) -> Answer[HeldFindings]:
     """All findings of a batch, as a baseline has them. Raises StoreCorrupt, also where what is in a file is lost, and
     BatchIncomplete where they are not all, unless it was opened with `partial`.
     """
@@ -111,13 +111,13 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def set_beside(batch: OpenedBatch, path: Path) -> None:
+def set_beside(batch: Batch, path: Path) -> None:
     """Have a baseline that lies in the tree make no answer of a batch stale: it is what is known, and no source."""
     directory, name = os.path.split(os.path.abspath(os.fsencode(path)))
     batch.question.beside = (os.path.join(os.path.realpath(directory), name),)
 
 
-def create_baseline(batch: OpenedBatch, path: Path) -> Answer[int]:
+def create_baseline(batch: Batch, path: Path) -> Answer[int]:
     """Write a baseline of all findings of a batch; returns how many lines. On return it is on disk.
 
     Raises InvalidInput where the file is there, BatchIncomplete where the batch has not all findings, be it opened with
@@ -133,7 +133,7 @@ def create_baseline(batch: OpenedBatch, path: Path) -> Answer[int]:
     return Answer(question=answer.question, found=len({*answer.found.kept}), whole=answer.whole)
 
 
-def update_baseline(batch: OpenedBatch, path: Path, *, accept_new: bool = False) -> Answer[Update]:
+def update_baseline(batch: Batch, path: Path, *, accept_new: bool = False) -> Answer[Update]:
     """Bring a baseline up to date: what is gone goes, what moved is told where it is; what is new only if accepted.
 
     On return it is on disk. Raises as `create_baseline` does, and where the file is no baseline.
@@ -156,7 +156,7 @@ def update_baseline(batch: OpenedBatch, path: Path, *, accept_new: bool = False)
         removed=len(before) - len(pairs) - len(unknown),
         moved=sum(pair.by != "all" for pair in pairs),
         added=len(new) if accept_new else 0,
-        left_out=0 if accept_new else len(new),
+        excluded=0 if accept_new else len(new),
         not_comparable=len(unknown),
     )
     return Answer(question=answer.question, found=update, whole=answer.whole)
@@ -179,7 +179,7 @@ class Beside(NamedTuple):
     not_comparable: int
 
 
-def new_beside(batch: OpenedBatch, kept: Sequence[Kept]) -> tuple[Answer[HeldFindings], Beside]:
+def new_beside(batch: Batch, kept: Sequence[Kept]) -> tuple[Answer[HeldFindings], Beside]:
     """The findings of a batch, and what became of those of a baseline. Raises StoreCorrupt."""
     answer = findings_held(batch)
     pairs = pair_kept(kept, answer.found.kept)
@@ -189,7 +189,7 @@ def new_beside(batch: OpenedBatch, kept: Sequence[Kept]) -> tuple[Answer[HeldFin
     return answer, Beside(found, len(kept) - len(pairs) - unknown, unknown)
 
 
-def _not_comparable(batch: OpenedBatch, lines: Sequence[Kept], pairs: Sequence[KeptPair]) -> list[Kept]:
+def _not_comparable(batch: Batch, lines: Sequence[Kept], pairs: Sequence[KeptPair]) -> list[Kept]:
     """The lines of a baseline that are no finding's, and might be were all looked at as it was. Raises StoreCorrupt."""
     paired = {pair.line for pair in pairs}
     left: dict[bytes, list[Kept]] = defaultdict(list)
@@ -247,7 +247,7 @@ def _whole(answer: Answer[HeldFindings]) -> Answer[HeldFindings]:
     return answer
 
 
-def _check_place(batch: OpenedBatch, path: Path) -> None:
+def _check_place(batch: Batch, path: Path) -> None:
     store = os.path.realpath(batch.question.store.root)
     if Path(os.path.realpath(path)).is_relative_to(store):
         raise InvalidInput(f"{display_path(os.fsencode(path))} is in the store", hint="choose a file outside it")

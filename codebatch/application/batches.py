@@ -15,10 +15,10 @@ from codebatch.errors import BatchIncomplete, InvalidInput, StoreError, UnknownI
 from codebatch.model.shard import ShardId
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
-from codebatch.store.batches import Batch, batch_ids, is_work, open_batch
+from codebatch.store.batches import BatchDir, batch_ids, is_work, open_batch
 from codebatch.store.holders import LeaseReader
 from codebatch.store.outputs import current_outputs
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 ShardState = Literal["open", "running", "done", "failed"]
 """`running`: open, and a live process holds a lease in it; who took a shard for all its tasks runs each of them."""
@@ -45,7 +45,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
 class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a batch and of each of its tasks."""
 
-    batch: Batch
+    batch: BatchDir
     standing: Standing
     tasks: tuple[TaskStatus, ...]
 
@@ -57,7 +57,7 @@ class ListedBatch(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    batch: Batch | None
+    batch: BatchDir | None
     state: str
     is_active: bool
 
@@ -75,7 +75,7 @@ class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
     first_path: str
 
 
-def list_batches(store: Store, note: Note = ignore_note, *, pipeline: str | None = None) -> Iterator[ListedBatch]:
+def list_batches(store: StoreDir, note: Note = ignore_note, *, pipeline: str | None = None) -> Iterator[ListedBatch]:
     """Every batch, or those of a pipeline, oldest first. One that cannot be read hides no other; a note says why."""
     for batch_id in batch_ids(store):
         batch = None
@@ -92,7 +92,7 @@ def list_batches(store: Store, note: Note = ignore_note, *, pipeline: str | None
         yield ListedBatch(id=batch_id, batch=batch, state=state, is_active=is_active)
 
 
-def state_of(store: Store, batch: Batch) -> tuple[str, bool]:
+def state_of(store: StoreDir, batch: BatchDir) -> tuple[str, bool]:
     """The state of a batch, and whether something is open in it, runs, or waits for an answer. Raises StoreCorrupt."""
     if not is_work(batch):
         stands = standing(batch)
@@ -105,12 +105,12 @@ def state_of(store: Store, batch: Batch) -> tuple[str, bool]:
     return work.state.value, is_asking or is_at_work or not work.state.is_final
 
 
-def status(store: Store, batch: Batch) -> BatchStatus:
+def status(store: StoreDir, batch: BatchDir) -> BatchStatus:
     """Where a batch stands, who is at work on it, and how far each task is. Raises StoreCorrupt."""
     return BatchStatus(batch=batch, standing=standing(batch), tasks=tuple(task_states(store, batch)))
 
 
-def task_states(store: Store, batch: Batch) -> list[TaskStatus]:
+def task_states(store: StoreDir, batch: BatchDir) -> list[TaskStatus]:
     """How far each task is, in plan order; from the manifest where the outputs are merged. Raises StoreCorrupt."""
     records = BatchRecords(store, batch)
     rows: list[TaskStatus] = []
@@ -149,7 +149,7 @@ def _shard_status(done: int, planned: int, failed: int, *, is_leased: bool = Fal
     return "failed" if failed else "done"
 
 
-def shard_states(store: Store, batch: Batch, task: str) -> Iterator[ShardStatus]:
+def shard_states(store: StoreDir, batch: BatchDir, task: str) -> Iterator[ShardStatus]:
     """How far one task is with each shard, in path order. Raises InvalidInput for a task of project scope."""
     records = BatchRecords(store, batch)
     (name,) = records.choose_tasks(task)
@@ -170,7 +170,7 @@ def shard_states(store: Store, batch: Batch, task: str) -> Iterator[ShardStatus]
         )
 
 
-def outputs_of(batch: Batch) -> Path:
+def outputs_of(batch: BatchDir) -> Path:
     """The directory of a batch's merged outputs. Raises BatchIncomplete where it has none yet."""
     outputs = current_outputs(batch)
     if outputs is None:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.system.git import GitError
 from codebatch.system.git_ancestry import Repository, is_commit
 
@@ -22,7 +22,7 @@ class Beginning(NamedTuple):
     told: str
 
 
-def beginning_of(head: Batch, repository: Repository, environment: Mapping[str, str]) -> Beginning:
+def beginning_of(head: BatchDir, repository: Repository, environment: Mapping[str, str]) -> Beginning:
     """Where the change begins that a batch has. `environment` is that of GitHub's jobs, or anybody's.
 
     Raises GitError where it is not known; the text says what to fetch where the clone is shallow.

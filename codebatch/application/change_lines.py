@@ -8,7 +8,7 @@ from typing import NamedTuple
 from codebatch.application.checkouts import repository_of
 from codebatch.errors import BatchIncomplete
 from codebatch.model.record import Diagnostic
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.system.git import GitError
 from codebatch.system.git_ancestry import Repository
 from codebatch.system.git_changes import touched_lines
@@ -25,7 +25,7 @@ class TouchedLines(NamedTuple):
         return any(lines.start <= last and first < lines.stop for lines in self.lines.get(found.path_bytes, ()))
 
 
-def touched_since(head: Batch, commit: str | None) -> TouchedLines | None:
+def touched_since(head: BatchDir, commit: str | None) -> TouchedLines | None:
     """The lines of a batch that differ from a commit; None where none is asked for, so that all may.
 
     Raises BatchIncomplete where git cannot tell.

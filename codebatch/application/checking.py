@@ -19,8 +19,8 @@ from codebatch.application.change_lines import TouchedLines, touched_since
 from codebatch.application.comparing import Comparison
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
-from codebatch.application.opened import OpenedStore
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened import Store
+from codebatch.application.opened_batch import Batch
 from codebatch.application.sides import Commit, name_side, open_commit
 from codebatch.application.stores import StorePlace
 from codebatch.compare.conditions import (
@@ -32,7 +32,7 @@ from codebatch.compare.conditions import (
     judge,
     parse_condition,
 )
-from codebatch.compare.differences import Difference
+from codebatch.compare.differences import Change
 from codebatch.compare.lines import NOWHERE
 from codebatch.compare.metrics import UNLESS_0
 from codebatch.compare.states import REGRESSIONS, State
@@ -44,8 +44,8 @@ from codebatch.model.record import Diagnostic
 from codebatch.query.arguments import path_of, refuse_text
 from codebatch.query.views import FILE_METRICS, FUNCTION_METRICS
 from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir
 
 # What some batches have none of, for they have no cycle, or nothing that is copied.
 _KNOWN = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *UNLESS_0})
@@ -57,23 +57,23 @@ class KeptBase(NamedTuple):
     why: str
 
 
-class Checked(NamedTuple):
+class CheckResult(NamedTuple):
     """The result of a check. Without a base nothing was compared: everything except `head` and `base` is empty.
 
     `forbidden` are the changes that violate a condition, `allowed` new findings that violate none. Regressions are only
-    counted if they are `not_of_change` (on lines that the change did not touch) or `on_other_lines` (on unchanged
+    counted if they are `outside_change` (on lines that the change did not touch) or `on_unchanged_lines` (on unchanged
     lines, if only changed lines were requested).
     """
 
-    head: OpenedBatch
+    head: Batch
     base: Base | NoBase | KeptBase
     comparison: Comparison | None
     judged: Sequence[Judged]
-    forbidden: Sequence[Difference]
-    allowed: Sequence[Difference]
+    forbidden: Sequence[Change]
+    allowed: Sequence[Change]
     counts: Mapping[State, int]
-    not_of_change: int = 0
-    on_other_lines: int = 0
+    outside_change: int = 0
+    on_unchanged_lines: int = 0
 
     @property
     def is_compared(self) -> bool:
@@ -91,7 +91,7 @@ class Checker(NamedTuple):
     tasks are others, where it cannot be run under those of HEAD.
     """
 
-    store: OpenedStore
+    store: Store
     execution: Execution
     listener: Listener
     environment: Mapping[str, str]
@@ -104,7 +104,7 @@ class Checker(NamedTuple):
         head: str | None = None,
         *,
         changed_lines: bool = False,
-    ) -> Checked:
+    ) -> CheckResult:
         """Hold what HEAD has against conditions, in comparison with a base, which is chosen if none is named.
 
         Raises BatchIncomplete where the base is of other tasks and cannot be run under those of HEAD, and where none
@@ -120,17 +120,17 @@ class Checker(NamedTuple):
             else choose_base(store, batch, self.execution, self.listener, self.environment)
         )
         if isinstance(chosen, NoBase):
-            return Checked(newer, chosen, None, (), (), (), {})
+            return CheckResult(newer, chosen, None, (), (), (), {})
         chosen = self._under_tasks_of(store, batch, chosen)
         kinds = dict.fromkeys(("diagnostic", *(each.kind for each in conditions)))
         comparison = newer.compare(self.store.batch(chosen.batch.id, partial=True), kind=tuple(kinds))
         lines = _Lines(comparison, touched_since(batch, chosen.change_begins), is_changed_alone=changed_lines)
         verdicts = judge(conditions, filter(lines, comparison.differences()))
-        return Checked(
+        return CheckResult(
             newer, chosen, comparison, *verdicts, comparison.counts, lines.not_of_change, lines.on_other_lines
         )
 
-    def check_baseline(self, conditions: Sequence[Condition], path: Path, head: str | None = None) -> Checked:
+    def check_baseline(self, conditions: Sequence[Condition], path: Path, head: str | None = None) -> CheckResult:
         """Hold the findings of HEAD that a baseline has not against conditions.
 
         Raises InvalidInput also for a condition that such a file cannot answer, UnknownId, or StoreError.
@@ -146,34 +146,34 @@ class Checker(NamedTuple):
         newer = self._head(head)
         set_beside(newer, path)
         answer, beside = new_beside(newer, kept)
-        verdicts = judge(conditions, (Difference("new", None, each) for each in beside.new))
+        verdicts = judge(conditions, (Change("new", None, each) for each in beside.new))
         known = len(answer.found.findings) - len(beside.new)
         counts: dict[State, int] = {"unchanged": known, "new": len(beside.new), "fixed": beside.gone}
         if beside.not_comparable:
             counts["not_comparable"] = beside.not_comparable
         base = KeptBase(f"{count_of(len(kept), 'finding')} in the baseline {display_path(os.fsencode(path))}")
-        return Checked(newer, base, None, *verdicts, counts)
+        return CheckResult(newer, base, None, *verdicts, counts)
 
-    def _head(self, reference: str | None) -> OpenedBatch:
+    def _head(self, reference: str | None) -> Batch:
         if reference is None:
             head = self.store.batch(partial=True)
             _refuse_newer_part(self.store.store, head.question.batch)
             return head
         side = name_side(self.store, reference, partial=True)
-        if isinstance(side, OpenedBatch):
+        if isinstance(side, Batch):
             return side
         return open_commit(self.store, side, self.store.batch(partial=True).question.batch, self._run_commit)
 
-    def _named(self, reference: str, head: Batch) -> Base:
+    def _named(self, reference: str, head: BatchDir) -> Base:
         side = name_side(self.store, reference, partial=True)
-        if isinstance(side, OpenedBatch):
+        if isinstance(side, Batch):
             return Base(side.question.batch, "given on the command line")
         return Base(self._run_commit(self.store.store, head, side), f"batch of {side.label}, given on the command line")
 
-    def _run_commit(self, store: Store, head: Batch, commit: Commit) -> Batch:
+    def _run_commit(self, store: StoreDir, head: BatchDir, commit: Commit) -> BatchDir:
         return batch_of_commit(store, head, commit, self.execution, self.listener)
 
-    def _under_tasks_of(self, store: Store, head: Batch, base: Base) -> Base:
+    def _under_tasks_of(self, store: StoreDir, head: BatchDir, base: Base) -> Base:
         """The base as it is under the tasks of HEAD."""
         try:
             made = under_tasks_of(store, head, base.batch, self.execution, self.listener)
@@ -187,7 +187,7 @@ class Checker(NamedTuple):
         return Base(made, f"{base.why}, re-analysed with the tasks of HEAD", base.change_begins)
 
 
-def _refuse_newer_part(store: Store, head: Batch) -> None:
+def _refuse_newer_part(store: StoreDir, head: BatchDir) -> None:
     """Raise BatchIncomplete if the latest run is of a part of the project, and of another tree than `head` is."""
     latest = resolve_batch(store, None)
     if latest.about.snapshot_id == head.about.snapshot_id:
@@ -211,18 +211,18 @@ def check(
     allow_incomparable: bool = False,
     jobs: int | None = None,
     listener: Listener | None = None,
-) -> Checked:
+) -> CheckResult:
     """Compare HEAD, by default the latest batch, with a base and evaluate conditions, as `codebatch check` does.
 
     If neither a base nor a `baseline` is given, a base is chosen. A base or head that is a commit without a batch is
-    analysed first. `Checked.head.whole` says whether HEAD is complete, `Checked.is_compared` whether there was a base.
-    Raises the errors of `Checker.check`.
+    analysed first. `CheckResult.head.whole` says whether HEAD is complete, `CheckResult.is_compared` whether there was
+    a base. Raises the errors of `Checker.check`.
     """
     refuse_text(fail_on=fail_on)
     conditions = conditions_of(fail_on)
     execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
     listener = listener or Listener()
-    opened = OpenedStore(StorePlace(None if store is None else path_of(store)).open(), listener.note)
+    opened = Store(StorePlace(None if store is None else path_of(store)).open(), listener.note)
     checker = Checker(opened, execution, listener, os.environ, allow_incomparable)
     if baseline is None:
         return checker.check(conditions, base, head, changed_lines=changed_lines)
@@ -241,7 +241,7 @@ class _Lines:
         self._touched = touched
         self._is_changed_alone = is_changed_alone
 
-    def __call__(self, each: Difference) -> bool:
+    def __call__(self, each: Change) -> bool:
         if each.state not in REGRESSIONS or not isinstance(each.new, Diagnostic):
             return True
         if self._touched is not None and not self._touched.has(each.new):
@@ -260,7 +260,7 @@ class _Lines:
         )
 
 
-def _check_metric(batch: OpenedBatch, metric: str) -> None:
+def _check_metric(batch: Batch, metric: str) -> None:
     """Refuse a metric that there is none of: a condition of it would never be broken."""
     if metric in ("", *_KNOWN) or any(True for _ in batch.metrics(metric=metric, limit=1)):
         return

@@ -13,13 +13,13 @@ from codebatch.application import Note, ignore_note
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import StoreError, StoreInUse, StoreUnwritable, UnknownId
 from codebatch.store import layout
-from codebatch.store.batches import Batch, batch_ids, given_names, iter_batches
+from codebatch.store.batches import BatchDir, batch_ids, given_names, iter_batches
 from codebatch.store.collection import Going, choose, collect
 from codebatch.store.holders import is_held
 from codebatch.store.pins import pinned_ids
 from codebatch.store.settling import UNSETTLED
 from codebatch.store.snapshots import snapshot_ids
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.clock import wall_ns
 from codebatch.system.disk_usage import bytes_of_alone, iter_files
 
@@ -56,10 +56,10 @@ class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
     batches: int
     snapshots: int
     pinned: tuple[str, ...]
-    named: dict[str, str]
+    batch_names: dict[str, str]
 
 
-def collect_garbage(store: Store, *, keep: int, is_dry: bool = False, note: Note = ignore_note) -> Collected:
+def collect_garbage(store: StoreDir, *, keep: int, is_dry: bool = False, note: Note = ignore_note) -> Collected:
     """Remove old batches, what only they needed, and what nobody names, and have equal shard files be one file;
     `is_dry`: tell what that would be.
 
@@ -72,7 +72,7 @@ def collect_garbage(store: Store, *, keep: int, is_dry: bool = False, note: Note
         return _collect(store, _choose_all(store, keep, note), note)
 
 
-def _choose_all(store: Store, keep: int, note: Note) -> Going:
+def _choose_all(store: StoreDir, keep: int, note: Note) -> Going:
     return choose(
         store,
         keep=keep,
@@ -83,7 +83,7 @@ def _choose_all(store: Store, keep: int, note: Note) -> Going:
     )
 
 
-def _work_ended(store: Store, batch: Batch) -> BatchState | None:
+def _work_ended(store: StoreDir, batch: BatchDir) -> BatchState | None:
     """The state of a work batch of which nothing is open and nothing asked; None of any other, and where unknown."""
     from codebatch.query.work import work_standing  # 5 ms that a store without work batches does without
 
@@ -95,7 +95,7 @@ def _work_ended(store: Store, batch: Batch) -> BatchState | None:
     return stands.state if stands.state.is_final and not is_asking and not is_held(batch) else None
 
 
-def tidy(store: Store, *, keep: int, ran: Batch) -> Collected | None:
+def tidy(store: StoreDir, *, keep: int, ran: BatchDir) -> Collected | None:
     """What `run` does at its end: as `collect_garbage`, but of the batches of the source that was run, and the objects
     once a day. What was run stays as it is, whatever the clock says by which its id was made, and so does the latest.
 
@@ -120,7 +120,7 @@ def tidy(store: Store, *, keep: int, ran: Batch) -> Collected | None:
         return _collect(store, going, ignore_note)
 
 
-def _collect(store: Store, going: Going, note: Note) -> Collected:
+def _collect(store: StoreDir, going: Going, note: Note) -> Collected:
     told = _told(going)
     collect(store, going, note)
     return told
@@ -146,7 +146,7 @@ def _told(going: Going) -> Collected:
     )
 
 
-def stats_of(store: Store) -> StoreStats:
+def stats_of(store: StoreDir) -> StoreStats:
     """What a store holds now. A file of several names counts where the first of them is met."""
     parts: dict[str, tuple[int, int]] = {}
     seen: set[int] = set()
@@ -166,7 +166,7 @@ def stats_of(store: Store) -> StoreStats:
         batches=len(batch_ids(store)),
         snapshots=len(snapshot_ids(store.files, store.root)),
         pinned=tuple(pinned_ids(store)),
-        named=dict(given_names(store)),
+        batch_names=dict(given_names(store)),
     )
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from codebatch.application.asking import Answer, Question
 from codebatch.compare.batches import records_of, records_unlike
-from codebatch.compare.differences import Counts, Difference, Thing, place_of
+from codebatch.compare.differences import Change, Counts, Thing, place_of
 from codebatch.compare.kinds import COMPARED_KINDS, compare_kind, groups_of, is_missing
 from codebatch.compare.reasons import Reasons
 from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
@@ -29,7 +29,7 @@ from codebatch.query.records import BatchRecords
 from codebatch.system.collector import collector_paused
 
 if TYPE_CHECKING:
-    from codebatch.application.opened_batch import OpenedBatch
+    from codebatch.application.opened_batch import Batch
 
 KINDS = ("diagnostic", *COMPARED_KINDS)
 """What can be compared."""
@@ -64,7 +64,7 @@ class Comparison:
         """Whether both batches, and all files that were read for the comparison, are complete."""
         return self.old.is_complete and self.new.is_complete and not self.trees.lost
 
-    def differences(self, states: Collection[State] = CHANGED) -> Iterator[Difference]:
+    def differences(self, states: Collection[State] = CHANGED) -> Iterator[Change]:
         """Return the changes with some states, by record type, path and location. Removed ones have their old location.
 
         If `unchanged` is among the states, unchanged findings are included. Raises InvalidInput or StoreCorrupt.
@@ -87,7 +87,7 @@ class Comparison:
             found["unchanged"] += self._count_beside(kind, told)
         return {state: found[state] for state in STATES}
 
-    def _count_beside(self, kind: str, told: Sequence[Difference]) -> int:
+    def _count_beside(self, kind: str, told: Sequence[Change]) -> int:
         """How much of a kind is in the new batch besides what is told, nothing of which was touched."""
         new, asked = self.trees.new, msgspec.structs.replace(self._asked, kinds=(kind,))
         names = new.choose_tasks(self._task)
@@ -109,14 +109,14 @@ class Comparison:
         return None if old is None else self.trees.lines("new", path, old)
 
     @cached_property
-    def _by_kind(self) -> dict[str, list[Difference]]:
+    def _by_kind(self) -> dict[str, list[Change]]:
         """All that is of items of which the two do not say the same, be it asked for or not."""
         return {kind: [*self._of_kind(kind)] for kind in sorted(self.kinds)}
 
-    def _of_kind(self, kind: str) -> Iterator[Difference]:
+    def _of_kind(self, kind: str) -> Iterator[Change]:
         return self._paired_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)
 
-    def _is_asked(self, each: Difference) -> bool:
+    def _is_asked(self, each: Change) -> bool:
         return self._asks_all or self._passes(self.trees.old, each.old) or self._passes(self.trees.new, each.new)
 
     def _passes(self, records: BatchRecords, record: Thing | None) -> bool:
@@ -124,25 +124,25 @@ class Comparison:
             return record is not None
         return self._asked.matches(msgspec.to_builtins(record), records.languages_for(self._asked))
 
-    def _paired_diagnostics(self) -> Iterator[Difference]:
+    def _paired_diagnostics(self) -> Iterator[Change]:
         with collector_paused():
             paired = pair_told(self.trees, *self._told)
         for pair in paired.pairs:
             old, new = pair.old.about, pair.new.about
-            yield Difference(state_of_pair(old, new, pair.by), old, new, pair.by)
+            yield Change(state_of_pair(old, new, pair.by), old, new, pair.by)
         for told, reason in Reasons(self.trees, "old", paired.old, self._told[1]).found():
             is_gone = self.trees.new_path(told.path) is None
-            yield Difference(state_of_old(reason, is_file_gone=is_gone), told.about, None, reason=reason)
+            yield Change(state_of_old(reason, is_file_gone=is_gone), told.about, None, reason=reason)
         for told, reason in Reasons(self.trees, "new", paired.new, self._told[0]).found():
-            yield Difference(state_of_new(reason), None, told.about, reason=reason)
+            yield Change(state_of_new(reason), None, told.about, reason=reason)
 
-    def _untold(self) -> Iterator[Difference]:
+    def _untold(self) -> Iterator[Change]:
         """The findings of items of which the two say the same."""
         for task in self._tasks if "diagnostic" in self.kinds else ():
             told = self._told[1]
             for path, found in records_of(self.trees.new, task, Diagnostic).items():
                 if all(each.task != task for each in told.get(path, ())):
-                    yield from (Difference("unchanged", about, about, "line") for about in found)
+                    yield from (Change("unchanged", about, about, "line") for about in found)
 
     @cached_property
     def _told(self) -> tuple[ToldByPath, ToldByPath]:
@@ -173,8 +173,8 @@ def of_files_alone(kinds: Collection[str]) -> bool:
 
 
 def compare(
-    old: OpenedBatch,
-    new: OpenedBatch,
+    old: Batch,
+    new: Batch,
     kinds: Collection[str] = ("diagnostic",),
     *,
     asked: RecordFilter | None = None,
@@ -198,7 +198,7 @@ def compare(
     return comparison
 
 
-def _are_of_one_work_tree(old: OpenedBatch, new: OpenedBatch) -> bool:
+def _are_of_one_work_tree(old: Batch, new: Batch) -> bool:
     one, other = old.question.batch.about, new.question.batch.about
     return one.sources == other.sources and bool(one.commit and other.commit)
 

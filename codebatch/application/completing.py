@@ -8,21 +8,21 @@ from itertools import islice
 
 from codebatch.model.plan import items_of
 from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import Batch, batch_ids, given_names, snapshot_of
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir, batch_ids, given_names, snapshot_of
+from codebatch.store.store import StoreDir
 
 IDS_MAX = 50
 """Of batches that have no name: the newest."""
 
 
-def batches_beginning(store: Store, word: str) -> list[str]:
+def batches_beginning(store: StoreDir, word: str) -> list[str]:
     """What batches are called that begin so: `latest`, names with `@`, then ids, the newest first."""
     ids = islice((each for each in reversed(batch_ids(store)) if each.startswith(word)), IDS_MAX)
     named = ("latest", *(f"@{name}" for name in sorted(given_names(store))))
     return [*(each for each in named if each.startswith(word)), *ids]
 
 
-def files_beginning(store: Store, reference: str | None, word: str) -> list[str]:
+def files_beginning(store: StoreDir, reference: str | None, word: str) -> list[str]:
     """The files of a batch that begin so, by default of the latest; of many the directories, which end with a slash.
 
     As seen from the current directory where that is in the batch's tree, else as the batch has them; of what is no
@@ -34,7 +34,7 @@ def files_beginning(store: Store, reference: str | None, word: str) -> list[str]
     return found or _next_parts(_paths(store, batch, word), 0)
 
 
-def _here_in(batch: Batch) -> str:
+def _here_in(batch: BatchDir) -> str:
     """The current directory as the paths below it begin; empty where that is not within the tree, or all of it."""
     sources = [os.fsdecode(source) for source in batch.about.sources]
     if len(sources) != 1:
@@ -46,7 +46,7 @@ def _here_in(batch: Batch) -> str:
     return "" if here == os.curdir or here.split(os.sep)[0] == os.pardir else here + os.sep
 
 
-def _paths(store: Store, batch: Batch, beginning: str) -> list[str]:
+def _paths(store: StoreDir, batch: BatchDir, beginning: str) -> list[str]:
     found = snapshot_of(store, batch).entries_beginning(os.fsencode(beginning))
     texts = (entry.path for entry in items_of(found, batch.about.paths))
     return [path.decode() for path in texts if _is_text(path)]

@@ -16,7 +16,7 @@ from codebatch.application.collecting import tidy
 from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.headline import headline
 from codebatch.application.kept_headline import find_headline
-from codebatch.application.ran import Ran, ShardsRan
+from codebatch.application.ran import RunResult, ShardsRan
 from codebatch.application.repair import Mending
 from codebatch.application.requesting import lift_cancel
 from codebatch.coordinator.planning import missing_tools
@@ -28,19 +28,25 @@ from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
 from codebatch.query.standing import Standing, standing
 from codebatch.query.summary import failures, summarise
-from codebatch.store.batches import Batch, check_name
+from codebatch.store.batches import BatchDir, check_name
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.pins import give_name
 from codebatch.store.snapshots import Snapshot
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 FAILURES_MAX = 20
 
 
 def run_batch(
-    execution: Execution, store: Store, batch: Batch, task: str | None, listener: Listener, *, name: str | None = None
-) -> Ran:
+    execution: Execution,
+    store: StoreDir,
+    batch: BatchDir,
+    task: str | None,
+    listener: Listener,
+    *,
+    name: str | None = None,
+) -> RunResult:
     """Do what is open in a batch as it was planned, of one task where one is named. Raises CodebatchError.
 
     `name` as in `run_paths`.
@@ -50,24 +56,24 @@ def run_batch(
     with store.writing() as lock:
         stands = standing(batch)
         scope = scope_of(batch, task)
-        action: Action = "ran" if stands.state is BatchState.PENDING else found_action(stands)
+        action: Action = "new" if stands.state is BatchState.PENDING else found_action(stands)
         work = Work(Mending(execution, store, lock, listener), action, began, task, name)
         ran = work.do(batch, None if stands.is_over else scope)
     return tidied(execution, ran, listener)
 
 
-def resume(execution: Execution, store: Store, batch: Batch, listener: Listener) -> Ran:
+def resume(execution: Execution, store: StoreDir, batch: BatchDir, listener: Listener) -> RunResult:
     """Do what is open in a batch, and again what failed. Raises CodebatchError."""
     began = time.monotonic()
     with store.writing() as lock:
         stands = standing(batch)
         is_done = stands.state is BatchState.COMPLETED and stands.outputs is not None
-        work = Work(Mending(execution, store, lock, listener), "up to date" if is_done else "continued", began)
+        work = Work(Mending(execution, store, lock, listener), "up to date" if is_done else "resumed", began)
         ran = work.do(batch, None if is_done else Scope(retry_failed=True))
     return tidied(execution, ran, listener)
 
 
-def run_shards(execution: Execution, store: Store, batch: Batch, task: str, prefix: str) -> ShardsRan:
+def run_shards(execution: Execution, store: StoreDir, batch: BatchDir, task: str, prefix: str) -> ShardsRan:
     """Run one task of the shards whose ids begin with a prefix. Raises CodebatchError, NothingToDo where none does."""
     scope, name, plan = scope_of(batch, task), task_name(task), batch.plan()
     if name in plan.project_tasks:
@@ -106,11 +112,11 @@ class Work(msgspec.Struct, frozen=True):
 
     def do(
         self,
-        batch: Batch,
+        batch: BatchDir,
         scope: Scope | None,
         snapshot: Snapshot | None = None,
-        answering_one: Callable[[Batch], Batch] = lambda batch: batch,
-    ) -> Ran:
+        answering_one: Callable[[BatchDir], BatchDir] = lambda batch: batch,
+    ) -> RunResult:
         """Do what is open, of a scope where there is one, and tell how the batch stands that answers then."""
         execution, store, lock, listener = self.mending
         executed = NOTHING_EXECUTED
@@ -137,7 +143,7 @@ class Work(msgspec.Struct, frozen=True):
         return replace(ran, name=self.name, name_was=give_name(store, batch.id, self.name))
 
 
-def tidied(execution: Execution, ran: Ran, listener: Listener) -> Ran:
+def tidied(execution: Execution, ran: RunResult, listener: Listener) -> RunResult:
     """A run at whose end it is indexed, and what nobody needs is let go, unless it was broken off."""
     if ran.executed.signal_status:
         return ran
@@ -154,7 +160,7 @@ def tidied(execution: Execution, ran: Ran, listener: Listener) -> Ran:
     return ran
 
 
-def _index(ran: Ran, listener: Listener) -> None:
+def _index(ran: RunResult, listener: Listener) -> None:
     """Make the index of what was run, where that is merged and has changed, or has none."""
     from codebatch.application.indexing import build_index  # LMDB, for those who want an index alone
     from codebatch.index.generations import generations
@@ -169,7 +175,7 @@ def _index(ran: Ran, listener: Listener) -> None:
         listener.note(f"index not updated: {error.message}")
 
 
-def scope_of(batch: Batch, task: str | None) -> Scope:
+def scope_of(batch: BatchDir, task: str | None) -> Scope:
     """All of a batch, or one task; where that is of project scope, with what it needs. Raises InvalidInput."""
     if task is None:
         return Scope()
@@ -183,21 +189,21 @@ def scope_of(batch: Batch, task: str | None) -> Scope:
 def found_action(stands: Standing) -> Action:
     """What is done with a batch that was there."""
     if stands.is_over:
-        return "up to date" if stands.state is BatchState.COMPLETED else "ended before"
-    return "helped" if stands.holders else "continued"
+        return "up to date" if stands.state is BatchState.COMPLETED else "already ended"
+    return "joined" if stands.holders else "resumed"
 
 
 def _ran(
     execution: Execution,
-    store: Store,
-    batch: Batch,
+    store: StoreDir,
+    batch: BatchDir,
     action: Action,
     began: float,
     *,
     executed: Executed,
     task: str | None,
     tell_phase: TellPhase,
-) -> Ran:
+) -> RunResult:
     stands = standing(batch)
     if stands.outputs is not None:
         stands.outputs.check_lengths()
@@ -208,7 +214,7 @@ def _ran(
     catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
     missing = missing_tools(catalogue, records.plan.tasks).keys() & summary.languages.keys()
     own = [name for name in records.task_names if name in catalogue.own_places and catalogue.own_places[name].reuse]
-    return Ran(
+    return RunResult(
         store=store,
         batch=batch,
         action=action,
@@ -219,6 +225,6 @@ def _ran(
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,
-        unkeyed={name: mark for name in own if (mark := records.unkeyed(name))},
+        inputs_outside_key={name: mark for name in own if (mark := records.unkeyed(name))},
         task=task,
     )

@@ -16,7 +16,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from codebatch.application.asking import Question
-from codebatch.application.copies import CopiedBlock, CopiedPlace, iter_duplicates, make_place
+from codebatch.application.copies import DuplicateBlock, DuplicateLocation, iter_duplicates, make_place
 from codebatch.errors import ObjectMissing
 from codebatch.model.quantities import count_of
 from codebatch.protocol.launch import SOURCE_MODULE
@@ -57,7 +57,7 @@ class _Analyzed(msgspec.Struct, gc=False):
 _decoder = msgspec.json.Decoder(_Analyzed)
 
 
-def complete_places(question: Question, blocks: Sequence[CopiedBlock]) -> list[CopiedBlock]:
+def complete_places(question: Question, blocks: Sequence[DuplicateBlock]) -> list[DuplicateBlock]:
     """Return the blocks with all their places, each with its end.
 
     If the content of a file is lost, its places stay as the records have them, and a note says so. Raises StoreCorrupt.
@@ -66,14 +66,14 @@ def complete_places(question: Question, blocks: Sequence[CopiedBlock]) -> list[C
     if not wanted:
         return list(blocks)
     files = _CodeReader(question)
-    heads: defaultdict[bytes, list[CopiedBlock]] = defaultdict(list)
+    heads: defaultdict[bytes, list[DuplicateBlock]] = defaultdict(list)
     for block in wanted:
         first, *_ = block.whole_places
         code = files.read(first.path_bytes)
         start = bisect_left(code.numbers, first.line)
         if code.group(start, block.lines) == block.group:
             heads[code.head(start)].append(block)
-    found: defaultdict[str, list[CopiedPlace]] = defaultdict(list)
+    found: defaultdict[str, list[DuplicateLocation]] = defaultdict(list)
     for path in _files_with_lines(question.records, min(block.lines for block in wanted)):
         for block, place in _iter_places(path, files.read(path), heads):
             found[block.group].append(place)
@@ -81,39 +81,39 @@ def complete_places(question: Question, blocks: Sequence[CopiedBlock]) -> list[C
     return [_with_places(block, found[block.group]) for block in blocks]
 
 
-def join_blocks(blocks: Iterable[CopiedBlock]) -> list[CopiedBlock]:
+def join_blocks(blocks: Iterable[DuplicateBlock]) -> list[DuplicateBlock]:
     """Join each block with the first one that it is a part of: a place of the block lies within one of the other.
 
     The places of the part that lie elsewhere become places of the other, with their own number of lines. `blocks` come
     the longest first, with all their places; what is returned is numbered from 1.
     """
-    joined: list[list[CopiedPlace]] = []
-    firsts: list[CopiedBlock] = []
+    joined: list[list[DuplicateLocation]] = []
+    firsts: list[DuplicateBlock] = []
     spans: defaultdict[bytes, list[tuple[int, int, int]]] = defaultdict(list)
     for block in blocks:
-        within = [_index_of_span(spans[place.path_bytes], place) for place in block.places]
+        within = [_index_of_span(spans[place.path_bytes], place) for place in block.locations]
         known = [index for index in within if index is not None]
         if known:
             index = known[0]
             new = [
                 msgspec.structs.replace(place, lines=block.lines)
-                for place, found in zip(block.places, within, strict=True)
+                for place, found in zip(block.locations, within, strict=True)
                 if found is None
             ]
         else:
-            index, new = len(joined), list(block.places)
+            index, new = len(joined), list(block.locations)
             firsts.append(block)
             joined.append([])
         joined[index] += new
         for place in new:
             insort(spans[place.path_bytes], (place.line, place.end, index))
     return [
-        msgspec.structs.replace(block, number=number, copies=max(block.copies, len(places)), places=tuple(places))
+        msgspec.structs.replace(block, number=number, copies=max(block.copies, len(places)), locations=tuple(places))
         for number, (block, places) in enumerate(zip(firsts, joined, strict=True), 1)
     ]
 
 
-def _index_of_span(spans: Sequence[tuple[int, int, int]], place: CopiedPlace) -> int | None:
+def _index_of_span(spans: Sequence[tuple[int, int, int]], place: DuplicateLocation) -> int | None:
     """Return the index of the first span that a place lies within, or None. Spans come by their first lines.
 
     A place may reach out of the span by fewer lines than a block has, and by no more than it has within.
@@ -181,8 +181,8 @@ def _files_with_lines(records: BatchRecords, least: int) -> Iterator[bytes]:
 
 
 def _iter_places(
-    path: bytes, code: _Code, heads: dict[bytes, list[CopiedBlock]]
-) -> Iterator[tuple[CopiedBlock, CopiedPlace]]:
+    path: bytes, code: _Code, heads: dict[bytes, list[DuplicateBlock]]
+) -> Iterator[tuple[DuplicateBlock, DuplicateLocation]]:
     """Yield the places of blocks in a file, by their first lines; those of one block do not overlap."""
     ends: dict[str, int] = {}
     for start in range(len(code.lines) - _LINES_MIN + 1):
@@ -192,9 +192,9 @@ def _iter_places(
                 yield block, make_place(path, code.numbers[start], code.numbers[end - 1] + 1)
 
 
-def _with_places(block: CopiedBlock, found: Iterable[CopiedPlace]) -> CopiedBlock:
+def _with_places(block: DuplicateBlock, found: Iterable[DuplicateLocation]) -> DuplicateBlock:
     """Return a block with places that were found beside those of its records, which they do not overlap."""
-    places = {(place.path_bytes, place.line): place for place in block.places}
+    places = {(place.path_bytes, place.line): place for place in block.locations}
     for place in found:
         is_known = any(
             place.path_bytes == other.path_bytes and place.line < other.end and other.line < place.end
@@ -202,4 +202,4 @@ def _with_places(block: CopiedBlock, found: Iterable[CopiedPlace]) -> CopiedBloc
         )
         if not is_known:
             places[place.path_bytes, place.line] = place
-    return msgspec.structs.replace(block, places=tuple(places[each] for each in sorted(places)))
+    return msgspec.structs.replace(block, locations=tuple(places[each] for each in sorted(places)))

@@ -25,7 +25,7 @@ _SPARE = 10
 """So many more blocks are looked at, for some may be parts of others."""
 
 
-class CopiedPlace(msgspec.Struct, frozen=True, kw_only=True):
+class DuplicateLocation(msgspec.Struct, frozen=True, kw_only=True):
     """A location of a block. `end_line` is the line after its last line.
 
     `lines` is set for partial locations: the number of code lines of the block there. `end_line` is unset if the
@@ -49,10 +49,10 @@ class CopiedPlace(msgspec.Struct, frozen=True, kw_only=True):
         return self.end_line if isinstance(self.end_line, int) else self.line + 1
 
 
-class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
+class DuplicateBlock(msgspec.Struct, frozen=True, kw_only=True):
     """A block of `lines` code lines that occurs `copies` times, completely or partly.
 
-    `places` are all locations: those of the whole block by path and line, then partial ones, the longest first.
+    `locations` are all locations: those of the whole block by path and line, then partial ones, the longest first.
     `number` is its rank, from 1, among the requested blocks.
     """
 
@@ -60,24 +60,24 @@ class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
     group: str
     lines: int
     copies: int
-    places: tuple[CopiedPlace, ...]
+    locations: tuple[DuplicateLocation, ...]
 
     @property
-    def whole_places(self) -> list[CopiedPlace]:
+    def whole_places(self) -> list[DuplicateLocation]:
         """The locations of the whole block whose end is known."""
-        return [place for place in self.places if place.end_line is not UNSET and place.lines is UNSET]
+        return [place for place in self.locations if place.end_line is not UNSET and place.lines is UNSET]
 
 
-class Copies(msgspec.Struct, frozen=True, kw_only=True):
+class DuplicateBlocks(msgspec.Struct, frozen=True, kw_only=True):
     """Duplicate blocks, the longest first.
 
-    `count` is the number of all blocks; blocks after the last listed one may be parts of longer ones. `left_out` counts
+    `count` is the number of all blocks; blocks after the last listed one may be parts of longer ones. `excluded` counts
     blocks that occur only in tests or in vendored, generated or minified files.
     """
 
-    blocks: tuple[CopiedBlock, ...]
+    blocks: tuple[DuplicateBlock, ...]
     count: int
-    left_out: int
+    excluded: int
 
 
 class Duplicate(msgspec.Struct, gc=False):
@@ -114,7 +114,7 @@ def find_copies(
     limit: int | None = None,
     path: Paths = "",
     everything: bool = False,
-) -> Answer[Copies]:
+) -> Answer[DuplicateBlocks]:
     """Return the copied blocks of `least` code lines or more of which a place is asked for, from the `first` on.
 
     A block of which a place lies within a longer block is joined with that, and not counted in `limit`. Without
@@ -137,7 +137,7 @@ def find_copies(
     needed = {"parse", "analyze", "duplicates"} & {*records.task_names}
     whole = completeness(records, needed, lacks_files=bool(question.batch.about.paths))
     count = len(best.found) - (len(blocks) - len(joined))
-    copies = Copies(blocks=tuple(joined[first - 1 : wanted]), count=count, left_out=best.left_out)
+    copies = DuplicateBlocks(blocks=tuple(joined[first - 1 : wanted]), count=count, excluded=best.left_out)
     return Answer(question=question, found=copies, whole=whole)
 
 
@@ -159,13 +159,13 @@ def _longest_blocks(
     return best
 
 
-def read_copies(question: Question, block: CopiedBlock) -> list[tuple[CopiedPlace, tuple[SourceLine, ...]]]:
+def read_copies(question: Question, block: DuplicateBlock) -> list[tuple[DuplicateLocation, tuple[SourceLine, ...]]]:
     """The first places of a block, each with its source, as it was frozen, or the beginning of it.
 
     Raises InvalidInput for a block of another batch, and StoreCorrupt. Of a file whose content is gone there is none,
     and a note.
     """
-    found: list[tuple[CopiedPlace, tuple[SourceLine, ...]]] = []
+    found: list[tuple[DuplicateLocation, tuple[SourceLine, ...]]] = []
     for place in block.whole_places[:PLACES_WITH_SOURCE_MAX]:
         name = place.path_bytes
         item = question.records.find_items([name]).get(name)
@@ -242,7 +242,7 @@ class MostLines:
             if len(most_lines) != number or lines >= most_lines[0]:
                 told.setdefault(group, []).append(each)
 
-    def blocks(self) -> list[CopiedBlock]:
+    def blocks(self) -> list[DuplicateBlock]:
         """The best first."""
         blocks = (_block(group, told) for group, told in self._told.items() if self._of_groups[group] == _FOUND)
         return sorted(blocks, key=lambda block: (-block.lines, -block.copies, *_first_place(block)))[: self._number]
@@ -257,21 +257,21 @@ class MostLines:
         return seen
 
 
-def _block(group: str, told: Sequence[Duplicate]) -> CopiedBlock:
+def _block(group: str, told: Sequence[Duplicate]) -> DuplicateBlock:
     ends: dict[tuple[bytes, int], int | None] = {(each.path_bytes, each.line): each.end_line for each in told}
     for each in told:
         ends.setdefault((each.other_path_bytes, each.other_line), None)
-    return CopiedBlock(
+    return DuplicateBlock(
         number=0,
         group=group,
         lines=told[0].lines,
         copies=max(each.copies for each in told),
-        places=tuple(make_place(path, line, ends[path, line]) for path, line in sorted(ends)),
+        locations=tuple(make_place(path, line, ends[path, line]) for path, line in sorted(ends)),
     )
 
 
-def _first_place(block: CopiedBlock) -> tuple[bytes, int]:
-    return block.places[0].path_bytes, block.places[0].line
+def _first_place(block: DuplicateBlock) -> tuple[bytes, int]:
+    return block.locations[0].path_bytes, block.locations[0].line
 
 
 def iter_duplicates(records: BatchRecords) -> Iterator[list[Duplicate]]:
@@ -283,7 +283,7 @@ def iter_duplicates(records: BatchRecords) -> Iterator[list[Duplicate]]:
             yield found
 
 
-def make_place(path: bytes, line: int, end_line: int | None) -> CopiedPlace:
+def make_place(path: bytes, line: int, end_line: int | None) -> DuplicateLocation:
     """Return a place; None if its end is not known."""
     text, encoded = path_fields(path)
-    return CopiedPlace(path=text, path_b64=encoded, line=line, end_line=UNSET if end_line is None else end_line)
+    return DuplicateLocation(path=text, path_b64=encoded, line=line, end_line=UNSET if end_line is None else end_line)

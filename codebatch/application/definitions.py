@@ -7,7 +7,7 @@ import msgspec
 from codebatch.application import questions
 from codebatch.application.asking import Answer, Question
 from codebatch.application.partial_files import note_partial_file, note_partial_files
-from codebatch.application.questions import Inspected
+from codebatch.application.questions import FileRecords
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, chosen, path_key
@@ -57,7 +57,7 @@ def callers(question: Question, name: str) -> Answer[list[Caller]]:
     return Answer(question=question, found=list(by_scope.values()), whole=answer.whole, notes=notes)
 
 
-def outline(question: Question, path: str) -> Answer[Inspected]:
+def outline(question: Question, path: str) -> Answer[FileRecords]:
     """What a file defines, in its order; imports are no definitions. Raises InvalidInput or StoreCorrupt."""
     answer = questions.inspect(question, path, kinds=("symbol",))
     notes = note_partial_file(question, answer.found.path, answer.found.item)

@@ -24,7 +24,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.quantities import count_of
 from codebatch.store import layout
 from codebatch.store.attempts import Attempts, unreadable_last
-from codebatch.store.batches import Batch, BatchId, batch_ids, is_work, open_batch, snapshot_of
+from codebatch.store.batches import BatchDir, BatchId, batch_ids, is_work, open_batch, snapshot_of
 from codebatch.store.collection import objects_of_records
 from codebatch.store.object_survey import may_lack_objects, survey_objects
 from codebatch.store.outcomes import Outcomes
@@ -33,7 +33,7 @@ from codebatch.store.requests import Requests
 from codebatch.store.shard_files import DAMAGE_HINT
 from codebatch.store.shard_survey import Choose, Fault, ShardName, shard_names, survey
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.untrusted import load_untrusted
 from codebatch.store.work import commands_of, read_work
 
@@ -55,7 +55,7 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """What was looked at, and what of it is damaged. `full`: every byte of it; else lengths of shard files.
 
-    `files` are shard files, which have so many `names`; of `read` of them every byte was read.
+    `files` are shard files, which have so many `names`; of `fully_read` of them every byte was read.
     """
 
     full: bool
@@ -63,12 +63,12 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: int
     files: int
     names: int
-    read: int
-    mended: tuple[Damage, ...] = ()
+    fully_read: int
+    repaired: tuple[Damage, ...] = ()
     damaged: tuple[Damage, ...] = ()
 
 
-def diagnose(store: Store, *, is_full: bool, share: float = 0.0, chance: Random | None = None) -> Diagnosis:
+def diagnose(store: StoreDir, *, is_full: bool, share: float = 0.0, chance: Random | None = None) -> Diagnosis:
     """Look for damage in documents, in snapshots and in the shard files of all batches. Changes nothing.
 
     Where it is not full, of a `share` of the shard files, at least one where it is not 0, every byte is read all the
@@ -82,7 +82,7 @@ def diagnose(store: Store, *, is_full: bool, share: float = 0.0, chance: Random 
     return _Look(store, is_full=is_full, choose=choose).told()
 
 
-def repair(execution: Execution, store: Store, listener: Listener) -> tuple[Diagnosis, int]:
+def repair(execution: Execution, store: StoreDir, listener: Listener) -> tuple[Diagnosis, int]:
     """Look for damage in every byte, mend damaged shard files, and make damaged indexes anew.
 
     On return what was mended is on disk.
@@ -107,13 +107,13 @@ def repair(execution: Execution, store: Store, listener: Listener) -> tuple[Diag
 class _Look:
     """What a store looks like now."""
 
-    def __init__(self, store: Store, *, is_full: bool, choose: Choose = lambda _: ()) -> None:
+    def __init__(self, store: StoreDir, *, is_full: bool, choose: Choose = lambda _: ()) -> None:
         self._store = store
         self._is_full = is_full
         self._unreadable: list[Damage] = []
         self._indexes: dict[BatchId, Damage] = {}
         self._remade: list[Damage] = []
-        self.batches: list[Batch] = []
+        self.batches: list[BatchDir] = []
         with self._noting(store.root / layout.UNTRUSTED_FILE):
             load_untrusted(store)
         # Those first: whoever makes a batch has published its snapshot before.
@@ -147,7 +147,7 @@ class _Look:
         self._unreadable.append(Damage(problem=problem, names=(self._shown(path),), hint=hint))
         return False
 
-    def _look_at_index(self, batch: Batch) -> None:
+    def _look_at_index(self, batch: BatchDir) -> None:
         try:
             index = open_index(self._store, batch.id)
             if index is not None:
@@ -207,7 +207,7 @@ class _Look:
             names += shard_names(batch)
         return names
 
-    def _look_at_attempts(self, batch: Batch, commands: Sequence[CommandId]) -> None:
+    def _look_at_attempts(self, batch: BatchDir, commands: Sequence[CommandId]) -> None:
         """Nothing but its register says how an attempt ended."""
         for item in unreadable_last(Attempts(batch.plan(), Outcomes(batch.files, batch.root)).read()):
             problem = f"the outcome of the last attempt of {commands[item]} cannot be read; it counts as interrupted"
@@ -239,8 +239,8 @@ class _Look:
             snapshots=len(self._snapshots),
             files=self.survey.files,
             names=self.survey.names,
-            read=self.survey.read,
-            mended=(
+            fully_read=self.survey.read,
+            repaired=(
                 *(self._damage(fault, fault.problem, "") for fault in before if fault.digest not in still),
                 *self._remade,
             ),

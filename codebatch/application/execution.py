@@ -14,15 +14,15 @@ from codebatch.coordinator.run import Executed, execute
 from codebatch.coordinator.score import Phase, Progress, Scope
 from codebatch.errors import InvalidInput
 from codebatch.query.arguments import refuse_below_one
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.snapshots import Snapshot
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.files import Lock
 
 if TYPE_CHECKING:
     from codebatch.application.freezing import Frozen
 
-Action = Literal["ran", "continued", "helped", "up to date", "ended before"]
+Action = Literal["new", "resumed", "joined", "up to date", "already ended"]
 """What became of a batch: `helped` where another process is at work on it, `ended before` with failures."""
 
 
@@ -38,7 +38,7 @@ class Listener:
     def frozen(self, frozen: Frozen) -> None:
         """Receive the snapshot."""
 
-    def chosen(self, batch: Batch, action: Action) -> None:
+    def chosen(self, batch: BatchDir, action: Action) -> None:
         """Receive the batch that will hold the results."""
 
     def update(self, progress: Progress) -> None:
@@ -73,9 +73,9 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
 
     def execute(
         self,
-        store: Store,
+        store: StoreDir,
         lock: Lock,
-        batch: Batch,
+        batch: BatchDir,
         scope: Scope,
         listener: Listener,
         snapshot: Snapshot | None = None,

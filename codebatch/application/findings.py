@@ -26,8 +26,8 @@ class RuleFindings(msgspec.Struct, frozen=True, kw_only=True):
     """What one rule found with one severity: how much, in how many files, and `findings`, diagnostics as JSON has them.
 
     Those in code that the project is made of come first; tests, examples, fixtures, templates and what others wrote
-    come last: `apart` of them are there. Before them come files with more than three findings of the rule, which are
-    likely of one cause. Else it goes by path and place.
+    come last: `non_production` of them are there. Before them come files with more than three findings of the rule,
+    which are likely of one cause. Else it goes by path and place.
     """
 
     code: str
@@ -35,7 +35,7 @@ class RuleFindings(msgspec.Struct, frozen=True, kw_only=True):
     severity: Severity
     count: int
     files: int
-    apart: int
+    non_production: int
     findings: tuple[JsonRecord, ...]
 
 
@@ -84,7 +84,7 @@ def by_rule(found: Iterable[JsonRecord], apart: FilesApart) -> list[RuleFindings
             severity=severity,
             count=len(each),
             files=len({path_key(record) for record in each}),
-            apart=sum(apart.of(path_bytes(record)) is not None for record in each),
+            non_production=sum(apart.of(path_bytes(record)) is not None for record in each),
             findings=tuple(_in_order(each, apart)),
         )
         for (severity, code, tool), each in by_rule.items()
@@ -100,7 +100,7 @@ def _in_order(found: Sequence[JsonRecord], apart: FilesApart) -> list[JsonRecord
 
 def _weight(rule: RuleFindings) -> tuple[int, bool, int, str]:
     """By what rules are ordered."""
-    return _RANKS[rule.severity], rule.apart == rule.count, rule.count, rule.code
+    return _RANKS[rule.severity], rule.non_production == rule.count, rule.count, rule.code
 
 
 _RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}

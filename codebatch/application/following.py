@@ -21,7 +21,7 @@ from codebatch.model import batch_event as events
 from codebatch.model.batch_event import Cursor
 from codebatch.query.standing import Standing, standing
 from codebatch.store import journal, layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.system.cell import NO_TASK, Cell, Step
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import is_here
@@ -61,7 +61,7 @@ class _Spell:
 class AnalysisFollowed:
     """An analysis that is followed, from a place in its stream on."""
 
-    def __init__(self, batch: Batch, since: Cursor, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, batch: BatchDir, since: Cursor, *, now: Callable[[], float] = time.monotonic) -> None:
         """`now` is a clock in seconds."""
         self._batch = batch
         self._plan = batch.plan()
@@ -215,7 +215,7 @@ def counts_of(stands: Standing) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
-def shortfall_of(batch: Batch, stands: Standing) -> BatchIncomplete | None:
+def shortfall_of(batch: BatchDir, stands: Standing) -> BatchIncomplete | None:
     """What lacks of an analysis on which nobody is at work; None where nothing does."""
     if stands.state is BatchState.COMPLETED:
         return None

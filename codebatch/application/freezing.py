@@ -23,7 +23,7 @@ from codebatch.snapshotting.take import Progress, SnapshotResult, take_snapshot
 from codebatch.store.batches import iter_batches
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import Snapshot, load_snapshot
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.clock import wall_ns
 
 
@@ -63,7 +63,7 @@ def rules_for(
     return rules
 
 
-def take(store: Store, paths: Sequence[Path], rules: SourceRules, phase: TellPhase = ignore_phase) -> SnapshotResult:
+def take(store: StoreDir, paths: Sequence[Path], rules: SourceRules, phase: TellPhase = ignore_phase) -> SnapshotResult:
     """A snapshot of exactly these paths. Raises InvalidInput, SourceUnreadable, SnapshotUnstable or StoreError."""
 
     def report(progress: Progress) -> None:
@@ -74,7 +74,7 @@ def take(store: Store, paths: Sequence[Path], rules: SourceRules, phase: TellPha
 
 
 def freeze(
-    store: Store,
+    store: StoreDir,
     paths: Sequence[Path],
     rules: SourceRules,
     note: Note,
@@ -123,7 +123,7 @@ def _project_root(path: bytes, project: Project, known: Collection[bytes]) -> by
     return root if root in known or project.kind in ("git", "ignored", "settings") else None
 
 
-def thaw(store: Store, reference: str, note: Note) -> Frozen:
+def thaw(store: StoreDir, reference: str, note: Note) -> Frozen:
     """What was frozen before, whole, by the id of its snapshot. Raises InvalidId, UnknownId or AmbiguousId."""
     snapshot = resolve_snapshot(store, reference, note)
     about = snapshot.document
@@ -145,7 +145,7 @@ def nothing_to_do(paths: Sequence[Path]) -> NothingToDo:
 
 
 def _take_selected(
-    store: Store, selection: Selection, rules: SourceRules, phase: TellPhase
+    store: StoreDir, selection: Selection, rules: SourceRules, phase: TellPhase
 ) -> tuple[SnapshotResult, Snapshot, int, int]:
     """A snapshot as it was taken and as it is read, and how many files and bytes of it are to be worked on.
 

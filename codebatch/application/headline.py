@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from codebatch.application.asking import Question
-from codebatch.application.copies import CopiedBlock, Copies, find_copies
+from codebatch.application.copies import DuplicateBlock, DuplicateBlocks, find_copies
 from codebatch.application.dependencies import relevant_cycles
 from codebatch.application.findings import RuleFindings, by_rule
 from codebatch.application.hotspots import Hotspot, hotspots
@@ -32,25 +32,26 @@ _LIKELY_BUGS = ("error", "warning")
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
     """The first of what matters most in a batch, and how many there are of each.
 
-    `bugs` are errors and warnings by rule (findings.py), `minor` counts what weighs less, by severity. `hard` are
-    functions (hotspots.py), `copies` blocks of code that stand at several places (copies.py), one for each two files,
-    with two places each. `partial` files were understood in part, `broken` have syntax errors; `unparsed` counts those
-    that were not parsed at all: binary, huge and minified ones as such, others by language. `changes_told` says what is
-    not known of the changes of functions if a later headline may know more, and is empty otherwise.
+    `findings` are errors and warnings by rule (findings.py), `minor_findings` counts what weighs less, by severity.
+    `hotspots` are functions (hotspots.py), `duplicates` blocks of code that stand at several places (copies.py), one
+    for each two files, with two places each. `partially_parsed` files were understood in part, `with_syntax_errors`
+    have syntax errors; `unparsed` counts those that were not parsed at all: binary, huge and minified ones as such,
+    others by language. `history_note` says what is not known of the changes of functions if a later headline may know
+    more, and is empty otherwise.
     """
 
-    bugs: tuple[RuleFindings, ...] = ()
-    bugs_count: int = 0
-    minor: dict[str, int] = {}
-    hard: tuple[Hotspot, ...] = ()
-    copies: tuple[CopiedBlock, ...] = ()
-    copies_count: int = 0
+    findings: tuple[RuleFindings, ...] = ()
+    findings_count: int = 0
+    minor_findings: dict[str, int] = {}
+    hotspots: tuple[Hotspot, ...] = ()
+    duplicates: tuple[DuplicateBlock, ...] = ()
+    duplicates_count: int = 0
     cycles: tuple[Cycle, ...] = ()
     cycles_count: int = 0
-    partial: int = 0
-    broken: int = 0
+    partially_parsed: int = 0
+    with_syntax_errors: int = 0
     unparsed: dict[str, int] = {}
-    changes_told: str = ""
+    history_note: str = ""
 
 
 def headline(question: Question) -> Headline:
@@ -68,23 +69,23 @@ def headline(question: Question) -> Headline:
     asked = RecordFilter(kinds=("diagnostic",), severities=_LIKELY_BUGS)
     bugs = by_rule(records.iter_by_path(records.task_names, asked), apart)
     counted = add_counts(map(records.counts, records.task_names)).severities
-    copies = Copies(blocks=(), count=0, left_out=0)
+    copies = DuplicateBlocks(blocks=(), count=0, excluded=0)
     if "duplicates" in records.task_names:
         copies = find_copies(question, limit=_COPIES_MAX, everything=not states.plain).found
     tangled = relevant_cycles(question) if "dependencies" in records.task_names else []
     hard, changes_told = _hard_functions(question, everything=not states.plain)
     return Headline(
-        bugs=tuple(msgspec.structs.replace(rule, findings=rule.findings[:EACH_MAX]) for rule in bugs[:EACH_MAX]),
-        bugs_count=sum(rule.count for rule in bugs),
-        minor={each: counted[each] for each in SEVERITIES if each not in _LIKELY_BUGS and each in counted},
-        hard=hard,
-        changes_told=changes_told,
-        copies=tuple(_one_for_each_pair(copies.blocks)[:EACH_MAX]),
-        copies_count=copies.count,
+        findings=tuple(msgspec.structs.replace(rule, findings=rule.findings[:EACH_MAX]) for rule in bugs[:EACH_MAX]),
+        findings_count=sum(rule.count for rule in bugs),
+        minor_findings={each: counted[each] for each in SEVERITIES if each not in _LIKELY_BUGS and each in counted},
+        hotspots=hard,
+        history_note=changes_told,
+        duplicates=tuple(_one_for_each_pair(copies.blocks)[:EACH_MAX]),
+        duplicates_count=copies.count,
         cycles=tuple(tangled[:EACH_MAX]),
         cycles_count=len(tangled),
-        partial=states.partial,
-        broken=states.broken,
+        partially_parsed=states.partial,
+        with_syntax_errors=states.broken,
         unparsed=dict(sorted(states.unparsed.items(), key=lambda each: (-each[1], each[0]))),
     )
 
@@ -97,15 +98,15 @@ def _hard_functions(question: Question, *, everything: bool) -> tuple[tuple[Hots
     if "analyze" not in question.records.task_names:
         return (), ""
     hottest = hotspots(question, least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).found
-    if not (hottest.rows or hottest.left_out):
+    if not (hottest.rows or hottest.excluded):
         hottest = hotspots(question, "complexity", least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).found
-    return hottest.rows, hottest.churn_told if hottest.is_history_cut else ""
+    return hottest.rows, hottest.churn_note if hottest.is_history_cut else ""
 
 
-def _one_for_each_pair(blocks: Iterable[CopiedBlock]) -> list[CopiedBlock]:
+def _one_for_each_pair(blocks: Iterable[DuplicateBlock]) -> list[DuplicateBlock]:
     """Of the copies of two files in one another the first alone, with its first places."""
-    by_pair: dict[tuple[bytes, ...], CopiedBlock] = {}
+    by_pair: dict[tuple[bytes, ...], DuplicateBlock] = {}
     for each in blocks:
-        shown = msgspec.structs.replace(each, places=each.places[:2])
-        by_pair.setdefault(tuple(place.path_bytes for place in shown.places), shown)
+        shown = msgspec.structs.replace(each, locations=each.locations[:2])
+        by_pair.setdefault(tuple(place.path_bytes for place in shown.locations), shown)
     return list(by_pair.values())

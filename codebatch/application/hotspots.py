@@ -57,9 +57,9 @@ _SPARE = 20
 class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
     """A function or, if `symbol` is unset, a file, with its metrics.
 
-    `score` is the rank value. `changes` counts the commits that changed it in the year before the newest commit, None
-    if unknown. `dependents` counts the files that import its file, None if unknown. A function has only the metric that
-    it is ranked by; a file has all.
+    `score` is the rank value. `commits_per_year` counts the commits that changed it in the year before the newest
+    commit, None if unknown. `dependents` counts the files that import its file, None if unknown. A function has only
+    the metric that it is ranked by; a file has all.
     """
 
     path: str | UnsetType = UNSET
@@ -71,7 +71,7 @@ class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
     complexity: int | UnsetType = UNSET
     code: int | UnsetType = UNSET
     duplicated_lines: int | UnsetType = UNSET
-    changes: int | None
+    commits_per_year: int | None
     dependents: int | None
     dependents_partial: bool | UnsetType = UNSET
 
@@ -80,13 +80,13 @@ class Hotspots(msgspec.Struct, frozen=True, kw_only=True):
     """Hotspots, highest score first, and the number of those that were excluded before the last of them.
 
     `test`: tests and their data. `foreign`: vendored, generated or minified code. `doubtful`: functions of partially
-    parsed files that seem to include foreign code. `churn_told` says what is unknown about the history; empty if all is
+    parsed files that seem to include foreign code. `churn_note` says what is unknown about the history; empty if all is
     known. `is_history_cut`: the next query reads more of it.
     """
 
     rows: tuple[Hotspot, ...]
-    left_out: Mapping[Apart | Literal["doubtful"], int]
-    churn_told: str
+    excluded: Mapping[Apart | Literal["doubtful"], int]
+    churn_note: str
     is_history_cut: bool = False
 
 
@@ -149,7 +149,7 @@ def hotspots(
             for each in best
         )
     found = Hotspots(
-        rows=_without_guesses(records, kept, rows), left_out=left_out, churn_told=told, is_history_cut=is_cut
+        rows=_without_guesses(records, kept, rows), excluded=left_out, churn_note=told, is_history_cut=is_cut
     )
     needed = {"analyze", "parse", "dependencies", *(["duplicates"] if is_of_files else [])} & {*records.task_names}
     if not records.source.is_done:
@@ -352,7 +352,7 @@ def _hotspot(
         symbol=UNSET if symbol is None else symbol,
         line=UNSET if symbol is None else line,
         score=round(-found.rank, 1),
-        changes=changes,
+        commits_per_year=changes,
         dependents=known.dependents_of(found.path),
     )
     return msgspec.structs.replace(hotspot, **numbers)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
-from codebatch.application.importing import Imported, Unimportable, import_into
+from codebatch.application.importing import ImportResult, InvalidImport, import_into
 from codebatch.application.stores import open_store
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.imported import IMPORT_BYTES_MAX, ImportFormat
 from codebatch.query.arguments import path_of
 from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir
 from codebatch.system.regular import read_regular
 
 STANDARD_INPUT = "-"
@@ -34,13 +34,14 @@ def import_findings(
     jobs: int | None = None,
     allow_failed: bool = False,
     listener: Listener | None = None,
-) -> Imported:
+) -> ImportResult:
     """Import findings of another tool as records of a task. On return, the latest batch contains them, durably.
 
     `file` is one file, or several of one format. The new batch has all results of `batch`, by default the latest of the
     whole project. `root` is the directory to which paths in the file are relative, by default the project. Raises
     InvalidInput; Unimportable for a file that is not of its format, or that reports a failure of its tool (unless
-    `allow_failed`); ToolMismatch, BatchIncomplete or StoreError. `Imported.shortfall` says what else the batch lacks.
+    `allow_failed`); ToolMismatch, BatchIncomplete or StoreError. `ImportResult.shortfall` says what else the batch
+    lacks.
     """
     return import_files(
         Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),
@@ -61,7 +62,7 @@ class _Overtaken(Exception):
 
 def import_files(
     execution: Execution,
-    store: Store,
+    store: StoreDir,
     reference: str | None,
     names: Sequence[str],
     *,
@@ -70,7 +71,7 @@ def import_files(
     root: Path | None,
     allow_failed: bool,
     listener: Listener,
-) -> Imported:
+) -> ImportResult:
     """Import files by their names, as `import_into` does; `-` is standard input. Errors name the files.
 
     Where no batch is named and another import is through before this one, it starts from that: so none is lost.
@@ -83,7 +84,7 @@ def import_files(
     first = start = resolve_batch(store, reference, listener.note, whole=True)
     for _ in range(_ATTEMPTS_MAX):
 
-        def check(at: Batch = start) -> None:
+        def check(at: BatchDir = start) -> None:
             if reference is None and resolve_batch(store, None, whole=True).id != at.id:
                 raise _Overtaken
 
@@ -100,7 +101,7 @@ def import_files(
                 check=check,
                 listener=listener,
             )
-        except (BatchIncomplete, Unimportable) as error:
+        except (BatchIncomplete, InvalidImport) as error:
             raise type(error)(f"{named}: {error.message}", hint=error.hint) from error
         except _Overtaken:
             start = resolve_batch(store, reference, listener.note, whole=True)

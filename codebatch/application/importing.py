@@ -24,10 +24,10 @@ from codebatch.model.imported import FORMATS, IMPORT_BYTES_MAX, ImportConfig, Im
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.query.standing import Standing, standing
 from codebatch.store.bases import BASES_MAX, find_bases
-from codebatch.store.batches import Batch, Checkout, hidden_batch, iter_batches, snapshot_of
+from codebatch.store.batches import BatchDir, Checkout, hidden_batch, iter_batches, snapshot_of
 from codebatch.store.journal import Committed, Failed, read_journal
 from codebatch.store.pack_writer import PackWriter
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.clock import wall_ns
 
 _UNREADABLE = "Unreadable: "
@@ -37,19 +37,19 @@ _HINTS = {
 }
 
 
-class Unimportable(InvalidInput):
+class InvalidImport(InvalidInput):
     """A file that cannot be read as its format, or that exceeds a limit. The message follows its name and a colon."""
 
 
-class Imported(msgspec.Struct, frozen=True, kw_only=True):
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an import. `batch` has its `findings` and is the latest batch.
 
-    `left_out` is None if it is not known any more. If `signal_status` is set (see `Ran`), there is no new batch, and
-    `batch` is the one that the import started from.
+    `left_out` is None if it is not known any more. If `signal_status` is set (see `RunResult`), there is no new batch,
+    and `batch` is the one that the import started from.
     """
 
-    batch: Batch
-    action: Literal["ran", "up to date"]
+    batch: BatchDir
+    action: Literal["new", "up to date"]
     standing: Standing
     findings: int = 0
     left_out: LeftOut | None = None
@@ -66,8 +66,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 def import_into(
     execution: Execution,
-    store: Store,
-    start: Batch,
+    store: StoreDir,
+    start: BatchDir,
     files: Sequence[bytes],
     *,
     form: ImportFormat,
@@ -76,7 +76,7 @@ def import_into(
     allow_failed: bool = False,
     check: Callable[[], None] = lambda: None,
     listener: Listener,
-) -> Imported:
+) -> ImportResult:
     """Make the latest batch one with all tasks of `start` and what files say that another program wrote, as `task`.
 
     `root` is where the tree lay for that program, by default where it does here. `allow_failed`: files are taken of
@@ -97,17 +97,17 @@ def import_into(
             executed = execution.execute(store, lock, hidden, Scope(), listener, planner.frozen.snapshot)
             if executed.signal_status:
                 status = executed.signal_status
-                return Imported(batch=start, action="ran", standing=standing(start), signal_status=status)
+                return ImportResult(batch=start, action="new", standing=standing(start), signal_status=status)
             _refuse_failed(hidden, task, form, allow_failed=allow_failed)
             with store.making_batch():
                 check()
                 batch = planner.adopt(hidden, _checkout_of(start))
         if execution.configuration.settings.index.build == "run":
             _index(store, batch, listener)
-        return _imported(store, batch, "ran", task)
+        return _imported(store, batch, "new", task)
 
 
-def _index(store: Store, batch: Batch, listener: Listener) -> None:
+def _index(store: StoreDir, batch: BatchDir, listener: Listener) -> None:
     from codebatch.application.indexing import build_index  # LMDB, for those who want an index alone
 
     listener.phase("indexing")
@@ -117,7 +117,7 @@ def _index(store: Store, batch: Batch, listener: Listener) -> None:
         listener.note(f"index not updated: {error.message}")
 
 
-def _answering(planner: Planner, found: Batch, start: Batch, check: Callable[[], None]) -> Batch:
+def _answering(planner: Planner, found: BatchDir, start: BatchDir, check: Callable[[], None]) -> BatchDir:
     """The batch of the plan where it is the latest and of the same commit, else one that adopts it."""
     if planner.is_answered_by(found) and _checkout_of(found) == _checkout_of(start):
         return found
@@ -126,7 +126,7 @@ def _answering(planner: Planner, found: Batch, start: Batch, check: Callable[[],
         return planner.adopt(found, _checkout_of(start))
 
 
-def _checkout_of(batch: Batch) -> Checkout:
+def _checkout_of(batch: BatchDir) -> Checkout:
     return Checkout(batch.about.commit, batch.about.is_clean)
 
 
@@ -144,10 +144,10 @@ def _check(execution: Execution, files: Sequence[bytes], form: str, task: str) -
         raise InvalidInput(f"{task} is a task that codebatch runs itself", hint="choose another name with --as")
     if sum(map(len, files)) > IMPORT_BYTES_MAX:
         has = "it has" if len(files) == 1 else "together they have"
-        raise Unimportable(f"{has} more than {IMPORT_BYTES_MAX:,} bytes, the limit for imports")
+        raise InvalidImport(f"{has} more than {IMPORT_BYTES_MAX:,} bytes, the limit for imports")
 
 
-def _config(store: Store, start: Batch, data: bytes, form: ImportFormat, root: bytes | None) -> ImportConfig:
+def _config(store: StoreDir, start: BatchDir, data: bytes, form: ImportFormat, root: bytes | None) -> ImportConfig:
     """The configuration of the import. On return the file is an object of the store."""
     with PackWriter(store.objects()) as objects:
         digest = objects.add(data)
@@ -159,7 +159,7 @@ def _config(store: Store, start: Batch, data: bytes, form: ImportFormat, root: b
 
 
 def _planner(
-    execution: Execution, store: Store, start: Batch, config: ImportConfig, task: str, listener: Listener
+    execution: Execution, store: StoreDir, start: BatchDir, config: ImportConfig, task: str, listener: Listener
 ) -> Planner:
     """From what the batch is planned: the tasks as they were, then all imports by name. Raises ToolMismatch."""
     plan, about = start.plan(), start.about
@@ -187,29 +187,29 @@ def _planner(
     )
 
 
-def _refuse_failed(batch: Batch, task: str, form: ImportFormat, *, allow_failed: bool) -> None:
+def _refuse_failed(batch: BatchDir, task: str, form: ImportFormat, *, allow_failed: bool) -> None:
     """Raise InvalidInput or BatchIncomplete where the file could not be read, or says that it is not whole."""
     events = [line.event for line in read_journal(batch.files, batch.root)]
     failed = [event for event in events if isinstance(event, Failed) and event.task == task]
     if failed:
         what = " ".join(taken_apart(failed[-1].evidence or "").what)
         if _UNREADABLE in what:
-            raise Unimportable(f"not readable as {form}: {what.partition(_UNREADABLE)[2]}")
+            raise InvalidImport(f"not readable as {form}: {what.partition(_UNREADABLE)[2]}")
         reason = f"reading it as {form} failed ({failed[-1].reason})"
         hint = _HINTS.get(failed[-1].reason or "", "nothing was imported")
         raise BatchIncomplete(f"{reason}: {what}" if what else reason, hint=hint)
     left_out = _left_out(batch, task)
-    if left_out is not None and left_out.has_failed and not allow_failed:
-        raise Unimportable(
+    if left_out is not None and left_out.tool_failed and not allow_failed:
+        raise InvalidImport(
             "the report is marked as incomplete: findings may be missing",
             hint="import it anyway with --allow-failed",
         )
 
 
-def _imported(store: Store, batch: Batch, action: Literal["ran", "up to date"], task: str) -> Imported:
+def _imported(store: StoreDir, batch: BatchDir, action: Literal["new", "up to date"], task: str) -> ImportResult:
     stands = standing(batch)
     output = stands.outputs.manifest.task(task) if stands.outputs is not None else None
-    return Imported(
+    return ImportResult(
         batch=batch,
         action=action,
         standing=stands,
@@ -218,7 +218,7 @@ def _imported(store: Store, batch: Batch, action: Literal["ran", "up to date"], 
     )
 
 
-def _left_out_of(store: Store, batch: Batch, task: str) -> LeftOut | None:
+def _left_out_of(store: StoreDir, batch: BatchDir, task: str) -> LeftOut | None:
     """What was left out, as the batch tells of it or the one that it was taken over from; None where none does."""
     (planned,) = (each for each in batch.plan().tasks if each.name == task)
     place = batch.about.snapshot_id, batch.about.paths, batch.about.imports[task]
@@ -230,7 +230,7 @@ def _left_out_of(store: Store, batch: Batch, task: str) -> LeftOut | None:
     return None
 
 
-def _left_out(batch: Batch, task: str) -> LeftOut | None:
+def _left_out(batch: BatchDir, task: str) -> LeftOut | None:
     """What the task told of it, None where the journal is lost."""
     for line in reversed(read_journal(batch.files, batch.root)):
         event = line.event

@@ -9,23 +9,23 @@ from codebatch.errors import BatchIncomplete, StoreCorrupt, UnknownId
 from codebatch.index.build import build, posted_anew
 from codebatch.index.generations import index_hint
 from codebatch.index.read import open_index
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.outputs import Outputs, current_outputs
 from codebatch.store.shard_files import DAMAGE_HINT
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 
 class IndexAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An index of so many shard files, and what was put into it: so many `terms` with so many `postings`.
 
-    Of `known` shard files it has what an older index has, as it is there. `decoded` of the others were read for it;
+    Of `reused` shard files it has what an older index has, as it is there. `decoded` of the others were read for it;
     `damaged` could not be read, and are not in it. `bytes` is how long what was made is on disk, 0 where nothing was:
     it was verified.
     """
 
     batch_id: str
     shard_files: int
-    known: int
+    reused: int
     terms: int
     postings: int
     decoded: int
@@ -33,7 +33,7 @@ class IndexAnswer(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-def build_index(store: Store, batch: Batch, *, is_anew: bool = False, note: Note = ignore_note) -> IndexAnswer:
+def build_index(store: StoreDir, batch: BatchDir, *, is_anew: bool = False, note: Note = ignore_note) -> IndexAnswer:
     """Make the index of a merged batch, and have it take the place of an older one. On return it is on disk.
 
     `is_anew`: from the records alone, whatever was kept of them. `note` is told which shard files are damaged. Raises
@@ -44,7 +44,7 @@ def build_index(store: Store, batch: Batch, *, is_anew: bool = False, note: Note
     return IndexAnswer(batch_id=batch.id, **built._asdict())
 
 
-def verify_index(store: Store, batch: Batch, note: Note = ignore_note) -> IndexAnswer:
+def verify_index(store: StoreDir, batch: BatchDir, note: Note = ignore_note) -> IndexAnswer:
     """Hold the index of a batch against one that is made anew from its records. Changes nothing of it.
 
     Raises UnknownId where there is none, StoreCorrupt where it is damaged or another.
@@ -64,7 +64,7 @@ def verify_index(store: Store, batch: Batch, note: Note = ignore_note) -> IndexA
     return IndexAnswer(
         batch_id=batch.id,
         shard_files=len(expected),
-        known=0,
+        reused=0,
         terms=len(set[bytes]().union(*expected.values())),
         postings=sum(sum(column.counts) for terms in anew.values() for column in terms.columns),
         decoded=len(expected),
@@ -73,7 +73,7 @@ def verify_index(store: Store, batch: Batch, note: Note = ignore_note) -> IndexA
     )
 
 
-def _outputs(batch: Batch) -> Outputs:
+def _outputs(batch: BatchDir) -> Outputs:
     outputs = current_outputs(batch)
     if outputs is None:
         raise BatchIncomplete(

@@ -10,7 +10,7 @@ import msgspec
 
 from codebatch.application import ignore_note, questions
 from codebatch.application.asking import Answer, Question, try_find_item
-from codebatch.application.questions import Inspected
+from codebatch.application.questions import FileRecords
 from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path
 from codebatch.model.late_patterns import LatePattern
@@ -39,7 +39,7 @@ class SourceLine(msgspec.Struct, frozen=True, kw_only=True):
 class InspectedLine(msgspec.Struct, frozen=True):
     """What a batch says of a line, and the lines around it; none of a file that is binary, or whose content is gone."""
 
-    inspected: Inspected
+    inspected: FileRecords
     line: int
     source: tuple[SourceLine, ...]
 
@@ -84,7 +84,7 @@ def inspect_line(question: Question, path: str, line: int, *, kinds: tuple[str, 
     return Answer(question=question, found=InspectedLine(found, line, source), whole=whole)
 
 
-def _source(question: Question, found: Inspected, line: int) -> tuple[SourceLine, ...]:
+def _source(question: Question, found: FileRecords, line: int) -> tuple[SourceLine, ...]:
     """The lines around one. Raises ObjectMissing, and InvalidInput where there is no such line."""
     shown = display_path(found.path)
     if line < 1:

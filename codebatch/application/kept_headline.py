@@ -35,7 +35,7 @@ def find_headline(question: Question, outputs: Outputs) -> Headline:
     if kept is not None and kept.key == key:
         return kept.headline
     made = headline(question)
-    if not made.changes_told:
+    if not made.history_note:
         write_kept(question.store, name, _MAGIC, msgspec.msgpack.encode(_Kept(key, made)))
     return made
 

@@ -22,7 +22,7 @@ from codebatch.application.function_history import (
 from codebatch.model.digest import digest_bytes
 from codebatch.store import layout
 from codebatch.store.kept import read_kept, write_kept
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.clock import running_ns
 from codebatch.system.git import GitError, find_git
 from codebatch.system.git_history import (
@@ -63,7 +63,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 class KeptHistory:
     """The commits of the year before the newest one, the newest first. `is_cut`: older ones of that year lack."""
 
-    def __init__(self, store: Store, directory: bytes, head: Head, tell: TellPhase = ignore_phase) -> None:
+    def __init__(self, store: StoreDir, directory: bytes, head: Head, tell: TellPhase = ignore_phase) -> None:
         """Read what is new. Raises GitError."""
         self._tell = tell
         self._left_ns = round(HISTORY_SECONDS_MAX * 1e9)
@@ -182,7 +182,7 @@ def find_newest(directory: bytes) -> Head:
     return find_head(_git(), directory)
 
 
-def find_history(store: Store, directory: bytes, head: Head, tell: TellPhase = ignore_phase) -> KeptHistory:
+def find_history(store: StoreDir, directory: bytes, head: Head, tell: TellPhase = ignore_phase) -> KeptHistory:
     """The history of a work tree in the year before its newest commit. Raises GitError."""
     return KeptHistory(store, directory, head, tell)
 

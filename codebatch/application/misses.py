@@ -32,11 +32,11 @@ from codebatch.model.shard import ProjectWork, Shard
 from codebatch.query.completeness import Completeness, completeness
 from codebatch.query.records import BatchRecords
 from codebatch.store.bases import Base, open_base
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import current_outputs
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.untrusted import untrusted_keys
 from codebatch.system.task_catalogue import TaskCatalogue
 
@@ -59,7 +59,7 @@ class TaskMisses(msgspec.Struct, frozen=True, kw_only=True):
     """The results that a task has by now: so many taken over, so many executed, and why, the most frequent first."""
 
     task: str
-    served: int
+    reused: int
     executed: int
     reasons: tuple[Reason, ...]
 
@@ -78,8 +78,8 @@ class MissesAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain_misses(
-    store: Store,
-    batch: Batch,
+    store: StoreDir,
+    batch: BatchDir,
     catalogue: TaskCatalogue,
     *,
     path: str | None = None,
@@ -204,9 +204,9 @@ class _Asked:
         links = () if self._ledger.open_units(work.id) else self._links(work, task.name)
         link = next((link for link in links if link.type != "cancelled"), None)
         if link is None:
-            return TaskMisses(task=task.name, served=0, executed=0, reasons=())
-        if link.outcome.served or any(part.file for part in link.outcome.parts):
-            return TaskMisses(task=task.name, served=1, executed=0, reasons=())
+            return TaskMisses(task=task.name, reused=0, executed=0, reasons=())
+        if link.outcome.reused or any(part.file for part in link.outcome.parts):
+            return TaskMisses(task=task.name, reused=1, executed=0, reasons=())
         base, differences = self._chosen(task, link, [(old.id, self._of_project(task, old)) for old in self._old])
         return self._told(task.name, 0, [_Miss(base, differences, None)], is_of_one=True)
 
@@ -216,14 +216,14 @@ class _Asked:
         output = self._outputs.manifest.task(task) if self._outputs is not None else None
         if not links and output is not None:
             of_work = [shard for shard in output.shards if isinstance(work, ProjectWork) or shard.shard == work.id]
-            served = sum(shard.served for shard in of_work)
-            outcome = Outcome(shard=work.id, task=task, start=0, end=work.items, type="result", served=served)
+            served = sum(shard.reused for shard in of_work)
+            outcome = Outcome(shard=work.id, task=task, start=0, end=work.items, type="result", reused=served)
             links = [Link(0, work.items, "result", 1, HolderId(""), outcome)]
         return links
 
     def _of_link(self, task: PlannedTask, first: int, link: Link, comparison: _Comparison) -> list[_Miss]:
         """Those of an outcome's items that were executed; `first` is its first item in the plan."""
-        served = link.outcome.served
+        served = link.outcome.reused
         every = range(first, first + link.end - link.start)
         if served == len(every):
             return []
@@ -286,7 +286,7 @@ class _Asked:
             for (base, differences), items in grouped.items()
         ]
         most = tuple(sorted(reasons, key=lambda reason: -reason.count))
-        return TaskMisses(task=task, served=served, executed=len(misses), reasons=most)
+        return TaskMisses(task=task, reused=served, executed=len(misses), reasons=most)
 
 
 class _Comparison:

@@ -24,15 +24,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from codebatch.application import Note, asking, stores
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.errors import InvalidInput
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 if TYPE_CHECKING:
     from codebatch.application.batches import ListedBatch
 
 
-class OpenedStore:
+class Store:
     """An open store. It is a context manager.
 
     Example:
@@ -42,7 +42,7 @@ class OpenedStore:
                 print(listed.state, store.root)
     """
 
-    def __init__(self, store: Store, note: Note, passed_over: Note | None = None) -> None:
+    def __init__(self, store: StoreDir, note: Note, passed_over: Note | None = None) -> None:
         """`passed_over` gets the notes of newer batches that are not asked; by default `note`."""
         self._store = store
         self._note = note
@@ -60,12 +60,12 @@ class OpenedStore:
         return self._note
 
     @property
-    def store(self) -> Store:
+    def store(self) -> StoreDir:
         """The low-level store. Raises InvalidInput if the store was closed."""
         self.check_open()
         return self._store
 
-    def batch(self, reference: str | None = None, *, partial: bool = False) -> OpenedBatch:
+    def batch(self, reference: str | None = None, *, partial: bool = False) -> Batch:
         """Return a batch by id, unique prefix, `latest`, `latest~N` or `@NAME`; by default the latest of the project.
 
         With `partial`, incomplete answers are returned instead of raising. Raises InvalidInput, InvalidId, UnknownId
@@ -74,9 +74,9 @@ class OpenedStore:
         self.check_open()
         _check_text("" if reference is None else reference)
         question = asking.ask(self._store, reference, self._note, self._passed_over)
-        return OpenedBatch(question, self.check_open, partial=partial)
+        return Batch(question, self.check_open, partial=partial)
 
-    def side(self, reference: str, *, partial: bool = False, of_files: bool = False) -> OpenedBatch:
+    def side(self, reference: str, *, partial: bool = False, of_files: bool = False) -> Batch:
         """Return one of two batches to compare, also by its snapshot or its commit.
 
         Git resolves the commit in the current directory; the latest batch of it is taken. A batch with uncommitted
@@ -104,7 +104,7 @@ class OpenedStore:
         """Close the store. Further calls have no effect."""
         self._is_open = False
 
-    def __enter__(self) -> OpenedStore:
+    def __enter__(self) -> Store:
         self.check_open()
         return self
 
@@ -114,7 +114,7 @@ class OpenedStore:
         self.close()
 
 
-def open(path: str | Path | None = None, *, project: str | Path | None = None, note: Note | None = None) -> OpenedStore:
+def open(path: str | Path | None = None, *, project: str | Path | None = None, note: Note | None = None) -> Store:
     """Open the store at a path, by default that of the project.
 
     The project is the one that contains the directory `project`, by default the current directory; its latest batch is
@@ -122,7 +122,7 @@ def open(path: str | Path | None = None, *, project: str | Path | None = None, n
     receives notes, such as damaged batches that are skipped; by default they are warnings. Raises InvalidInput,
     StoreNotFound, StoreForeign or StoreCorrupt.
     """
-    return OpenedStore(stores.open_store(path, project), note or _warn)
+    return Store(stores.open_store(path, project), note or _warn)
 
 
 def _check_text(reference: object) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from codebatch.application.batches import BatchStatus
     from codebatch.application.comparing import Comparison
-    from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
+    from codebatch.application.copies import DuplicateBlock, DuplicateBlocks, DuplicateLocation
     from codebatch.application.definitions import Caller
     from codebatch.application.findings import Findings
     from codebatch.application.hotspots import HotspotBy, Hotspots
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from codebatch.application.inspecting import InspectedLine, SourceLine
     from codebatch.application.looked_at import LookedAt
     from codebatch.application.overview import Overview
-    from codebatch.application.questions import Content, Inspected
+    from codebatch.application.questions import FileContent, FileRecords
     from codebatch.application.references import Progress
     from codebatch.application.sql import Rows
     from codebatch.model.entry import Entry
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from codebatch.query.wanted import Filters, OutputFilters, Several
 
 
-class OpenedBatch(Nouns):
+class Batch(Nouns):
     """An open batch: its records by type, and questions about a name, a file or the whole.
 
     Every method raises InvalidInput for an invalid request, StoreCorrupt for damage, and BatchIncomplete if the answer
@@ -180,7 +180,7 @@ class OpenedBatch(Nouns):
 
         return find_paths(self.question.records, given, self.question.note)
 
-    def inspect(self, path: str, *, kind: Several = None, for_machines: bool = True) -> Answer[Inspected]:
+    def inspect(self, path: str, *, kind: Several = None, for_machines: bool = True) -> Answer[FileRecords]:
         """Return all records of a file, or those of some types, without those that are only `for_machines`."""
         from codebatch.application import questions
         from codebatch.query.filters import RecordFilter
@@ -210,13 +210,13 @@ class OpenedBatch(Nouns):
         kinds = () if kind is None else several("kind", kind)
         return self.check(inspect_line(self.question, path, line, kinds=kinds))
 
-    def content(self, path: str) -> Content:
+    def content(self, path: str) -> FileContent:
         """Return the content of a file at the time of the snapshot."""
         from codebatch.application import questions
 
         return questions.read_content(self.question, path)
 
-    def outline(self, path: str) -> Answer[Inspected]:
+    def outline(self, path: str) -> Answer[FileRecords]:
         """Return the definitions of a file in source order, without imports."""
         from codebatch.application.definitions import outline
 
@@ -330,7 +330,7 @@ class OpenedBatch(Nouns):
 
     def copies(
         self, *, least: int = 1, first: int = 1, limit: int | None = None, path: Paths = "", everything: bool = False
-    ) -> Answer[Copies]:
+    ) -> Answer[DuplicateBlocks]:
         """Return at most `limit` duplicate blocks of `least` code lines or more, the longest first, from `first`.
 
         Blocks that occur only in tests or foreign code are excluded and counted, unless `everything` is set.
@@ -341,25 +341,25 @@ class OpenedBatch(Nouns):
             find_copies(self.question, least=least, first=first, limit=limit, path=path, everything=everything)
         )
 
-    def source_of_copies(self, block: CopiedBlock) -> list[tuple[CopiedPlace, tuple[SourceLine, ...]]]:
+    def source_of_copies(self, block: DuplicateBlock) -> list[tuple[DuplicateLocation, tuple[SourceLine, ...]]]:
         """Return the first locations of a duplicate block with their source, or the beginning of it."""
         from codebatch.application.copies import read_copies
 
         return read_copies(self.question, block)
 
-    def older(self, named: OpenedBatch | str, *, of_files: bool = False) -> OpenedBatch:
-        """Return the batch to compare with: an open one, or one named as in `OpenedStore.side`."""
-        if isinstance(named, OpenedBatch):
+    def older(self, named: Batch | str, *, of_files: bool = False) -> Batch:
+        """Return the batch to compare with: an open one, or one named as in `Store.side`."""
+        if isinstance(named, Batch):
             return named
-        from codebatch.application.opened import OpenedStore
+        from codebatch.application.opened import Store
 
-        store = OpenedStore(self.question.store, self.question.note)
+        store = Store(self.question.store, self.question.note)
         return store.side(named, partial=self._is_partial, of_files=of_files)
 
-    def compare(self, old: OpenedBatch | str, **filters: Unpack[OutputFilters]) -> Comparison:
+    def compare(self, old: Batch | str, **filters: Unpack[OutputFilters]) -> Comparison:
         """Compare with an older batch: diagnostics, unless other record types are named.
 
-        The older batch may be in another store, or named as in `OpenedStore.side`. The filters are those of `outputs`;
+        The older batch may be in another store, or named as in `Store.side`. The filters are those of `outputs`;
         a change passes if one of its two records does.
         """
         from msgspec import structs

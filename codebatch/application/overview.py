@@ -9,7 +9,7 @@ import msgspec
 
 from codebatch.application.asking import Answer, Question
 from codebatch.application.inspecting import SourceLine, read_lines
-from codebatch.application.questions import Inspected, inspect
+from codebatch.application.questions import FileRecords, inspect
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import display_path, path_row
 from codebatch.model.record import SEVERITIES
@@ -138,7 +138,7 @@ def _hardest(metrics: Collection[JsonRecord]) -> tuple[Hard, ...]:
     return tuple(functions[:HARDEST_SHOWN])
 
 
-def _with_source(question: Question, file: Inspected, diagnostics: Sequence[JsonRecord]) -> tuple[Found, ...]:
+def _with_source(question: Question, file: FileRecords, diagnostics: Sequence[JsonRecord]) -> tuple[Found, ...]:
     """The gravest, by place, each with its line."""
     chosen = sorted(diagnostics, key=lambda each: SEVERITIES.index(str(each["severity"])))[:FINDINGS_SHOWN]
     found = []

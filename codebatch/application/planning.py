@@ -20,8 +20,8 @@ from codebatch.query.standing import Standing, standing
 from codebatch.store.adoption import adopt_batch, is_adoptable
 from codebatch.store.bases import find_bases
 from codebatch.store.batch_resolution import default_batch, iter_batches_of
-from codebatch.store.batches import NO_CHECKOUT, Batch, Checkout, create_batch, iter_batches
-from codebatch.store.store import Store
+from codebatch.store.batches import NO_CHECKOUT, BatchDir, Checkout, create_batch, iter_batches
+from codebatch.store.store import StoreDir
 from codebatch.system.clock import wall_ns
 from codebatch.system.task_catalogue import TaskCatalogue
 
@@ -29,7 +29,7 @@ from codebatch.system.task_catalogue import TaskCatalogue
 class Planner(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a plan. Its digest is known before the plan is made."""
 
-    store: Store
+    store: StoreDir
     frozen: Frozen
     pipeline: str
     tasks: tuple[PlannedTask, ...]
@@ -48,7 +48,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         frozen = self.frozen
         return make_plan(self.catalogue, frozen.snapshot, self.pipeline, self.tasks, self.shard_rule, frozen.paths)
 
-    def make(self, plan: Plan, checkout: Checkout = NO_CHECKOUT, *, reuses: bool = True) -> Batch:
+    def make(self, plan: Plan, checkout: Checkout = NO_CHECKOUT, *, reuses: bool = True) -> BatchDir:
         """A new batch of the plan, which takes results over where it `reuses` any. On return it is on disk."""
         bases = find_bases(self.store, self.frozen.sources, self.pipeline) if reuses else ()
         return create_batch(
@@ -61,7 +61,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             at_ns=wall_ns(),
         )
 
-    def is_answered_by(self, batch: Batch) -> bool:
+    def is_answered_by(self, batch: BatchDir) -> bool:
         """Whether questions about what was frozen go to a batch of the plan.
 
         It is of the same place, chosen by the same patterns, the latest of its source, and the one that questions
@@ -75,12 +75,12 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         default = default_batch(self.store, about.sources) or batch
         return default.id == batch.id or (bool(about.paths) and not default.about.paths)
 
-    def latest(self) -> Batch | None:
+    def latest(self) -> BatchDir | None:
         """The latest batch of the same place, None where there is none."""
         place = self.frozen.sources, self.frozen.paths
         return next((each for each in iter_batches(self.store) if each.about.place == place), None)
 
-    def adopt(self, batch: Batch, checkout: Checkout = NO_CHECKOUT) -> Batch:
+    def adopt(self, batch: BatchDir, checkout: Checkout = NO_CHECKOUT) -> BatchDir:
         """A new batch of what was frozen with the results of one of the plan. On return it is on disk."""
         return adopt_batch(
             self.store,
@@ -91,13 +91,13 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             at_ns=wall_ns(),
         )
 
-    def find(self, note: Note = ignore_note) -> Batch | None:
+    def find(self, note: Note = ignore_note) -> BatchDir | None:
         """The batch of the same plan that can be read and that questions go to, else the latest of whatever place:
         equal trees have equal results, but for what is in no key, or may come to be. `note` is told of those that
         cannot be read.
         """
         wanted = (self.digest, self.pipeline)
-        latest: Batch | None = None
+        latest: BatchDir | None = None
         for batch in iter_batches(self.store, note):
             if (batch.about.plan_digest, batch.about.pipeline) != wanted:
                 continue
@@ -117,13 +117,13 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             latest = batch
         return latest
 
-    def _may_answer_elsewhere(self, batch: Batch, stands: Standing) -> bool:
+    def _may_answer_elsewhere(self, batch: BatchDir, stands: Standing) -> bool:
         """Whether all that a batch of the plan has is keyed, and will be: of own tasks that is known at its end."""
         if stands.outputs is not None and stands.is_over:
             return is_adoptable(batch, stands.outputs.manifest)
         return self.catalogue.own_places.keys().isdisjoint(task.name for task in self.tasks)
 
-    def find_or_make(self, *, again: bool, reuses: bool = True) -> tuple[Batch, bool]:
+    def find_or_make(self, *, again: bool, reuses: bool = True) -> tuple[BatchDir, bool]:
         """The batch of the same plan, or a new one, always `again`; and whether it is new. `reuses`: as in `make`.
 
         It is looked for before planning, which takes time, and again where nobody else can make one: several that
@@ -140,7 +140,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
                     return self.make(plan, told, reuses=reuses and not again), True
         return self.answering_one(found), False
 
-    def answering_one(self, batch: Batch) -> Batch:
+    def answering_one(self, batch: BatchDir) -> BatchDir:
         """The batch that answers for what was frozen: this one of its plan, or one that adopts its results.
 
         One that is not final yet answers when it is; one that nobody may adopt, by itself, be it of another commit.
@@ -158,7 +158,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
                 found = self.adopt(found, checkout())
         return found
 
-    def _is_told_by(self, batch: Batch) -> bool:
+    def _is_told_by(self, batch: BatchDir) -> bool:
         """Whether questions go to a batch, and it says of which commit what was frozen is."""
         return self.is_answered_by(batch) and self.commit in ("", batch.about.commit)
 
@@ -175,7 +175,7 @@ def choose_pipeline(configuration: Configuration, name: str | None) -> Pipeline:
 
 
 def planner_of(
-    configuration: Configuration, store: Store, frozen: Frozen, pipeline: Pipeline, note: Note, commit: str = ""
+    configuration: Configuration, store: StoreDir, frozen: Frozen, pipeline: Pipeline, note: Note, commit: str = ""
 ) -> Planner:
     """What a pipeline over what was frozen is planned from. Raises InvalidInput or InvalidConfiguration."""
     settings, file, catalogue = configuration.settings, configuration.file, configuration.catalogue
@@ -196,8 +196,8 @@ def planner_of(
 
 
 def plan_snapshot(
-    configuration: Configuration, store: Store, reference: str, pipeline: str | None, note: Note
-) -> tuple[Batch, Plan]:
+    configuration: Configuration, store: StoreDir, reference: str, pipeline: str | None, note: Note
+) -> tuple[BatchDir, Plan]:
     """A new batch over a snapshot, not run. On return it is on disk.
 
     Raises InvalidInput, InvalidConfiguration or StoreError.

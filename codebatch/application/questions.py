@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from codebatch.store.journal import JournalLine
 
 
-class Inspected(msgspec.Struct, frozen=True):
+class FileRecords(msgspec.Struct, frozen=True):
     """All records of one file, with their tasks, and the position of the file in the batch."""
 
     path: bytes
@@ -48,7 +48,7 @@ class Inspected(msgspec.Struct, frozen=True):
     tasks: tuple[str, ...]
 
 
-class Content(NamedTuple):
+class FileContent(NamedTuple):
     """The content of a file in a batch, and its context (SPEC.md "Context")."""
 
     path: bytes
@@ -226,7 +226,7 @@ def _rank_metric(
 
 def inspect(
     question: Question, path: str, asked: RecordFilter | None = None, *, kinds: tuple[str, ...] = ()
-) -> Answer[Inspected]:
+) -> Answer[FileRecords]:
     """What a batch says of one file: of some kinds, all where none is named; of that, what a filter lets pass.
 
     Raises InvalidInput or StoreCorrupt.
@@ -246,15 +246,15 @@ def inspect(
     records.reading.matched += len(found)
     lacks = lacks_files(lambda: catalogue, records, tasks, kinds)
     whole = completeness_at(records, by_task, found, lacks_files=lacks)
-    inspected = Inspected(path=name, item=item, records=found, tasks=tasks)
+    inspected = FileRecords(path=name, item=item, records=found, tasks=tasks)
     return Answer(question=question, found=inspected, whole=whole)
 
 
-def read_content(question: Question, path: str) -> Content:
+def read_content(question: Question, path: str) -> FileContent:
     """What is in the file that a path names. Raises InvalidInput, ObjectMissing or StoreCorrupt."""
     records = question.records
     name, item = find_item(records, path, question.note)
-    return Content(name, records.read_object(records.items[item]), records.plan.context_of(item))
+    return FileContent(name, records.read_object(records.items[item]), records.plan.context_of(item))
 
 
 def list_files(

@@ -17,18 +17,18 @@ from codebatch.model.shard import ShardId
 from codebatch.query.filters import JsonRecord
 from codebatch.query.standing import Standing
 from codebatch.query.summary import Summary
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir
 
 
-class Ran(msgspec.Struct, frozen=True, kw_only=True):
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run.
 
     `headline` has the most important results, `failures` the first failures. `missing_grammars` counts files by
     language whose grammar is not installed. `executed` counts the results of this run, 0 if nothing was left to do.
-    `unkeyed` maps custom tasks to inputs outside their cache key, so that other batches do not reuse their results.
-    `task` is set if the run was restricted to one. `name` is the name given to the batch, `name_was` the batch that had
-    it before.
+    `inputs_outside_key` maps custom tasks to inputs outside their cache key, so that other batches do not reuse their
+    results. `task` is set if the run was restricted to one. `name` is the name given to the batch, `name_was` the batch
+    that had it before.
 
     Example:
 
@@ -36,8 +36,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         print(ran.is_complete, ran.headline.bugs_count)
     """
 
-    store: Store
-    batch: Batch
+    store: StoreDir
+    batch: BatchDir
     action: Action
     seconds: float
     standing: Standing
@@ -46,7 +46,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[JsonRecord, ...]
     missing_grammars: Mapping[str, int]
     executed: Executed
-    unkeyed: Mapping[str, str]
+    inputs_outside_key: Mapping[str, str]
     task: str | None
     name: str | None = None
     name_was: str | None = None
@@ -84,7 +84,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         return BatchIncomplete(failed, hint=hint)
 
 
-def cancelled(batch: Batch) -> BatchCancelled:
+def cancelled(batch: BatchDir) -> BatchCancelled:
     """What is told of a batch that was cancelled."""
     return BatchCancelled(
         f"batch {batch.id} was cancelled", hint=f"resume it with: codebatch resume --batch {batch.id}"

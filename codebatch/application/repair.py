@@ -29,12 +29,12 @@ from codebatch.model.plan import Plan
 from codebatch.model.quantities import count_of
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
-from codebatch.store.batches import Batch, hidden_batch, hidden_directory, iter_batches
+from codebatch.store.batches import BatchDir, hidden_batch, hidden_directory, iter_batches
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.shard_survey import ShardName, Survey, shard_names, shard_names_of, survey
 from codebatch.store.sharing import names_apart, share
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
 
@@ -71,7 +71,7 @@ class Mended(NamedTuple):
         return self.reasons.get(digest, left)
 
 
-def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener: Listener) -> Mended:
+def mend(execution: Execution, store: StoreDir, lock: Lock, found: Survey, listener: Listener) -> Mended:
     """Mend what a full survey found to be damaged, from what it found sound, or by executing it again.
 
     On return what was mended is on disk. Killed at any call each name has what `give` leaves it. `lock` is that of
@@ -104,7 +104,7 @@ def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener
     return Mended({**dict.fromkeys(lacking, Reason("re-executing it gave a different result")), **reasons})
 
 
-def _give_equal(store: Store, found: Survey, reasons: dict[Digest, Reason]) -> dict[Digest, list[ShardName]]:
+def _give_equal(store: StoreDir, found: Survey, reasons: dict[Digest, Reason]) -> dict[Digest, list[ShardName]]:
     """Mend what has an equal file that is sound; returns the damaged names of what has none."""
     lacking: dict[Digest, list[ShardName]] = {}
     for fault in found.faults:
@@ -119,7 +119,7 @@ def _give_equal(store: Store, found: Survey, reasons: dict[Digest, Reason]) -> d
     return lacking
 
 
-def mend_batch(execution: Execution, store: Store, lock: Lock, listener: Listener, batch: Batch) -> bool:
+def mend_batch(execution: Execution, store: StoreDir, lock: Lock, listener: Listener, batch: BatchDir) -> bool:
     """Mend the shard files of a batch, under all names that they have; False where none is damaged.
 
     Raises StoreCorrupt where one is beyond repair, Stopped where a signal ended it, or StoreUnwritable.
@@ -146,11 +146,11 @@ class Mending(NamedTuple):
     """
 
     execution: Execution
-    store: Store
+    store: StoreDir
     lock: Lock
     listener: Listener
 
-    def __call__(self, batch: Batch, act: Callable[[], T], signal_status: int = 0) -> T:
+    def __call__(self, batch: BatchDir, act: Callable[[], T], signal_status: int = 0) -> T:
         """What `act` gives. Raises what it raises, or as `mend_batch` does.
 
         Nothing is mended after a signal, whose `signal_status` is not 0: then damage is Stopped.
@@ -165,12 +165,12 @@ class Mending(NamedTuple):
         return act()
 
 
-def names_of(batches: Iterable[Batch], digests: Collection[Digest]) -> Iterator[ShardName]:
+def names_of(batches: Iterable[BatchDir], digests: Collection[Digest]) -> Iterator[ShardName]:
     """The names that files of some digests have in batches, but for those that cannot be read."""
     return (name for name in shard_names_of(batches) if name.digest in digests)
 
 
-def give(store: Store, source: Path, paths: Iterable[Path]) -> Reason | None:
+def give(store: StoreDir, source: Path, paths: Iterable[Path]) -> Reason | None:
     """Have names be those of a file that is on disk, whatever has them now; returns why one was refused.
 
     On return the others are on disk. Killed at any call, each name has what it had, or the file; none, where it was
@@ -209,9 +209,9 @@ def _reason_told(reasons: dict[Digest, Reason], digests: Iterable[Digest]) -> It
 @contextlib.contextmanager
 def _executed_again(
     execution: Execution,
-    store: Store,
+    store: StoreDir,
     lock: Lock,
-    batch: Batch,
+    batch: BatchDir,
     wanted: Mapping[Digest, ShardName],
     listener: Listener,
 ) -> Iterator[tuple[dict[Digest, Path], int]]:
@@ -226,7 +226,7 @@ def _executed_again(
         yield _equal_files(again, plan, wanted), executed.signal_status
 
 
-def _equal_files(again: Batch, plan: Plan, wanted: Mapping[Digest, ShardName]) -> dict[Digest, Path]:
+def _equal_files(again: BatchDir, plan: Plan, wanted: Mapping[Digest, ShardName]) -> dict[Digest, Path]:
     outcomes = Outcomes(again.files, again.root)
     ledger = load_ledger(plan, outcomes)
     frame_writer = FrameWriter()

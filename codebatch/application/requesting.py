@@ -6,18 +6,18 @@ import os
 import pwd
 
 from codebatch.model.request import Open, Request, RequestBody
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.requests import Requests, is_cancelled
 from codebatch.system.clock import wall_ns
 from codebatch.system.host import this_host
 
 
-def request(batch: Batch, body: RequestBody) -> Request:
+def request(batch: BatchDir, body: RequestBody) -> Request:
     """Ask something of a batch. On return it is on disk. Raises StoreUnwritable, StoreCorrupt."""
     return Requests(batch.files, batch.root).append(body, by=_we(), at_ns=wall_ns())
 
 
-def lift_cancel(batch: Batch) -> None:
+def lift_cancel(batch: BatchDir) -> None:
     """Whoever goes on with an analysis has what was cancelled be done all the same. Raises as `request` does."""
     if is_cancelled(batch.files, batch.root):
         request(batch, Open())

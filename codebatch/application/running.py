@@ -13,7 +13,7 @@ from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.freezing import freeze, nothing_to_do, rules_for
 from codebatch.application.planning import choose_pipeline, planner_of
 from codebatch.application.projects import find_project
-from codebatch.application.ran import Ran
+from codebatch.application.ran import RunResult
 from codebatch.application.repair import Mending
 from codebatch.application.stores import StorePlace
 from codebatch.errors import InvalidInput
@@ -34,13 +34,13 @@ def run(
     jobs: int | None = None,
     name: str | None = None,
     listener: Listener | None = None,
-) -> Ran:
+) -> RunResult:
     """Analyse paths with a pipeline. If an identical batch exists, nothing is executed.
 
     Settings and custom tasks are those of the project around the current directory. `store` is created if it does not
     exist. `name` is given to the batch and taken from any other. In the main thread, SIGINT, SIGTERM and SIGHUP end the
-    run early (`Ran.executed`, or Stopped during a repair); in other threads they are left to the caller. Raises
-    CodebatchError or OSError. Failures of files are in `Ran.shortfall`.
+    run early (`RunResult.executed`, or Stopped during a repair); in other threads they are left to the caller. Raises
+    CodebatchError or OSError. Failures of files are in `RunResult.shortfall`.
 
     Example:
 
@@ -73,7 +73,7 @@ def run_paths(
     exclude: tuple[str, ...] = (),
     allow_empty: bool = False,
     listener: Listener,
-) -> Ran:
+) -> RunResult:
     """Freeze paths, find, adopt or make the batch that answers for them, and do what is open in it.
 
     It is given a `name`, where there is one, when that has come to its end, and is not broken off by a signal.
@@ -113,7 +113,7 @@ def run_paths(
                 f"imported findings of {', '.join(left)} remain in {before.id}: import them again for this batch"
             )
         stands = standing(batch)
-        action: Action = "ran" if is_new else found_action(stands)
+        action: Action = "new" if is_new else found_action(stands)
         listener.chosen(batch, action)
         work = Work(Mending(execution, store, lock, listener), action, began, task, name)
         scope = None if stands.is_over else scope_of(batch, task)

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from codebatch.application.asking import Question
 from codebatch.application.checkouts import repository_of
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.errors import AmbiguousId, InvalidId, NotInStore, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.query.records import BatchRecords
 from codebatch.query.sources import Unasked
 from codebatch.snapshotting.staleness import stat_cache_of
-from codebatch.store.batches import Batch, BatchFile, BatchId, iter_batches
+from codebatch.store.batches import BatchDir, BatchFile, BatchId, iter_batches
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import Snapshot
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.git_ancestry import Repository
 
 if TYPE_CHECKING:
-    from codebatch.application.opened import OpenedStore
+    from codebatch.application.opened import Store
 
 _SNAPSHOT = "snap-"
 _SHOWN_MAX = 80
@@ -46,19 +46,19 @@ class Commit(NamedTuple):
         return short if self.id.startswith(self.name) else f"{self.name} ({short})"
 
 
-RunCommit = Callable[[Store, Batch, Commit], Batch]
+RunCommit = Callable[[StoreDir, BatchDir, Commit], BatchDir]
 """Returns the finished batch of a commit. If there is none, runs the commit's tree under the tasks of another batch."""
 
 
-def find_side(opened: OpenedStore, reference: str, *, partial: bool = False, of_files: bool = False) -> OpenedBatch:
+def find_side(opened: Store, reference: str, *, partial: bool = False, of_files: bool = False) -> Batch:
     """Return the batch that a reference names. Of a snapshot, and of a commit, that is the latest batch over it.
 
     A batch whose tree was not just that of its commit never stands for the commit. Nothing is run: a commit without a
     batch is UnknownId. `of_files`: a snapshot without a batch will do; its side has the id of the snapshot and no task.
-    Raises what `OpenedStore.batch` does.
+    Raises what `Store.batch` does.
     """
     side = name_side(opened, reference, partial=partial, of_files=of_files)
-    if isinstance(side, OpenedBatch):
+    if isinstance(side, Batch):
         return side
     found = find_batch_of(opened.store, side)
     if found is None:
@@ -67,10 +67,8 @@ def find_side(opened: OpenedStore, reference: str, *, partial: bool = False, of_
     return opened.batch(found.id, partial=partial)
 
 
-def name_side(
-    opened: OpenedStore, reference: str, *, partial: bool = False, of_files: bool = False
-) -> OpenedBatch | Commit:
-    """Return the batch that a reference names, otherwise the commit. Raises what `OpenedStore.batch` does."""
+def name_side(opened: Store, reference: str, *, partial: bool = False, of_files: bool = False) -> Batch | Commit:
+    """Return the batch that a reference names, otherwise the commit. Raises what `Store.batch` does."""
     repository = _repository_here()
     commit_id = None if repository is None else repository.find(reference)
     is_of_snapshot = reference.startswith(_SNAPSHOT)
@@ -91,14 +89,14 @@ def name_side(
 
 
 def find_sides(
-    opened: OpenedStore,
+    opened: Store,
     old: str | None,
     new: str | None,
     run_commit: RunCommit,
     *,
-    base: OpenedStore | None = None,
+    base: Store | None = None,
     of_files: bool = False,
-) -> tuple[OpenedBatch, OpenedBatch]:
+) -> tuple[Batch, Batch]:
     """Return the older and the newer batch of a comparison, each open in part.
 
     None stands for `latest~1` and `latest`. A commit is run under the tasks of the other side. If both sides are
@@ -107,7 +105,7 @@ def find_sides(
     `find_side` and `run_commit` raise.
     """
 
-    def name(reference: str | None, default: str) -> OpenedBatch | Commit:
+    def name(reference: str | None, default: str) -> Batch | Commit:
         if reference is None:
             return opened.batch(default, partial=True)
         return name_side(opened, reference, partial=True, of_files=of_files)
@@ -124,24 +122,24 @@ def find_sides(
     return older, newer
 
 
-def open_commit(opened: OpenedStore, commit: Commit, head: Batch, run_commit: RunCommit) -> OpenedBatch:
+def open_commit(opened: Store, commit: Commit, head: BatchDir, run_commit: RunCommit) -> Batch:
     """Return the batch of a commit in the place of `head`. It is open in part. Raises what `run_commit` raises."""
     return opened.batch(run_commit(opened.store, head, commit).id, partial=True)
 
 
-def find_batch_of(store: Store, commit: Commit) -> Batch | None:
+def find_batch_of(store: StoreDir, commit: Commit) -> BatchDir | None:
     """Return the latest batch of just a commit's tree, wherever it was run; None if there is none."""
     return next((each for each in iter_batches(store) if each.about.is_clean and each.about.commit == commit.id), None)
 
 
-def _head_for(opened: OpenedStore, side: OpenedBatch | Commit | None) -> Batch:
+def _head_for(opened: Store, side: Batch | Commit | None) -> BatchDir:
     """Return the batch under whose tasks a commit is run: the other side, or the latest batch if that has no tasks."""
-    if isinstance(side, OpenedBatch) and side.question.batch.about.pipeline:
+    if isinstance(side, Batch) and side.question.batch.about.pipeline:
         return side.question.batch
     return opened.batch(partial=True).question.batch
 
 
-def _of_snapshot(opened: OpenedStore, reference: str, *, partial: bool, of_files: bool) -> OpenedBatch:
+def _of_snapshot(opened: Store, reference: str, *, partial: bool, of_files: bool) -> Batch:
     store = opened.store
     snapshot = resolve_snapshot(store, reference)
     of_it = (batch for batch in iter_batches(store, kind="any") if batch.about.snapshot_id == snapshot.id)
@@ -154,7 +152,7 @@ def _of_snapshot(opened: OpenedStore, reference: str, *, partial: bool, of_files
     raise UnknownId(f"no batch of the snapshot {snapshot.id}", hint=hint)
 
 
-def _of_tree(opened: OpenedStore, snapshot: Snapshot, *, partial: bool) -> OpenedBatch:
+def _of_tree(opened: Store, snapshot: Snapshot, *, partial: bool) -> Batch:
     """Return a batch over a snapshot that is not in the store and has no task."""
     store, document = opened.store, snapshot.document
     about = BatchFile(
@@ -168,10 +166,10 @@ def _of_tree(opened: OpenedStore, snapshot: Snapshot, *, partial: bool) -> Opene
         shards=0,
         items=document.files,
     )
-    batch = Batch(store.files, store.batches / snapshot.id, about)
+    batch = BatchDir(store.files, store.batches / snapshot.id, about)
     question = Question(store, batch, is_named=True, note=opened.note)
     question.records = BatchRecords(store, batch, source=Unasked(str(store.root)))
-    return OpenedBatch(question, opened.check_open, partial=partial)
+    return Batch(question, opened.check_open, partial=partial)
 
 
 def _repository_here() -> Repository | None:

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from codebatch.application import Note, ignore_note
 from codebatch.application.projects import find_project, find_store, find_store_above, new_store_place
-from codebatch.errors import InvalidInput, StoreNotFound, StoreUnwritable, UnsafeStorePlace
+from codebatch.errors import InvalidInput, StoreNotFound, StoreUnwritable, UnsafeStoreLocation
 from codebatch.model.entry import display_path
 from codebatch.model.project import REMOVED, Project
 from codebatch.query.arguments import path_of
 from codebatch.snapshotting.projects import is_shared_place
 from codebatch.store import layout
-from codebatch.store.store import Store, create_store, looks_like_store
+from codebatch.store.store import StoreDir, create_store, looks_like_store
 from codebatch.store.store import open_store as open_store_at
 from codebatch.system.files import Files, RealFiles
 
@@ -69,14 +69,14 @@ class StorePlace:
         path = self.root()
         return path is not None and path.exists()
 
-    def open(self) -> Store:
+    def open(self) -> StoreDir:
         """The store, which must exist. Raises StoreNotFound or StoreForeign."""
         path = self.root()
         if path is None:
             raise self._not_found()
         return self._with_project(open_store_at(self._files, path, is_named=self.named is not None))
 
-    def open_or_make(self, note: Note = ignore_note) -> Store:
+    def open_or_make(self, note: Note = ignore_note) -> StoreDir:
         """The store, made where there is none: at the named place, else at the top of the project.
 
         Raises StoreForeign, UnsafeStorePlace or StoreUnwritable.
@@ -107,8 +107,8 @@ class StorePlace:
             raise self._unsafe_place(path)
         return path
 
-    def _unsafe_place(self, path: Path) -> UnsafeStorePlace:
-        error = UnsafeStorePlace(str(path.parent))
+    def _unsafe_place(self, path: Path) -> UnsafeStoreLocation:
+        error = UnsafeStoreLocation(str(path.parent))
         if self.project is not None and self.project.kind == "git":
             error.hint = f"give a location: --store {shlex.quote(str(path))}"
             if self.project.start != self.project.root:
@@ -131,11 +131,11 @@ class StorePlace:
             hint = f"create one with `codebatch run PATH`, or use the one above the project: --store {above}"
         return StoreNotFound(f"no store in the project {os.fsdecode(self.project.root)}", hint=hint)
 
-    def _with_project(self, store: Store) -> Store:
+    def _with_project(self, store: StoreDir) -> StoreDir:
         return replace(store, project=self.project or REMOVED)
 
 
-def open_store(path: str | Path | None = None, project: str | Path | None = None) -> Store:
+def open_store(path: str | Path | None = None, project: str | Path | None = None) -> StoreDir:
     """The store at a path, else that of the project around the directory `project`, by default the current one.
 
     Raises InvalidInput, StoreNotFound or StoreForeign.

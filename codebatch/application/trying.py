@@ -21,7 +21,7 @@ from codebatch.model.shard import ShardRule
 from codebatch.model.task import Pipeline, task_name
 from codebatch.query.records import BatchRecords
 from codebatch.snapshotting.roots import resolve_sources
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.plugins import describe_task
 from codebatch.system.task_catalogue import TaskCatalogue
 
@@ -39,7 +39,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of it. `failures` are results of the task that failed the first time. `signal_status` as in `Ran`."""
+    """What became of it.
+
+    `failures` are results of the task that failed the first time. `signal_status` as in `RunResult`.
+    """
 
     task: str
     files: int
@@ -106,7 +109,7 @@ def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
     return tuple(ordered)
 
 
-def run_in(execution: Execution, planner: Planner, store: Store, listener: Listener) -> tuple[BatchRecords, int]:
+def run_in(execution: Execution, planner: Planner, store: StoreDir, listener: Listener) -> tuple[BatchRecords, int]:
     """A new batch of a plan, executed; and the exit status of the signal that ended it, or 0."""
     with store.writing() as lock:
         batch = planner.make(planner.plan(), reuses=False)

@@ -20,13 +20,16 @@ from codebatch.errors import InvalidInput
 from codebatch.model.task import task_name
 from codebatch.query.fields import JsonRecord
 from codebatch.snapshotting.roots import resolve_sources, select
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\*?[]!# "})
 
 
 class TriedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task said of a file; where it failed, the `reason` and the `evidence`. `signal_status` as in `Ran`."""
+    """What a task said of a file; where it failed, the `reason` and the `evidence`.
+
+    `signal_status` as in `RunResult`.
+    """
 
     task: str
     records: list[JsonRecord]
@@ -62,7 +65,7 @@ def try_file(execution: Execution, name: str, path: Path, listener: Listener) ->
         )
 
 
-def _freeze(execution: Execution, store: Store, path: Path) -> Frozen:
+def _freeze(execution: Execution, store: StoreDir, path: Path) -> Frozen:
     """The file as a run of the project has it, under the path that it has there; else by itself."""
     configuration = execution.configuration
     whole = Path(os.path.realpath(path.parent), path.name)

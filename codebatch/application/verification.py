@@ -21,8 +21,8 @@ from codebatch.model.result_key import result_key
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
 from codebatch.store.bases import Base
-from codebatch.store.batches import Batch, hidden_batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir, hidden_batch
+from codebatch.store.store import StoreDir
 from codebatch.store.untrusted import UntrustedKey, distrust, load_untrusted
 from codebatch.system.clock import wall_ns
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -32,7 +32,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     """What became of it: so many `files` of the batch, and `results` of them that were found and held against it.
 
     `failed`: results of the batch that could not be had again. `differences` by task; `untrusted` are the keys of these
-    tasks. `signal_status` as in `Ran`: nothing was compared then.
+    tasks. `signal_status` as in `RunResult`: nothing was compared then.
     """
 
     files: int
@@ -43,7 +43,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     signal_status: int = 0
 
 
-def verify(execution: Execution, store: Store, batch: Batch, share: float, listener: Listener) -> Verified:
+def verify(execution: Execution, store: StoreDir, batch: BatchDir, share: float, listener: Listener) -> Verified:
     """Execute a sample of a batch's files again in new workers, without taking anything over, and compare the results.
 
     `share` of its files, more than 0, at most 1: the same for the same batch. Where it is 1 tasks of project scope are
@@ -84,7 +84,7 @@ def sample(items: Sequence[Entry], plan: Digest, share: float) -> list[Entry]:
 
 def _hidden(
     catalogue: TaskCatalogue, said: BatchRecords, paths: tuple[bytes, ...], *, is_whole: bool
-) -> AbstractContextManager[Batch]:
+) -> AbstractContextManager[BatchDir]:
     """A batch of the same tasks and snapshot restricted to paths, which nobody else finds, for the time being."""
     plan, store = said.plan, said.store
     tasks = [task for task in plan.tasks if is_whole or task.scope == "file"]

@@ -185,11 +185,11 @@ class ShardRan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShardsRan(msgspec.Struct, frozen=True, kw_only=True):
-    """`run-shard`; `open` are those that are not done."""
+    """`run-shard`; `unfinished` are those that are not done."""
 
     batch_id: str
     shards: tuple[ShardRan, ...]
-    open: tuple[str, ...]
+    unfinished: tuple[str, ...]
 
 
 class Pinned(msgspec.Struct, frozen=True, kw_only=True):

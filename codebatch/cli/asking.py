@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.application.asking import Answer, Question, shown_paths
-from codebatch.application.opened import OpenedStore
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened import Store
+from codebatch.application.opened_batch import Batch
 from codebatch.cli.options import Answering
 from codebatch.errors import BatchIncomplete, InvalidConfiguration
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir
 
 if TYPE_CHECKING:
     from codebatch.application.comparing import Comparison
@@ -60,9 +60,9 @@ def truth_of(answer: Answer[object]) -> dict[str, object]:
     }
 
 
-def ask(answering: Answering, reference: str | None) -> OpenedBatch:
+def ask(answering: Answering, reference: str | None) -> Batch:
     """The batch that is asked, be it that of an answer a part is there: that is said with it."""
-    batch = OpenedStore(answering.place.open(), answering.note, answering.tell).batch(reference, partial=True)
+    batch = Store(answering.place.open(), answering.note, answering.tell).batch(reference, partial=True)
     batch.question.tell_phase = answering.phase
     answering.questions.append(batch.question)
     answering.batches.append(batch.question.batch)
@@ -153,7 +153,7 @@ def tell_lost(answering: Answering, comparison: Comparison) -> None:
         answering.tell(f"incomplete: the content of {where} is missing; its findings are matched by message only")
 
 
-def rerun(store: Store, batch: Batch, changes: Changes | None = None, *, of_all: bool = False) -> str:
+def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, of_all: bool = False) -> str:
     """The command that looks at a batch's tree again, or at all `of_all`, by the same patterns where they are known.
 
     They are those of `changes`, of which whoever did not look at the tree has none.
@@ -187,7 +187,7 @@ def rerun(store: Store, batch: Batch, changes: Changes | None = None, *, of_all:
     return shlex.join(words)
 
 
-def tell_lacking(answering: Answering, store: Store, batch: Batch, whole: Completeness) -> None:
+def tell_lacking(answering: Answering, store: StoreDir, batch: BatchDir, whole: Completeness) -> None:
     """Say what an answer lacks of the whole one."""
     for line in _reasons(store, batch, whole):
         answering.tell(f"incomplete: {line}")
@@ -229,7 +229,7 @@ def _so_far(if_none: str, whole: Completeness) -> str:
     return f"{if_none} so far ({whole.percent}% done)" if if_none and whole.done < whole.planned else if_none
 
 
-def _reasons(store: Store, batch: Batch, whole: Completeness) -> Iterable[str]:
+def _reasons(store: StoreDir, batch: BatchDir, whole: Completeness) -> Iterable[str]:
     if whole.done < whole.planned:
         counts = f"({whole.done:,} of {whole.planned:,} results)"
         told = f"batch {batch.id} is {whole.percent}% done {counts}"

@@ -97,8 +97,8 @@ def baseline_update(answering: Answering, file: Path, batch_reference: str | Non
     )
     if update.not_comparable:
         answering.note(f"{update.not_comparable:,} kept: this batch was not checked for them in the same way")
-    if update.left_out:
-        answering.note(f"{update.left_out:,} new findings were not added; add them with --accept-new")
+    if update.excluded:
+        answering.note(f"{update.excluded:,} new findings were not added; add them with --accept-new")
     return status
 
 

@@ -36,10 +36,10 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
 from codebatch.model.task import PIPELINES, TaskDescription
-from codebatch.store.batches import Batch, given_names
+from codebatch.store.batches import BatchDir, given_names
 from codebatch.store.ids import latest_offset
 from codebatch.store.outputs import current_outputs
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.plugins import describe_task
 
 
@@ -131,7 +131,7 @@ def batch_show(answering: Answering, named: str | None, batch_reference: str | N
     sys.stdout.flush()
 
 
-def _show(answering: Answering, store: Store, found: Batch) -> None:
+def _show(answering: Answering, store: StoreDir, found: BatchDir) -> None:
     about, outputs = found.about, current_outputs(found)
     root = None if outputs is None else str(outputs.root)
     names = _names(found.id, given_names(store))

@@ -12,10 +12,10 @@ import msgspec
 
 from codebatch.application.asking import Answer
 from codebatch.application.base_selection import Base, NoBase
-from codebatch.application.checking import Checked, Checker, KeptBase, conditions_of
+from codebatch.application.checking import Checker, CheckResult, KeptBase, conditions_of
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution
-from codebatch.application.opened import OpenedStore
+from codebatch.application.opened import Store
 from codebatch.cli.asking import answer_document, tell_lost
 from codebatch.cli.commands import command, option
 from codebatch.cli.common_options import common_option
@@ -43,23 +43,23 @@ class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`check`. `why` says why the base is that batch, or why there is none.
+    """`check`. `base_reason` says why the base is that batch, or why there is none.
 
     If there is none, `compared` is false and `passed` is true. Rows are as in `regressions`: `forbidden` are all that
     break a condition, `allowed` the first new findings that break none, of `allowed_count`. `list_command` lists all
-    regressions. `counts` are of all that was compared, by state. Regressions that are `not_of_this_change` or
-    `on_other_lines` are only counted. How complete the answer is: as in `summary`.
+    regressions. `counts` are of all that was compared, by state. Regressions that are `outside_change` or
+    `on_unchanged_lines` are only counted. How complete the answer is: as in `summary`.
     """
 
     passed: bool
     compared: bool
     head: CheckedBatch
     base: CheckedBatch | None
-    why: str
+    base_reason: str
     conditions: tuple[Judged, ...]
     counts: dict[str, int]
-    not_of_this_change: int
-    on_other_lines: int
+    outside_change: int
+    on_unchanged_lines: int
     forbidden: tuple[JsonRecord, ...]
     allowed: tuple[JsonRecord, ...]
     allowed_count: int
@@ -118,7 +118,7 @@ def check(
     """
     conditions = conditions_of(fail_on)
     execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    store = OpenedStore(answering.place.open(), answering.note, answering.tell)
+    store = Store(answering.place.open(), answering.note, answering.tell)
     checker = Checker(store, execution, Teller(answering), os.environ, allow_incomparable)
     if baseline is None:
         checked = checker.check(conditions, base, head, changed_lines=changed_lines)
@@ -149,7 +149,7 @@ def _annotate(answering: Answering, base: NoBase) -> None:
         answering.print(None, (line,))
 
 
-def _answer(answering: Answering, checked: Checked, baseline: Path | None) -> int:
+def _answer(answering: Answering, checked: CheckResult, baseline: Path | None) -> int:
     compared = checked.comparison
     command = _list_command(answering, checked, baseline)
     if compared is not None and not compared.old.is_complete:
@@ -164,8 +164,8 @@ def _answer(answering: Answering, checked: Checked, baseline: Path | None) -> in
         "why": checked.base.why,
         "conditions": tuple(checked.judged),
         "counts": dict(checked.counts),
-        "not_of_this_change": checked.not_of_change,
-        "on_other_lines": checked.on_other_lines,
+        "not_of_this_change": checked.outside_change,
+        "on_other_lines": checked.on_unchanged_lines,
         "forbidden": tuple(map(row_of, checked.forbidden)),
         "allowed": tuple(map(row_of, checked.allowed[:_SHOWN_MAX])),
         "allowed_count": len(checked.allowed),
@@ -185,7 +185,7 @@ def _answer(answering: Answering, checked: Checked, baseline: Path | None) -> in
     status = answer_document(answering, answer, document, _lines(checked, command))
     broken = [each for each in checked.judged if each.verdict == "failed"]
     if broken:
-        told = ", ".join(f"{each.condition} ({count_of(each.found, 'time')})" for each in broken)
+        told = ", ".join(f"{each.condition} ({count_of(each.violations, 'time')})" for each in broken)
         answering.tell(f"failed: {told}")
     return status or (EXIT_FAILED if broken else 0)
 
@@ -194,7 +194,7 @@ def _batch_shown(about: object) -> CheckedBatch:
     return msgspec.convert(about, CheckedBatch, from_attributes=True)
 
 
-def _list_command(answering: Answering, checked: Checked, baseline: Path | None) -> str | None:
+def _list_command(answering: Answering, checked: CheckResult, baseline: Path | None) -> str | None:
     """Return the command that lists all regressions, None if nothing was compared."""
     compared = checked.comparison
     if compared is not None:
@@ -214,7 +214,7 @@ def _nothing(base: NoBase) -> str:
     return f"no base to compare with ({base.why}): all findings count as existing"
 
 
-def _lines(checked: Checked, command: str | None) -> Iterator[str]:
+def _lines(checked: CheckResult, command: str | None) -> Iterator[str]:
     if isinstance(checked.base, NoBase):
         yield _nothing(checked.base)
     yield from (f"{difference_line(each)} [{word_of(each.state)}]" for each in checked.forbidden[:_SHOWN_MAX])
@@ -232,7 +232,7 @@ def _lines(checked: Checked, command: str | None) -> Iterator[str]:
         yield from _counted(checked)
 
 
-def _counted(checked: Checked) -> Iterator[str]:
+def _counted(checked: CheckResult) -> Iterator[str]:
     if checked.comparison is not None:
         yield counts_line(checked.comparison, (*SHOWN, *COUNTED))
     else:
@@ -240,7 +240,7 @@ def _counted(checked: Checked) -> Iterator[str]:
         unknown = checked.counts.get("not_comparable", 0)
         beside = f", {unknown:,} not comparable (not checked in the same way)" if unknown else ""
         yield f"{new:,} new, {known:,} in the baseline, {gone:,} of the baseline no longer found{beside}"
-    if checked.not_of_change:
-        yield f"{checked.not_of_change:,} of these are on lines that this change did not touch and are ignored"
-    if checked.on_other_lines:
-        yield f"{checked.on_other_lines:,} of these are on unchanged lines and are ignored"
+    if checked.outside_change:
+        yield f"{checked.outside_change:,} of these are on lines that this change did not touch and are ignored"
+    if checked.on_unchanged_lines:
+        yield f"{checked.on_unchanged_lines:,} of these are on unchanged lines and are ignored"

@@ -113,7 +113,7 @@ def store_stats(answering: Answering) -> None:
         f"batches   {stats.batches:,}",
         f"snapshots {stats.snapshots:,}",
         *(f"pinned    {each}" for each in stats.pinned),
-        *(f"named     {batch_id} @{name}" for name, batch_id in stats.named.items()),
+        *(f"named     {batch_id} @{name}" for name, batch_id in stats.batch_names.items()),
         *table(((part, files, held) for part, (files, held) in stats.parts.items()), ("part", "files", "bytes")),
     ]
     answering.print(StoreStatsAnswer(store=str(store.root), **{**asdict(stats), "parts": parts}), lines)

@@ -11,8 +11,8 @@ import click
 import msgspec
 
 from codebatch.application.comparing import CHANGED, KINDS, Comparison, of_files_alone
-from codebatch.application.opened import OpenedStore
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened import Store
+from codebatch.application.opened_batch import Batch
 from codebatch.application.stores import StorePlace
 from codebatch.cli.asking import answer_compared
 from codebatch.cli.commands import command, option
@@ -35,7 +35,7 @@ from codebatch.cli.formats import FOR_PROGRAMS, columns_of, write_rows
 from codebatch.cli.options import Answering, Form, answering
 from codebatch.cli.reading import explain_option
 from codebatch.cli.widths import fitted, terminal_width
-from codebatch.compare.differences import Difference
+from codebatch.compare.differences import Change
 from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.entry import display_path
@@ -43,8 +43,8 @@ from codebatch.model.task import Json
 from codebatch.query.arguments import path_of
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
 from codebatch.query.wanted import OutputFilters
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir
 
 if TYPE_CHECKING:
     from codebatch.application.execution import Execution
@@ -176,7 +176,7 @@ def _compare(answering: Answering, wanted: Wanted) -> Comparison:
     return after.compare(before, **wanted.filters)
 
 
-def _rerun(answering: Answering, before: OpenedBatch, after: OpenedBatch) -> OpenedBatch:
+def _rerun(answering: Answering, before: Batch, after: Batch) -> Batch:
     """The older one's tree under the tasks of the newer one. Raises BatchIncomplete where these cannot be run here."""
     from codebatch.application.base_runs import under_tasks_of  # A comparison that runs nothing does without.
     from codebatch.cli.run import Teller
@@ -187,7 +187,7 @@ def _rerun(answering: Answering, before: OpenedBatch, after: OpenedBatch) -> Ope
     except ToolMismatch as error:
         hint = "run the head again here, or compare without --rerun-base"
         raise BatchIncomplete(error.message, hint=hint) from error
-    return OpenedStore(store, answering.note).batch(batch.id, partial=True)
+    return Store(store, answering.note).batch(batch.id, partial=True)
 
 
 def _execution() -> Execution:
@@ -199,21 +199,21 @@ def _execution() -> Execution:
 
 def ask_sides(
     answering: Answering, old: str | None, new: str | None, base_store: str | None = None, *, of_files: bool = False
-) -> tuple[OpenedBatch, OpenedBatch]:
+) -> tuple[Batch, Batch]:
     """Return the batches of two sides, each open in part. A commit without a batch is run, except in another store.
 
     `of_files`: snapshots without a batch will do.
     """
     from codebatch.application.sides import Commit, find_sides  # Commands that may compare and do not, do without.
 
-    def run_commit(store: Store, head: Batch, commit: Commit) -> Batch:
+    def run_commit(store: StoreDir, head: BatchDir, commit: Commit) -> BatchDir:
         from codebatch.application.base_runs import batch_of_commit
         from codebatch.cli.run import Teller
 
         return batch_of_commit(store, head, commit, _execution(), Teller(answering))
 
-    store = OpenedStore(answering.place.open(), answering.note, answering.tell)
-    base = None if base_store is None else OpenedStore(StorePlace(path_of(base_store)).open(), answering.note)
+    store = Store(answering.place.open(), answering.note, answering.tell)
+    base = None if base_store is None else Store(StorePlace(path_of(base_store)).open(), answering.note)
     sides = find_sides(store, old, new, run_commit, base=base, of_files=of_files)
     answering.questions.extend(side.question for side in sides)
     answering.batches.extend(side.question.batch for side in sides)
@@ -224,9 +224,9 @@ def _answer(
     answering: Answering,
     wanted: Wanted,
     comparison: Comparison,
-    found: Sequence[Difference],
+    found: Sequence[Change],
     told: Sequence[State],
-    document: Callable[[Sequence[Difference]], Compared],
+    document: Callable[[Sequence[Change]], Compared],
     *,
     first: str = "",
 ) -> int:
@@ -258,7 +258,7 @@ def _answer(
     return 1 if wanted.exit_code and shown else 0
 
 
-def _rest(comparison: Comparison, shown: Sequence[Difference], told: Sequence[State]) -> Iterator[str]:
+def _rest(comparison: Comparison, shown: Sequence[Change], told: Sequence[State]) -> Iterator[str]:
     """Yield a line that counts the differences in other states than `told`, and says if none is shown."""
     rest = [state for state in (*SHOWN, *COUNTED) if state not in told and comparison.counts[state]]
     parts = ["none"] * (not shown) + [f"not shown: {counts_line(comparison, rest)}"] * bool(rest)
@@ -266,8 +266,8 @@ def _rest(comparison: Comparison, shown: Sequence[Difference], told: Sequence[St
         yield "; ".join(parts)
 
 
-def _diff_answer(comparison: Comparison, found: Sequence[Difference]) -> DiffAnswer:
-    def of(*states: State) -> list[Difference]:
+def _diff_answer(comparison: Comparison, found: Sequence[Change]) -> DiffAnswer:
+    def of(*states: State) -> list[Change]:
         return [each for each in found if each.state in states]
 
     counts = comparison.counts
@@ -292,13 +292,13 @@ def _diff_answer(comparison: Comparison, found: Sequence[Difference]) -> DiffAns
     )
 
 
-def _regressions_answer(comparison: Comparison, found: Sequence[Difference]) -> RegressionsAnswer:
+def _regressions_answer(comparison: Comparison, found: Sequence[Change]) -> RegressionsAnswer:
     rows = tuple(map(row_of, found))
     count = sum(comparison.counts[state] for state in REGRESSIONS)
     return RegressionsAnswer(**_head(comparison), regressions=rows, count=count, states=dict(comparison.counts))
 
 
-def _improvements_answer(comparison: Comparison, found: Sequence[Difference]) -> ImprovementsAnswer:
+def _improvements_answer(comparison: Comparison, found: Sequence[Change]) -> ImprovementsAnswer:
     rows = tuple(row_of(each, is_old=True) for each in found)
     count = sum(comparison.counts[state] for state in IMPROVEMENTS)
     return ImprovementsAnswer(**_head(comparison), improvements=rows, count=count, states=dict(comparison.counts))

@@ -13,7 +13,7 @@ from codebatch.errors import CodebatchError
 from codebatch.model.late_patterns import LatePattern
 
 if TYPE_CHECKING:
-    from codebatch.store.store import Store
+    from codebatch.store.store import StoreDir
 
 _TYPED = LatePattern(r"[\w./+@][\w./+@-]*")
 """What stands for itself in every shell: a path of a tree that nobody vouches for is put into a command line."""
@@ -52,7 +52,7 @@ def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[
         return []
 
 
-def _store(ctx: click.Context) -> Store:
+def _store(ctx: click.Context) -> StoreDir:
     """The store that a command line names so far, or the one that would be asked."""
     from codebatch.application.stores import StorePlace
 

@@ -25,9 +25,9 @@ from codebatch.model.quantities import count_of
 from codebatch.query.fields import JsonRecord, record_path
 
 if TYPE_CHECKING:
-    from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
+    from codebatch.application.copies import DuplicateBlock, DuplicateBlocks, DuplicateLocation
     from codebatch.application.inspecting import SourceLine
-    from codebatch.application.opened_batch import OpenedBatch
+    from codebatch.application.opened_batch import Batch
 
 _BLOCKS_SHOWN = 10
 _PLACES_LISTED = 3
@@ -90,9 +90,9 @@ def duplicates(
     found = answer.found
     if show is not None and not found.blocks and answer.whole.is_complete:
         raise InvalidInput(f"no duplicate block {show:,}", hint=f"blocks found: {found.count:,}")
-    if found.left_out:
+    if found.excluded:
         others = "test, vendored or generated files"
-        answering.note(f"{found.left_out:,} hidden (at most one location outside of {others}); show them with --all")
+        answering.note(f"{found.excluded:,} hidden (at most one location outside of {others}); show them with --all")
     if form == "json":
         document = {"batch_id": batch.id, **msgspec.to_builtins(found)}
         return answer_document(msgspec.structs.replace(answering, as_json=True), answer, document, ())
@@ -113,9 +113,9 @@ def duplicates(
 _COLUMNS = ("number", "lines", "copies", "path", "line", "end_line")
 
 
-def _rows(block: CopiedBlock) -> Iterator[JsonRecord]:
+def _rows(block: DuplicateBlock) -> Iterator[JsonRecord]:
     about: JsonRecord = {"number": block.number, "lines": block.lines, "copies": block.copies, "group": block.group}
-    for place in block.places:
+    for place in block.locations:
         yield about | msgspec.to_builtins(place)
 
 
@@ -123,21 +123,21 @@ def _value(row: JsonRecord, field: str) -> object:
     return record_path(row) if field == "path" else row.get(field)
 
 
-def _lines(batch: OpenedBatch, found: Copies, *, is_alone: bool) -> Iterator[str]:
+def _lines(batch: Batch, found: DuplicateBlocks, *, is_alone: bool) -> Iterator[str]:
     for block in found.blocks:
-        yield from _block_lines(block, len(block.places) if is_alone else _PLACES_LISTED)
+        yield from _block_lines(block, len(block.locations) if is_alone else _PLACES_LISTED)
     if found.blocks:
         first, *_ = found.blocks
         yield ""
         yield from _source(batch, first, None if is_alone else _FIRST_LINES)
 
 
-def _block_lines(block: CopiedBlock, listed: int) -> list[str]:
+def _block_lines(block: DuplicateBlock, listed: int) -> list[str]:
     """A block in one line; on a terminal in as many as it takes, and no path of it is broken."""
     head = f"{block.number:>4}  {count_of(block.lines, 'line')}  "
-    left = len(block.places) - listed
+    left = len(block.locations) - listed
     more = f" (and {left:,} more)" if left > 0 else ""
-    places = [_shown(place) for place in block.places[:listed]]
+    places = [_shown(place) for place in block.locations[:listed]]
     line = f"{head}{' = '.join(places)}{more}"
     width = terminal_width()
     if width is None or len(line) <= width:
@@ -150,12 +150,12 @@ def _block_lines(block: CopiedBlock, listed: int) -> list[str]:
     return [f"{head}{first}", *(" " * len(head) + line for line in others)]
 
 
-def _shown(place: CopiedPlace) -> str:
+def _shown(place: DuplicateLocation) -> str:
     part = f" ({count_of(place.lines, 'line')})" if isinstance(place.lines, int) else ""
     return f"{display_path(place.path_bytes)}:{place.line}{part}"
 
 
-def _source(batch: OpenedBatch, block: CopiedBlock, lines_max: int | None) -> Iterator[str]:
+def _source(batch: Batch, block: DuplicateBlock, lines_max: int | None) -> Iterator[str]:
     """The places of a block side by side, or one below the other."""
     sides = [(_shown(place), _numbered(lines, lines_max)) for place, lines in batch.source_of_copies(block)]
     columns = terminal_width()

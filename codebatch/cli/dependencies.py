@@ -25,7 +25,7 @@ from codebatch.model.quantities import count_of
 
 if TYPE_CHECKING:
     from codebatch import Cycle
-    from codebatch.application.opened_batch import OpenedBatch
+    from codebatch.application.opened_batch import Batch
     from codebatch.query.paths import Paths
 
 
@@ -161,7 +161,7 @@ def graph(
     return answer_rows(answering, answer, rows, cells, if_none="no imports")
 
 
-def _answer_cycles(answering: Answering, batch: OpenedBatch, paths: Paths, *, everything: bool) -> int:
+def _answer_cycles(answering: Answering, batch: Batch, paths: Paths, *, everything: bool) -> int:
     answer = batch.import_cycles(paths, everything=everything)
     lines = (line for each in answer.found for line in _cycle_lines(each, terminal_width()))
     status = answer_rows(answering, answer, answer.found, lines, if_none="no import cycles", name="graph-cycles")

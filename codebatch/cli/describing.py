@@ -39,7 +39,7 @@ def explain(answering: Answering, words: tuple[str, ...]) -> None:
     from codebatch.cli.explaining import explain as explain_command
 
     explained = explain_command(" ".join(words))
-    lines = [f"{each.what}" + "".join(f"\n  {path}" for path in each.paths) for each in explained.reads]
+    lines = [f"{each.description}" + "".join(f"\n  {path}" for path in each.paths) for each in explained.reads]
     answering.print(explained, [each for line in lines for each in line.split("\n")])
 
 

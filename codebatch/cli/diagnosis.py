@@ -63,15 +63,15 @@ def diagnose(answering: Answering, is_full: bool, share: float, is_repairing: bo
 
 
 def _lines(diagnosis: Diagnosis) -> Iterator[str]:
-    for word, listed in (("repaired", diagnosis.mended), ("damaged", diagnosis.damaged)):
+    for word, listed in (("repaired", diagnosis.repaired), ("damaged", diagnosis.damaged)):
         for each in listed:
             yield f"{word:8} {_names(each)}: {each.problem}"
     files = f"{count_of(diagnosis.files, 'shard file')} ({count_of(diagnosis.names, 'name')})"
     batches = count_of(diagnosis.batches, "batch", "batches")
-    counts = {"damaged": len(diagnosis.damaged), "repaired": len(diagnosis.mended)}
+    counts = {"damaged": len(diagnosis.damaged), "repaired": len(diagnosis.repaired)}
     found = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "no damage"
     if found == "no damage" and not diagnosis.full:
-        sampled = f" or in the data of {diagnosis.read:,} of these files" if diagnosis.read else ""
+        sampled = f" or in the data of {diagnosis.fully_read:,} of these files" if diagnosis.fully_read else ""
         found += f" found in metadata and sizes{sampled}; verify all data with --full"
     yield f"{batches}, {count_of(diagnosis.snapshots, 'snapshot')}, {files}: {found}"
 

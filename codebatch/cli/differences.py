@@ -9,7 +9,7 @@ import msgspec
 
 from codebatch.application.comparing import Comparison
 from codebatch.cli.show import record_line
-from codebatch.compare.differences import Difference, Thing
+from codebatch.compare.differences import Change, Thing
 from codebatch.compare.states import State
 from codebatch.model.record import Diagnostic, Located
 from codebatch.query.fields import JsonRecord
@@ -36,10 +36,10 @@ _REASONS = {
     "task": "the other batch did not run this task",
     "failed": "in the other batch the task failed or has not reached this file",
     "rule_off": "the rule is off in the other batch",
-    "silenced": "suppressed by a comment in the other batch",
+    "suppressed": "suppressed by a comment in the other batch",
     "skipped": "in the other batch few rules check this kind of file",
-    "broken": "in the other batch syntax errors keep most rules from checking the file",
-    "doubted": "in the other batch it is filtered out because of the rest of the file",
+    "partially_parsed": "in the other batch syntax errors keep most rules from checking the file",
+    "withheld": "in the other batch it is filtered out because of the rest of the file",
     "tool": "checked by another version of the tool",
     "configuration": "checked with another configuration; the line did not change",
 }
@@ -120,7 +120,7 @@ def word_of(state: State) -> str:
     return state.replace("_", " ")
 
 
-def row_of(each: Difference, *, is_old: bool = False) -> JsonRecord:
+def row_of(each: Change, *, is_old: bool = False) -> JsonRecord:
     """A difference as one record: as it is, or where it is gone, or `is_old`, as it was. The other one is in it."""
     first, second, name = (each.old, each.new, "new") if is_old else (each.new, each.old, "old")
     if first is None:
@@ -134,14 +134,14 @@ def row_of(each: Difference, *, is_old: bool = False) -> JsonRecord:
     return row
 
 
-def pair_of(each: Difference) -> Changed:
+def pair_of(each: Change) -> Changed:
     """A difference of what is in both."""
     assert each.old is not None
     assert each.new is not None
     return Changed(state=each.state, old=_json(each.old), new=_json(each.new), by=each.by)
 
 
-def difference_lines(found: Sequence[Difference], states: Iterable[State], *, with_pass: bool) -> Iterator[str]:
+def difference_lines(found: Sequence[Change], states: Iterable[State], *, with_pass: bool) -> Iterator[str]:
     """Differences for people, state by state; `with_pass` each with what paired it."""
     for state in states:
         of_state = [each for each in found if each.state == state]
@@ -151,7 +151,7 @@ def difference_lines(found: Sequence[Difference], states: Iterable[State], *, wi
             yield f"  {difference_line(each)}" + (f" [matched by {each.by}]" if with_pass and each.by else "")
 
 
-def difference_line(each: Difference) -> str:
+def difference_line(each: Change) -> str:
     """A difference on one line, as editors take it: the record as it is, and in brackets what it was, or why."""
     record = each.new or each.old
     assert record is not None, "it is in one of the two"

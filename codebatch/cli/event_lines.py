@@ -42,7 +42,7 @@ def _of_task(event: events.TaskEvent) -> str:
     word = name_of(event).removeprefix("BATCH_TASK_").lower()
     more = f" (attempt {event.try_} of {event.tries_max})" if event.try_ > 1 and event.tries_max > 1 else ""
     match event:
-        case events.TaskCompleted(seconds=seconds, as_done=as_done):
+        case events.TaskCompleted(seconds=seconds, marked_done=as_done):
             if as_done:
                 return f"{event.task} marked done by user"
             return f"done {event.task}{more}{_took(seconds)}"
@@ -58,9 +58,9 @@ def _of_task(event: events.TaskEvent) -> str:
             return f"blocked {event.task}: {question.text}{choices}"
         case events.TaskAnswered(by=by, text=text):
             return f"answered {event.task}: {text} (by {by})"
-        case events.TaskSkipped(why=why):
+        case events.TaskSkipped(reason=why):
             return f"skipped {event.task}: {why}"
-        case events.TaskInterrupted(then=then):
+        case events.TaskInterrupted(next_action=then):
             return f"interrupted {event.task}: {_FOLLOWS[then]}"
         case events.TaskStopped(cause=cause, detail=detail):
             return f"stopped {event.task}{why_stopped(cause, detail)}"
@@ -74,7 +74,7 @@ def _of_batch(event: events.BatchEvent) -> str:
     match event:
         case events.BatchStarted(source=source, task_count=count):
             return f"started: {count_of(count, 'task')} from {source}"
-        case events.BatchResumed(opened=opened, adopted=adopted):
+        case events.BatchResumed(reopened=opened, adopted=adopted):
             again = f", {len(opened):,} to rerun" if opened else ""
             running = f", {len(adopted):,} found running" if adopted else ""
             return f"resumed{again}{running}"
@@ -87,14 +87,14 @@ def _of_batch(event: events.BatchEvent) -> str:
             return f"changed by {by}: {changed}"
         case events.BatchStopped(cause=cause, detail=detail, tasks=tasks):
             return f"stopping {count_of(len(tasks), 'task')}: {stop_reason(cause, detail)}"
-        case events.BatchProgress(eta_seconds=eta, unknown=unknown):
+        case events.BatchProgress(eta_seconds=eta, without_estimate=unknown):
             blocked = event.counts.get(CommandState.BLOCKED.value, 0)
             left = eta_text(eta, unknown=unknown, blocked=blocked)
             return f"progress: {counts_text(event.counts)}{f', {left}' if left else ''}"
-        case events.BatchDrained(signal=signal, why=why):
+        case events.BatchDrained(signal=signal, error=why):
             reason = f" on {signal}" if signal else f" ({why})" if why else ""
             return f"stopped with unfinished tasks{reason}: {counts_text(event.counts)}"
-        case events.BatchEnded(seconds=seconds, all_seconds=in_all):
+        case events.BatchEnded(seconds=seconds, total_seconds=in_all):
             state = name_of(event).removeprefix("BATCH_")
             is_more = in_all is not None and in_all >= seconds + 1
             whole = f" ({human_seconds(in_all)} in total)" if in_all is not None and is_more else ""

@@ -13,7 +13,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """What is read: patterns of paths below the store, none where it lies elsewhere; and what for."""
 
     paths: tuple[str, ...]
-    what: str
+    description: str
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,12 +25,16 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SOURCES = {
-    "store": Source(paths=("store.json", "made-here"), what="format of the store, and whether it was created here"),
-    "batch": Source(paths=("batches/*/batch.json",), what="which batch is used, and what it covers"),
-    "names": Source(paths=("pins/*",), what="names of batches, and what is pinned (from the file names)"),
-    "plan": Source(paths=("batches/*/plan.json",), what="tasks and shards"),
-    "counts": Source(paths=("batches/*/outputs/*/manifest.json",), what="counts by task and shard, for a merged batch"),
-    "records": Source(paths=("batches/*/outputs/*/*/*.jsonl.zst",), what="records, for a merged batch"),
+    "store": Source(
+        paths=("store.json", "made-here"), description="format of the store, and whether it was created here"
+    ),
+    "batch": Source(paths=("batches/*/batch.json",), description="which batch is used, and what it covers"),
+    "names": Source(paths=("pins/*",), description="names of batches, and what is pinned (from the file names)"),
+    "plan": Source(paths=("batches/*/plan.json",), description="tasks and shards"),
+    "counts": Source(
+        paths=("batches/*/outputs/*/manifest.json",), description="counts by task and shard, for a merged batch"
+    ),
+    "records": Source(paths=("batches/*/outputs/*/*/*.jsonl.zst",), description="records, for a merged batch"),
     "running": Source(
         paths=(
             "batches/*/outcomes/*",
@@ -39,29 +43,30 @@ _SOURCES = {
             "batches/*/results/*",
             "batches/*/settled.json",
         ),
-        what="counts and records of a batch that is not merged, and its running processes",
+        description="counts and records of a batch that is not merged, and its running processes",
     ),
     "work": Source(
         paths=("batches/*/work.json", "batches/*/requests/*", "batches/*/questions/*"),
-        what="for task lists: dependencies, questions and requests",
+        description="for task lists: dependencies, questions and requests",
     ),
-    "events": Source(paths=("batches/*/events/*",), what="for task lists: events"),
-    "logs": Source(paths=("batches/*/logs/*",), what="output of tasks"),
-    "evidence": Source(paths=("batches/*/journal/*",), what="why something failed"),
-    "index": Source(paths=("indexes/*/*/*",), what="which files may have matches, if there is an index"),
-    "snapshot": Source(paths=("snapshots/*/snapshot.json",), what="source of the snapshot"),
-    "entries": Source(paths=("snapshots/*/files.index.jsonl.zst",), what="files of the snapshot"),
-    "contents": Source(paths=("objects/*.pack", "objects/*.idx"), what="content of the files"),
+    "events": Source(paths=("batches/*/events/*",), description="for task lists: events"),
+    "logs": Source(paths=("batches/*/logs/*",), description="output of tasks"),
+    "evidence": Source(paths=("batches/*/journal/*",), description="why something failed"),
+    "index": Source(paths=("indexes/*/*/*",), description="which files may have matches, if there is an index"),
+    "snapshot": Source(paths=("snapshots/*/snapshot.json",), description="source of the snapshot"),
+    "entries": Source(paths=("snapshots/*/files.index.jsonl.zst",), description="files of the snapshot"),
+    "contents": Source(paths=("objects/*.pack", "objects/*.idx"), description="content of the files"),
     "change": Source(
-        paths=("cache/stat-*.bin",), what="whether files changed since: this, lstat(2) of each file, and ignore files"
+        paths=("cache/stat-*.bin",),
+        description="whether files changed since: this, lstat(2) of each file, and ignore files",
     ),
-    "kept": Source(paths=("cache/numbers-*.bin", "cache/importers-*.bin"), what="cached numbers about files"),
+    "kept": Source(paths=("cache/numbers-*.bin", "cache/importers-*.bin"), description="cached numbers about files"),
     "history": Source(
         paths=("cache/churn-*.bin",),
-        what="how often files changed: this, and git if the source is a work tree",
+        description="how often files changed: this, and git if the source is a work tree",
     ),
-    "file": Source(paths=(), what="without --batch, the file on disk; the store is not read"),
-    "sizes": Source(paths=(), what="sizes of all files in the store; few of them are opened"),
+    "file": Source(paths=(), description="without --batch, the file on disk; the store is not read"),
+    "sizes": Source(paths=(), description="sizes of all files in the store; few of them are opened"),
 }
 
 _STANDING = ("store", "batch", "plan", "counts", "running")

@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 import click
 
 from codebatch.application.asking import Answer
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.cli.asking import Answered, answer_document, answer_written, ask
 from codebatch.cli.commands import command, option
 from codebatch.cli.common_options import common_option
@@ -29,14 +29,14 @@ from codebatch.query.wanted import Filters
 class ExportWritten(Answered, frozen=True, kw_only=True):
     """`export`: the file that was written, where, how long it is, and how many findings or definitions are in it.
 
-    `left_out` says what would have been too much.
+    `excluded` says what would have been too much.
     """
 
     form: Form
     path: str
     bytes: int
     count: int
-    left_out: tuple[str, ...]
+    excluded: tuple[str, ...]
 
 
 @command()
@@ -124,11 +124,11 @@ def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _
 
 
 def _answer(
-    answering: Answering, batch: OpenedBatch, form: Form, output: str, places: _Places, answer: Answer[Export]
+    answering: Answering, batch: Batch, form: Form, output: str, places: _Places, answer: Answer[Export]
 ) -> int:
     """Write what was made; returns the exit status."""
     found = answer.found
-    for told in found.left_out:
+    for told in found.excluded:
         answering.tell(told)
     if places.summary is not None:
         _add_summary(answering, places.summary, found)
@@ -143,7 +143,7 @@ def _answer(
     size = len(found.data)
     document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
     lines = [f"{output}: {count_of(found.count, noun)}, {human_bytes(size)}"]
-    return answer_document(answering, answer, {**document, "count": found.count, "left_out": found.left_out}, lines)
+    return answer_document(answering, answer, {**document, "count": found.count, "left_out": found.excluded}, lines)
 
 
 def _refuse(

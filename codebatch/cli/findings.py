@@ -141,8 +141,8 @@ def finding_lines(question: Question, rules: Iterable[RuleFindings], width: int 
 
 def rule_line(rule: RuleFindings) -> str:
     """How bad what a rule found is, and how much that is."""
-    apart = "all" if rule.apart == rule.count else f"{rule.apart:,} of them"
-    apart = f", {apart} in non-production files" if rule.apart else ""
+    apart = "all" if rule.non_production == rule.count else f"{rule.non_production:,} of them"
+    apart = f", {apart} in non-production files" if rule.non_production else ""
     return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{apart}"
 
 

@@ -20,7 +20,7 @@ from codebatch.engine.lifecycle import CommandState
 from codebatch.errors import BatchIncomplete
 from codebatch.model.batch_event import AnyEvent, BatchEnded, BatchProgress, instant_ns
 from codebatch.model.quantities import count_of
-from codebatch.store.batches import Batch, is_work
+from codebatch.store.batches import BatchDir, is_work
 from codebatch.system.clock import wall_ns
 from codebatch.work.following import cursor_of, followed_of, iter_followed
 
@@ -105,7 +105,7 @@ def _print(answering: Answering, event: AnyEvent, *, only_told: bool) -> None:
 class _Moving:
     """The line that moves while a batch is followed."""
 
-    def __init__(self, answering: Answering, batch: Batch) -> None:
+    def __init__(self, answering: Answering, batch: BatchDir) -> None:
         self._answering = answering
         self._things = "tasks" if is_work(batch) else "results"
         self._counts: Mapping[str, int] = {}
@@ -133,7 +133,7 @@ class _Moving:
         more = [f"{running:,} running"] if running else []
         more += [f"{count:,} {state.lower()}" for state, count in counts.items() if state in ("FAILED", "BLOCKED")]
         more += [f"{to_go:,} left"] if to_go else []
-        closed = self._progress.closed if self._progress is not None else ()
+        closed = self._progress.closed_pools if self._progress is not None else ()
         more += closed_texts({each.pool: instant_ns(each.until) for each in closed})
         stage = Stage(
             "following", planned - to_go - running - blocked, planned, self._things, ", ".join(more), is_even=False
@@ -146,10 +146,10 @@ class _Moving:
             return ""
         blocked = self._counts.get(CommandState.BLOCKED.value, 0)
         past = 0.0 if blocked else max(0.0, (wall_ns() - instant_ns(self._progress.at)) / 1e9)
-        return eta_text(self._progress.eta_seconds, unknown=self._progress.unknown, blocked=blocked, past=past)
+        return eta_text(self._progress.eta_seconds, unknown=self._progress.without_estimate, blocked=blocked, past=past)
 
 
-def _tell_nobody(answering: Answering, batch: Batch, seen: Seen, last: AnyEvent | None) -> None:
+def _tell_nobody(answering: Answering, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
     if seen.alone:
         runs = f"{count_of(seen.alone, 'task')} still {'runs' if seen.alone == 1 else 'run'}; waiting for it to end"
         answering.note(
@@ -157,7 +157,7 @@ def _tell_nobody(answering: Answering, batch: Batch, seen: Seen, last: AnyEvent 
         )
 
 
-def _left_alone(batch: Batch, last: AnyEvent | None) -> BatchIncomplete:
+def _left_alone(batch: BatchDir, last: AnyEvent | None) -> BatchIncomplete:
     return BatchIncomplete(
         f"batch {batch.id} is not running{_since(last)}, and it has not ended",
         hint=f"resume it with: codebatch resume --batch {batch.id}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codebatch.application.copies import Copies
+from codebatch.application.copies import DuplicateBlocks
 from codebatch.application.findings import Findings
 from codebatch.application.hotspots import HotspotBy, Hotspots
 
@@ -30,7 +30,7 @@ class HotspotsAnswer(Hotspots, frozen=True, kw_only=True):
     paths: tuple[str, ...]
 
 
-class CopiesAnswer(Copies, frozen=True, kw_only=True):
+class CopiesAnswer(DuplicateBlocks, frozen=True, kw_only=True):
     """`duplicates`, of which batch; how true it is as in `summary`."""
 
     batch_id: str

@@ -49,7 +49,7 @@ def gate_list(answering: Answering, status: str | None, tag: str | None) -> None
     gates = tuple(
         about(each) for each in GATES if (not status or each.status == status) and (not tag or tag in each.tags)
     )
-    rows = [(each.gate_id, each.status, " ".join(each.aliases) or "-", each.promise) for each in gates]
+    rows = [(each.gate_id, each.status, " ".join(each.aliases) or "-", each.invariant) for each in gates]
     answering.print(
         gates,
         table(rows, ("self-test", "status", "aliases", "checks")) if rows else [],
@@ -108,10 +108,10 @@ def gate_explain(answering: Answering, name: str) -> None:
     """Describe a self-test: what it checks, reads and writes."""
     told = about(find_gate(name))
     lines = [
-        f"{told.gate_id} ({told.status}): {told.promise}",
+        f"{told.gate_id} ({told.status}): {told.invariant}",
         f"names      {' '.join((told.gate_id, *told.aliases))}",
         f"needs      {told.needs}",
-        f"checks     {told.looks_at}",
+        f"checks     {told.inspects}",
         f"writes     {told.writes or 'nothing'}",
     ]
     answering.print(GateExplainAnswer(**asdict(told)), lines)
@@ -167,7 +167,7 @@ def _described(root: click.Group) -> dict[str, frozenset[str]]:
     return {
         name: frozenset(common.union(*(option.names for option in each.options)))
         for each in told.commands
-        for name in (each.name, *each.other_names)
+        for name in (each.name, *each.aliases)
     }
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from codebatch.application.asking import Question
-from codebatch.application.copies import CopiedBlock
+from codebatch.application.copies import DuplicateBlock
 from codebatch.application.findings import RuleFindings
 from codebatch.application.headline import Headline
 from codebatch.application.hotspots import Hotspot
@@ -55,48 +55,54 @@ def headline_lines(
         if section.number:
             yield with_command(section.title, section.command)
             yield from islice(section.lines, section.shown)
-    if found.partial:
-        yield with_command(f"{count_of(found.partial, 'file')} could only be parsed partially", PARTIAL)
+    if found.partially_parsed:
+        yield with_command(f"{count_of(found.partially_parsed, 'file')} could only be parsed partially", PARTIAL)
     if found.unparsed:
         told = f"{count_of(sum(found.unparsed.values()), 'file')} not parsed"
         whole = suggest(f"{told} ({_unparsed(found.unparsed)}): {UNPARSED}")
         yield whole if fitted(whole, width) == whole else with_command(told, UNPARSED)
-    if found.minor:
-        told = ", ".join(f"{count:,} {severity}" for severity, count in found.minor.items())
+    if found.minor_findings:
+        told = ", ".join(f"{count:,} {severity}" for severity, count in found.minor_findings.items())
         yield with_command(
-            f"{count_of(sum(found.minor.values()), 'minor finding')} hidden ({told})", f"{FINDINGS} --all"
+            f"{count_of(sum(found.minor_findings.values()), 'minor finding')} hidden ({told})", f"{FINDINGS} --all"
         )
 
 
 def next_command(found: Headline) -> str | None:
     """The command that has most to say, None where none has."""
     counts = {
-        FINDINGS: found.bugs_count,
-        _hotspots(found): len(found.hard),
-        COPIES: found.copies_count,
+        FINDINGS: found.findings_count,
+        _hotspots(found): len(found.hotspots),
+        COPIES: found.duplicates_count,
         CYCLES: found.cycles_count,
-        f"{FINDINGS} --all": sum(found.minor.values()),
+        f"{FINDINGS} --all": sum(found.minor_findings.values()),
     }
     return next((command for command, count in counts.items() if count), None)
 
 
 def _sections(found: Headline, question: Question, width: int | None) -> tuple[_Section, ...]:
     # What is not there leaves its room to the others.
-    free = not found.bugs_count
+    free = not found.findings_count
     return (
         _Section(
-            f"Likely bugs ({found.bugs_count:,})",
-            found.bugs_count,
+            f"Likely bugs ({found.findings_count:,})",
+            found.findings_count,
             FINDINGS,
-            _bug_lines(found.bugs, question, width),
+            _bug_lines(found.findings, question, width),
             8,
         ),
-        _Section("Hard to change", len(found.hard), _hotspots(found), _hard_lines(found.hard, width), 7 if free else 4),
         _Section(
-            f"Duplicate blocks ({found.copies_count:,})",
-            found.copies_count,
+            "Hard to change",
+            len(found.hotspots),
+            _hotspots(found),
+            _hard_lines(found.hotspots, width),
+            7 if free else 4,
+        ),
+        _Section(
+            f"Duplicate blocks ({found.duplicates_count:,})",
+            found.duplicates_count,
             COPIES,
-            _copy_lines(found.copies, width),
+            _copy_lines(found.duplicates, width),
             4 if free else 2,
         ),
         _Section(
@@ -119,7 +125,7 @@ def _unparsed(counts: Mapping[str, int]) -> str:
 
 def _hotspots(found: Headline) -> str:
     """The command that ranks functions as the headline does."""
-    is_cognitive = not found.hard or found.hard[0].cognitive is not UNSET
+    is_cognitive = not found.hotspots or found.hotspots[0].cognitive is not UNSET
     return HOTSPOTS if is_cognitive else f"{HOTSPOTS} --by complexity"
 
 
@@ -137,11 +143,13 @@ def _bug_lines(rules: Iterable[RuleFindings], question: Question, width: int | N
 
 def _hard_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[str]:
     functions = tuple(functions)
-    has_history = any(each.changes is not None for each in functions)
+    has_history = any(each.commits_per_year is not None for each in functions)
     yield fitted(f"  complexity  {'commits/yr  ' if has_history else ''}dependents", width)
     for each in functions:
         used = _users(each)
-        changes = f"{'?' if each.changes is None else f'{each.changes:,}':>10}  " if has_history else ""
+        changes = (
+            f"{'?' if each.commits_per_year is None else f'{each.commits_per_year:,}':>10}  " if has_history else ""
+        )
         told = f"  {_complexity(each):>10,}  {changes}{used:>9}  {each.symbol} "
         where = f"{record_path(msgspec.to_builtins(each))}:{each.line}"
         yield fitted(f"{told}{fitted_path(where, width, len(told))}", width)
@@ -160,10 +168,10 @@ def _complexity(function: Hotspot) -> int:
     return function.cognitive or function.complexity or 0
 
 
-def _copy_lines(copies: Iterable[CopiedBlock], width: int | None) -> Iterator[str]:
+def _copy_lines(copies: Iterable[DuplicateBlock], width: int | None) -> Iterator[str]:
     for each in copies:
         more = f" and {each.copies - 2:,} more" if each.copies > 2 else ""
-        places = [f"{display_path(place.path_bytes)}:{place.line}" for place in each.places[:2]]
+        places = [f"{display_path(place.path_bytes)}:{place.line}" for place in each.locations[:2]]
         first, *others = without_same_directory(places)
         told = f"  {each.lines:,} lines  "
         half = None if width is None else (width + len(told)) // 2

@@ -38,7 +38,7 @@ class HelpShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`help`: which topics there are, or of one or a command the text, a page in Markdown."""
 
     topics: tuple[HelpTopic, ...] = ()
-    of: str = ""
+    topic: str = ""
     text: str = ""
 
 
@@ -71,7 +71,7 @@ def help_(answering: Answering, words: tuple[str, ...]) -> None:
     else:
         text = _help_of_command(words)
         lines = text.splitlines()
-    answering.print(HelpShown(of=" ".join(words), text=text), lines)
+    answering.print(HelpShown(topic=" ".join(words), text=text), lines)
 
 
 @command()

@@ -159,10 +159,10 @@ def _users(found: Hotspot) -> object:
 
 
 def _tell(answering: Answering, found: Hotspots) -> None:
-    if found.churn_told:
-        answering.note(found.churn_told)
-    if found.left_out:
-        parts = [f"{count:,} {_LEFT_OUT[of]}" for of, count in sorted(found.left_out.items())]
+    if found.churn_note:
+        answering.note(found.churn_note)
+    if found.excluded:
+        parts = [f"{count:,} {_LEFT_OUT[of]}" for of, count in sorted(found.excluded.items())]
         answering.note(f"hidden: {', '.join(parts)}; show them with --all")
 
 

@@ -20,7 +20,7 @@ from codebatch.model.quantities import count_of
 class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What `import --json` says: the batch that has the findings, and what of the file is none.
 
-    `left_out` is null where that is not known any more; `action` is `ran` or `up to date`.
+    `omitted` is null where that is not known any more; `action` is `ran` or `up to date`.
     """
 
     batch_id: str
@@ -28,7 +28,7 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     format: str
     findings: int
-    left_out: LeftOut | None
+    omitted: LeftOut | None
     status: str
     action: str
 
@@ -93,11 +93,11 @@ def import_(
         task=task,
         format=form,
         findings=imported.findings,
-        left_out=imported.left_out,
+        omitted=imported.left_out,
         status=imported.standing.state.value,
         action=imported.action,
     )
-    done = "" if imported.action == "ran" else " (up to date, nothing to do)"
+    done = "" if imported.action == "new" else " (up to date, nothing to do)"
     answering.print(answer, [f"{count_of(imported.findings, 'finding')} of {task} in {imported.batch.id}{done}"])
     if imported.shortfall is not None:
         raise imported.shortfall
@@ -111,17 +111,17 @@ def _left_out(left_out: LeftOut | None) -> Iterator[str]:
     if left_out is None:
         yield "it is no longer known how much of the file was ignored"
         return
-    if left_out.no_file:
+    if left_out.unknown_files:
         examples = ", ".join(left_out.examples)
         is_elsewhere = any(each.startswith(("/", "file:")) for each in left_out.examples)
         yield (
-            f"ignored: {count_of(left_out.no_file, 'finding')} in files that the batch does not have"
+            f"ignored: {count_of(left_out.unknown_files, 'finding')} in files that the batch does not have"
             + (f" (such as {examples})" if examples else "")
             + ("; set the directory that the tool analysed with --root DIR" if is_elsewhere else "")
         )
-    if left_out.no_place:
-        yield f"ignored: {count_of(left_out.no_place, 'finding')} at locations that their files do not have"
+    if left_out.unknown_locations:
+        yield f"ignored: {count_of(left_out.unknown_locations, 'finding')} at locations that their files do not have"
     if left_out.dismissed:
         yield f"ignored: {left_out.dismissed:,} that the report marks as dismissed"
-    if left_out.has_failed:
+    if left_out.tool_failed:
         yield "the report is marked as incomplete: findings may be missing"

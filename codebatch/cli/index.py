@@ -47,14 +47,14 @@ index.add_command(index_build, "build")
 
 
 def _lines(answer: IndexAnswer, *, is_verifying: bool) -> list[str]:
-    of = f"{count_of(answer.terms, 'term')} of {count_of(answer.shard_files - answer.known, 'shard file')}"
+    of = f"{count_of(answer.terms, 'term')} of {count_of(answer.shard_files - answer.reused, 'shard file')}"
     damaged = f"; {count_of(answer.damaged, 'shard file')} damaged and not indexed" if answer.damaged else ""
     if is_verifying:
         return [f"the index of {answer.batch_id} matches its records: {of}{damaged}"]
     read = f"{answer.decoded:,} of them read"
-    if answer.known == answer.shard_files > 0:
+    if answer.reused == answer.shard_files > 0:
         return [
-            (f"indexed {answer.batch_id}: an older index covers all {count_of(answer.known, 'shard file')}{damaged}")
+            (f"indexed {answer.batch_id}: an older index covers all {count_of(answer.reused, 'shard file')}{damaged}")
         ]
-    known = f"; an older index covers the other {answer.known:,}" if answer.known else ""
+    known = f"; an older index covers the other {answer.reused:,}" if answer.reused else ""
     return [f"indexed {answer.batch_id}: {of}, {read}, {human_bytes(answer.bytes)}{known}{damaged}"]

@@ -13,7 +13,7 @@ from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.model.entry import display_path, path_row
 
 if TYPE_CHECKING:
-    from codebatch import Inspected
+    from codebatch import FileRecords
     from codebatch.application.asking import Question
 
 
@@ -54,7 +54,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     return answer_document(answering, answer, document, lines + more, name="inspect-explain")
 
 
-def _explained(question: Question, found: Inspected) -> tuple[dict[str, object], list[str]]:
+def _explained(question: Question, found: FileRecords) -> tuple[dict[str, object], list[str]]:
     """Where the answer about a file comes from, as JSON and as lines."""
     records, batch = question.records, question.batch
     shard = next(shard for shard in records.plan.shards if shard.start <= found.item < shard.end)

@@ -62,11 +62,11 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     required: bool
-    many: bool
+    multiple: bool
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """An option. `value` is what its help calls the value, null for a flag; `many`: it is repeatable.
+    """An option. `value` is what its help calls the value, null for a flag; `multiple`: it is repeatable.
 
     `description` is a short text, `details` are more sentences, or empty. `default` is the default as help shows it,
     null if help shows none.
@@ -76,22 +76,22 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     value: str | None
     choices: tuple[str, ...]
     required: bool
-    many: bool
+    multiple: bool
     description: str
     details: str
     default: str | None
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """A command. `answer` is the schema of what it says under `--json`; `is_explained`: `explain` tells of it."""
+    """A command. `answer` is the schema of what it says under `--json`; `explainable`: `explain` tells of it."""
 
     name: str
-    other_names: tuple[str, ...]
+    aliases: tuple[str, ...]
     description: str
     arguments: tuple[Argument, ...]
     options: tuple[Option, ...]
     answer: str | None
-    is_explained: bool
+    explainable: bool
 
 
 class Error(msgspec.Struct, frozen=True, kw_only=True):
@@ -294,12 +294,12 @@ def _described(names: list[str], command: click.Command) -> Command:
     name = next((each for each in _answer_names(names) if each in ANSWERS), "")
     return Command(
         name=names[0],
-        other_names=tuple(names[1:]),
+        aliases=tuple(names[1:]),
         description=_sentence(command.help),
         arguments=tuple(_argument(each) for each in command.params if isinstance(each, click.Argument)),
         options=tuple(_option(each) for each in _options_of(command) if each.name not in _EVERYWHERE),
         answer=schema_of(name) if name else None,
-        is_explained=any(each in EXPLAINED for each in _answer_names(names)),
+        explainable=any(each in EXPLAINED for each in _answer_names(names)),
     )
 
 
@@ -316,7 +316,7 @@ def _argument(argument: click.Argument) -> Argument:
     return Argument(
         name=argument.make_metavar(click.Context(click.Command(""))),
         required=argument.required,
-        many=argument.nargs != 1,
+        multiple=argument.nargs != 1,
     )
 
 
@@ -327,7 +327,7 @@ def _option(option: click.Option) -> Option:
         value=None if option.is_flag else option.metavar or option.type.name,
         choices=tuple(map(str, choices)),
         required=option.required,
-        many=option.multiple,
+        multiple=option.multiple,
         description=option.help or "",
         details=option.details if isinstance(option, CommandOption) else "",
         default=option.shown_default or None if isinstance(option, CommandOption) else None,

@@ -8,11 +8,11 @@ from codebatch.model.quantities import count_of
 
 if TYPE_CHECKING:
     from codebatch.application.looked_at import LookedAt
-    from codebatch.application.opened_batch import OpenedBatch
+    from codebatch.application.opened_batch import Batch
     from codebatch.cli.filtering import Asked
 
 
-def none_found(batch: OpenedBatch, asked: Asked) -> str:
+def none_found(batch: Batch, asked: Asked) -> str:
     """That no record of a noun was found, of how many. Empty where it was told that no file is of the language."""
     from codebatch.cli.filtering import NOUNS
     from codebatch.query.wanted import filter_of
@@ -28,7 +28,7 @@ def none_found(batch: OpenedBatch, asked: Asked) -> str:
     return f"no matching {noun}{behind} (searched {there.records:,}{_in_files(there)})"
 
 
-def told_of(batch: OpenedBatch, kind: str) -> str:
+def told_of(batch: Batch, kind: str) -> str:
     """How many records of a kind were looked at, in how many files."""
     there = batch.looked_at((kind,))
     return f"{count_of(there.records, kind)}{_in_files(there)}"

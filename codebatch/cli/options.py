@@ -29,8 +29,8 @@ from codebatch.model.late_patterns import LatePattern
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.shown_paths import paths_shown_as
 from codebatch.store.batch_resolution import is_of_other_project, resolve_batch
-from codebatch.store.batches import Batch, BatchKind
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir, BatchKind
+from codebatch.store.store import StoreDir
 from codebatch.system.counted_files import CountedFiles
 
 if TYPE_CHECKING:
@@ -64,11 +64,12 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool
     command: str
     display: Display
+    verbose: bool = False
     color: Color = "auto"
     files: CountedFiles | None = None
     explain: bool = False
     questions: list[Question] = msgspec.field(default_factory=list)
-    batches: list[Batch] = msgspec.field(default_factory=list)
+    batches: list[BatchDir] = msgspec.field(default_factory=list)
     other_stores: list[Path] = msgspec.field(default_factory=list)
     is_trusted: bool = False
 
@@ -88,7 +89,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         sources = self.batches[-1].about.sources if self.batches else ()
         return Painter(sources[0] if len(sources) == 1 else None, has_links=is_linked())
 
-    def batch(self, reference: str | None, kind: BatchKind = "analysis") -> tuple[Store, Batch]:
+    def batch(self, reference: str | None, kind: BatchKind = "analysis") -> tuple[StoreDir, BatchDir]:
         """The store and the batch of a kind that was named, by default the latest."""
         store = self.place.open()
         batch = resolve_batch(store, reference, self.tell, kind=kind)
@@ -96,13 +97,13 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         self.tell_other_project(store, batch)
         return store, batch
 
-    def tell_other_project(self, store: Store, batch: Batch) -> None:
+    def tell_other_project(self, store: StoreDir, batch: BatchDir) -> None:
         """Report that a batch is of another project than the current one, if it is."""
         if store.project is not None and is_of_other_project(store, batch):
             project, current = map(display_path, (batch.about.project_root, store.project.root))
             self.tell(f"batch {batch.id} is of project {project}, not of the current project {current}")
 
-    def use_store_of(self, batch: Batch) -> None:
+    def use_store_of(self, batch: BatchDir) -> None:
         """Have commands that are suggested from now on name the store of a batch, if it is not the one found here."""
         root = batch.root.parent.parent
         if self.place.named is None and self.place.root() != root:
@@ -112,6 +113,11 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         """Something worth knowing that is no data; commands in it name the store as `suggest` has it."""
         if not self.quiet:
             self.tell(text)
+
+    def detail(self, text: str) -> None:
+        """Print a note that only -v shows."""
+        if self.verbose:
+            self.note(text)
 
     def tell(self, text: str) -> None:
         """Something without which the answer would be false: as a note, and whoever wants no notes is told too."""
@@ -206,6 +212,7 @@ def answering(function: F) -> F:
             quiet=is_quiet,
             command=command.replace(" ", "-"),
             display=display_of(command, quiet=is_quiet),
+            verbose=bool(given["verbose"]),
             color=_color(given),
             files=CountedFiles() if given["verbose"] or given.get(EXPLAIN) else None,
             explain=bool(given.get(EXPLAIN)),

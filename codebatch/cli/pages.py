@@ -12,23 +12,23 @@ TOPICS = (
     "first-run",
     "questions",
     "findings",
-    "rules",
-    "tasks",
+    "ci",
     "work",
     "work-file",
+    "continuing",
     "lists",
     "variables",
-    "continuing",
     "asking",
+    "rules",
+    "tasks",
     "data",
-    "languages",
     "configuration",
-    "ci",
+    "languages",
     "how-it-works",
     "exit-statuses",
     "from-codebatch-1",
 )
-"""In the order in which a user comes to need them."""
+"""In the order in which users need them."""
 
 _LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
 _ITEM = re.compile(r"(- |\d+\. )")

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import click
 
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.cli.completing import complete_file
 from codebatch.errors import InvalidInput
 
 paths_argument = click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=complete_file)
 
 
-def chosen_paths(batch: OpenedBatch, paths: Sequence[str], path: str) -> str | tuple[str, ...]:
+def chosen_paths(batch: Batch, paths: Sequence[str], path: str) -> str | tuple[str, ...]:
     """Return what the arguments and `--path` ask for, as questions take it. Raises InvalidInput."""
     if paths and path:
         raise InvalidInput("--path cannot be used with PATH", hint="give all paths as arguments, or use --path only")

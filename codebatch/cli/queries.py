@@ -10,7 +10,7 @@ from typing import cast, get_args
 import click
 import msgspec
 
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.application.ranking import METRIC, Ranking
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
 from codebatch.cli.commands import command, option
@@ -140,7 +140,7 @@ def _noun_command(noun: str) -> click.Command:
     return click.command(noun, cls=NounCommand, help=f"{NOUNS_TOLD[noun]}.\n\n{paths}{more}")(records)
 
 
-def _answer_records(answering: Answering, batch: OpenedBatch, asked: Asked) -> int:
+def _answer_records(answering: Answering, batch: Batch, asked: Asked) -> int:
     form, answering = _form(answering, asked)
     if asked.is_count or asked.group_by or asked.noun == "stats":
         return _answer_counts(answering, batch, asked, form)
@@ -182,7 +182,7 @@ def _chosen(row: JsonRecord, field: str) -> Json:
     return record_path(row, field) if f"{field}_b64" in row else row.get(field)
 
 
-def _answer_counts(answering: Answering, batch: OpenedBatch, asked: Asked, form: Form) -> int:
+def _answer_counts(answering: Answering, batch: Batch, asked: Asked, form: Form) -> int:
     field = asked.group_by or "kind"
     answer = batch.stats(field, **asked.filters)
     rows: list[JsonRecord]
@@ -215,7 +215,7 @@ def _form(answering: Answering, asked: Asked) -> tuple[Form, Answering]:
     return form, msgspec.structs.replace(answering, as_json=form == "json")
 
 
-def _code_lines(batch: OpenedBatch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
+def _code_lines(batch: Batch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
     """Codes, with what severities they stand in the batch, and what they find: the rule says it, or a first message."""
     from codebatch.system.worker_questions import load_question  # 2 ms, which no other answer takes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codebatch.application.asking import Question, shown_paths
-from codebatch.application.ran import Ran
+from codebatch.application.ran import RunResult
 from codebatch.cli.headline import headline_lines
 from codebatch.cli.options import Answering
 from codebatch.cli.show import failure_lines
@@ -17,7 +17,7 @@ _FAILURES_SHOWN = 3
 _WITHOUT_CODE = ("binary", "text")
 
 
-def ran_lines(answering: Answering, ran: Ran) -> Iterator[str]:
+def ran_lines(answering: Answering, ran: RunResult) -> Iterator[str]:
     """What `run` says on standard output."""
     width = terminal_width()
     if not ran.is_complete:
@@ -28,21 +28,21 @@ def ran_lines(answering: Answering, ran: Ran) -> Iterator[str]:
         lines = failure_lines(ran.failures[:_FAILURES_SHOWN], ran.summary.failures)
         yield from (fitted(line, width) for line in lines)
     yield from headline_lines(ran.headline, question, answering.suggest, width)
-    if ran.batch.about.paths and (ran.headline.hard or ran.headline.copies or ran.headline.cycles):
+    if ran.batch.about.paths and (ran.headline.hotspots or ran.headline.duplicates or ran.headline.cycles):
         yield fitted("Files outside these paths were not analysed: dependents and duplicates there are unknown", width)
 
 
-def _done(ran: Ran) -> str:
+def _done(ran: RunResult) -> str:
     """How many files of which languages were looked at, how long it took, what was reused."""
     languages = ran.summary.languages
     ranked = sorted(languages.items(), key=lambda pair: (pair[0] in _WITHOUT_CODE, -pair[1], pair[0]))
     told = [f"{name} {count:,}" for name, count in ranked[:_LANGUAGES_SHOWN]]
     told += [f"{len(ranked) - _LANGUAGES_SHOWN:,} more"] if len(ranked) > _LANGUAGES_SHOWN else []
     of = f" in {', '.join(shown_paths(ran.batch))}" if ran.batch.about.paths else ""
-    work: list[str] = [] if ran.action == "ran" else [ran.action]
-    if ran.executed.served:
-        results = count_of(ran.executed.served + ran.executed.executed, "result")
-        work.append(f"{ran.executed.served:,} of {results} reused")
+    work: list[str] = [] if ran.action == "new" else [ran.action]
+    if ran.executed.reused:
+        results = count_of(ran.executed.reused + ran.executed.executed, "result")
+        work.append(f"{ran.executed.reused:,} of {results} reused")
     done = f"{count_of(ran.summary.files, 'file')}{of} in {ran.seconds:.1f} s"
     done += f" ({', '.join(work)})" if work else ""
     return f"{done}: {', '.join(told)}" if told else done

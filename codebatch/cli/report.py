@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import click
 
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.cli.asking import Answered, answer_document, answer_written, ask
 from codebatch.cli.commands import command, option
 from codebatch.cli.comparing import ask_sides
@@ -91,8 +91,6 @@ def _refuse_unlike_report(target: Path) -> None:
         )
 
 
-def _asked(
-    answering: Answering, pair: tuple[str, ...], reference: str | None
-) -> tuple[OpenedBatch | None, OpenedBatch]:
+def _asked(answering: Answering, pair: tuple[str, ...], reference: str | None) -> tuple[Batch | None, Batch]:
     """The older batch, where one is named, and that of the page."""
     return ask_sides(answering, *pair) if pair else (None, ask(answering, reference))

@@ -46,7 +46,7 @@ _TOLD = {
     "base": "the base is",
     "bases": "no older batch to reuse from",
     "reuse": "reuse is off for this task",
-    "unkeyed": "the older result depends on inputs not covered by the cache key:",
+    "outside_key": "the older result depends on inputs not covered by the cache key:",
     "untrusted": "found nondeterministic by verify,",
     "round": "retried after a failure",
     "not_taken": "the same inputs, but not reused: not looked up, or cached only since",
@@ -181,7 +181,7 @@ def _trust(answering: Answering, key: str) -> int:
 
 def _lines(answer: MissesAnswer) -> Iterator[str]:
     for task in answer.tasks:
-        yield f"{task.task}: {task.executed:,} executed, {task.served:,} reused"
+        yield f"{task.task}: {task.executed:,} executed, {task.reused:,} reused"
         for reason in task.reasons:
             told = "; ".join(map(_told, reason.differences))
             against = f" ({reason.base})" if reason.base else ""

@@ -16,7 +16,7 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
 
     code: str
     severity: str
-    on: bool
+    enabled: bool
     tool: str
     summary: str
 
@@ -24,15 +24,15 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
 class RuleShown(RuleRow, frozen=True, kw_only=True):
     """`rules show`: what is known of a rule. `findings` are those of a batch, as complete as in `summary`.
 
-    Without a batch there are none of these. `judged` are findings of real trees by what they were judged to be.
+    Without a batch there are none of these. `judgements` are findings of real trees by what they were judged to be.
     """
 
     name: str
     example: str
     explanation: str
     url: str
-    why: str
-    judged: dict[str, int]
+    severity_reason: str
+    judgements: dict[str, int]
     findings: int | UnsetType = UNSET
     batch_id: str | UnsetType = UNSET
     project: str | UnsetType = UNSET
@@ -55,15 +55,15 @@ class RuleTested(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     examples: int
-    wrong: tuple[WrongExample, ...]
+    failed_examples: tuple[WrongExample, ...]
 
 
 class FileTried(Placed, frozen=True, kw_only=True):
-    """The number of own rules tried on a file. If there is none, `passed_over` says why, as a run does."""
+    """The number of own rules tried on a file. If there is none, `skip_reason` says why, as a run does."""
 
     language: str
     rules: int
-    passed_over: str
+    skip_reason: str
 
 
 class RuleFailure(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from codebatch.application.collecting import Collected
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.headline import Headline
-from codebatch.application.ran import Ran
+from codebatch.application.ran import RunResult
 from codebatch.cli.answers import ShardRan, ShardsRan
 from codebatch.cli.commands import command, option
 from codebatch.cli.common_options import common_option
@@ -29,11 +29,11 @@ from codebatch.cli.ran import ran_lines
 from codebatch.cli.show import collected_line
 from codebatch.cli.work_options import Output, WorkWishes, output_option, reload_option, trust_option
 from codebatch.coordinator.score import Phase, Progress
-from codebatch.errors import InvalidInput, NoBatchOfProject
+from codebatch.errors import InvalidInput, NoBatch
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import Batch, is_work
+from codebatch.store.batches import BatchDir, is_work
 
 if TYPE_CHECKING:
     from codebatch.application.freezing import Frozen
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 COLLECTED_SHOWN_MAX = 5
 
 _ACTIONS: dict[Action, str] = {
-    "ran": "new",
-    "continued": "continued",
-    "helped": "joined: another process is already running it",
+    "new": "new",
+    "resumed": "resumed",
+    "joined": "joined: another process is already running it",
     "up to date": "up to date, nothing to do",
-    "ended before": "ended before, with failures",
+    "already ended": "ended before, with failures",
 }
 
 
@@ -56,9 +56,9 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     them, are as in `status`.
 
     `paths` are those of the project that it was restricted to. Of the results that file tasks have of files, so many
-    were `served`, taken over from older batches, and so many `executed`; both are 0 where nothing was left to do.
-    `unkeyed`: by own task what its results rest on that its key does not cover, so that no other batch has them.
-    `headline` is what matters most of what was found so far.
+    were `reused`, taken over from older batches, and so many `executed`; both are 0 where nothing was left to do.
+    `inputs_outside_key`: by own task what its results rest on that its key does not cover, so that no other batch has
+    them. `headline` is what matters most of what was found so far.
     """
 
     snapshot_id: str
@@ -75,12 +75,12 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     files: int
     records: int
     failures: int
-    served: int
+    reused: int
     executed: int
     seconds: float
     action: str
     paths: tuple[str, ...]
-    unkeyed: dict[str, str]
+    inputs_outside_key: dict[str, str]
     headline: Headline
 
 
@@ -99,11 +99,12 @@ class Teller(Listener):
     def frozen(self, frozen: Frozen) -> None:
         how = "unchanged" if frozen.read_files == 0 else f"{frozen.read_files:,} read"
         size = f"{count_of(frozen.files, 'file')}, {human_bytes(frozen.size_bytes)}"
-        self.note(f"snapshot {frozen.snapshot.id}: {size} ({how})")
+        self._answering.detail(f"snapshot {frozen.snapshot.id}: {size} ({how})")
 
-    def chosen(self, batch: Batch, action: Action) -> None:
+    def chosen(self, batch: BatchDir, action: Action) -> None:
         self._answering.use_store_of(batch)
-        self.note(f"batch {batch.id}: {_ACTIONS[action]}")
+        note = self.note if action == "joined" else self._answering.detail
+        note(f"batch {batch.id}: {_ACTIONS[action]}")
 
     def update(self, progress: Progress) -> None:
         planned, done = progress.results_planned, progress.results_done
@@ -310,11 +311,11 @@ def run_shard(answering: Answering, execution: Execution, batch_reference: str |
     ran = continuing.run_shards(execution, store, batch, task, prefix)
     shards = tuple(ShardRan(shard_id=shard, status=state) for shard, state in ran.states.items())
     lines = [f"{shard}  {state}" for shard, state in [*ran.states.items(), *((each, "open") for each in ran.open)]]
-    answering.print(ShardsRan(batch_id=batch.id, shards=shards, open=tuple(ran.open)), lines)
+    answering.print(ShardsRan(batch_id=batch.id, shards=shards, unfinished=tuple(ran.open)), lines)
     return ran.signal_status or (3 if ran.open or "failed" in ran.states.values() else 0)
 
 
-def _answer(answering: Answering, ran: Ran) -> int:
+def _answer(answering: Answering, ran: RunResult) -> int:
     """Say how it went; returns the exit status."""
     batch, stands, summary = ran.batch, ran.standing, ran.summary
     answering.batches.append(batch)
@@ -341,23 +342,23 @@ def _answer(answering: Answering, ran: Ran) -> int:
         files=summary.files,
         records=summary.records,
         failures=summary.failures,
-        served=ran.executed.served,
+        reused=ran.executed.reused,
         executed=ran.executed.executed,
         seconds=ran.seconds,
         action=ran.action,
         paths=shown_paths(batch),
-        unkeyed=dict(ran.unkeyed),
+        inputs_outside_key=dict(ran.inputs_outside_key),
         headline=ran.headline,
     )
-    for task, besides in ran.unkeyed.items():
+    for task, besides in ran.inputs_outside_key.items():
         told = (
             f"results of {task} are not reused by later runs: they depend on inputs not covered by the cache "
             f"key: {besides}"
         )
         answering.note(f"{told} (declare them in `files` and `tools` of [tasks.{task}])")
     answering.print(answer, () if answering.as_json else ran_lines(answering, ran))
-    if ran.headline.changes_told:
-        answering.note(ran.headline.changes_told)
+    if ran.headline.history_note:
+        answering.note(ran.headline.history_note)
     if ran.executed.signal_status:
         answering.note(f"stopped; resume with: codebatch run --batch {batch.id}")
         return ran.executed.signal_status
@@ -371,10 +372,10 @@ def _answer(answering: Answering, ran: Ran) -> int:
     return 0
 
 
-def _is_default(answering: Answering, ran: Ran) -> bool:
+def _is_default(answering: Answering, ran: RunResult) -> bool:
     """Return whether a question that names no batch, asked in the current directory, goes to the one that was run."""
     store = replace(ran.store, project=answering.place.project)
     try:
         return resolve_batch(store, None, whole=True).id == ran.batch.id
-    except NoBatchOfProject:
+    except NoBatch:
         return False

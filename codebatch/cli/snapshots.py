@@ -36,7 +36,7 @@ from codebatch.model.record import FileClass, ParseState
 from codebatch.query.filters import JsonRecord
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import SnapshotSource, load_snapshot, mark_as_taken, snapshot_ids
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 FILE_CLASSES: tuple[FileClass, ...] = get_args(FileClass)
 PARSE_STATES: tuple[ParseState, ...] = get_args(ParseState)
@@ -159,7 +159,7 @@ def snapshot_show(answering: Answering, reference: str, with_files: bool) -> Non
     answering.print(shown, [*lines, *(entry.text for entry in found.entries if with_files)])
 
 
-def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> ListedSnapshot:
+def _snapshot_row(answering: Answering, store: StoreDir, snapshot_id: str) -> ListedSnapshot:
     """A snapshot in a list. One that cannot be read is listed as DAMAGED and hides no other."""
     try:
         one = load_snapshot(store.files, store.root, snapshot_id).document

@@ -12,8 +12,8 @@ from codebatch.cli.options import Answering
 from codebatch.cli.tables import table
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import percent_of
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir
 
 
 class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskStatus, ...]
 
 
-def answer_standing(answering: Answering, store: Store, batch: Batch, name: str = "status") -> bool:
+def answer_standing(answering: Answering, store: StoreDir, batch: BatchDir, name: str = "status") -> bool:
     """Answer with where an analysis stands; whether work is open that nobody does. `name` as in `Answering.print`."""
     found = batches.status(store, batch)
     stands, rows = found.standing, found.tasks

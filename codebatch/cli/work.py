@@ -24,8 +24,8 @@ from codebatch.cli.work_status import answer_work
 from codebatch.engine.lifecycle import BatchState
 from codebatch.errors import NothingLeft
 from codebatch.model.work import RETRIES_MAX, Halt, OnFailure, Strategy
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir
 from codebatch.work import running
 from codebatch.work.detaching import run_detached
 from codebatch.work.rehearsing import rehearse
@@ -237,7 +237,7 @@ for each in (
 
 
 def resume_work(
-    answering: Answering, store: Store, batch: Batch, wishes: WorkWishes, *, is_trusted: bool, output: Output
+    answering: Answering, store: StoreDir, batch: BatchDir, wishes: WorkWishes, *, is_trusted: bool, output: Output
 ) -> int:
     """Go on with a batch of commands, and say how it went; returns the exit status."""
     teller = WorkTeller(answering, output)

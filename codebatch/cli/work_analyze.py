@@ -70,7 +70,7 @@ def _tell_inferred(answering: Answering, inferred: Sequence[InferredEdge], left_
     """Tell, before anything runs, which edges were inferred and why, and which are none."""
     if inferred or left_out:
         answering.tell(f"inferred: {count_of(len(inferred), 'dependency', 'dependencies')}")
-        rows = ((each.task, each.on, f"{each.confidence:.2f}", each.why) for each in inferred[:_EDGES_TOLD_MAX])
+        rows = ((each.task, each.on, f"{each.confidence:.2f}", each.evidence) for each in inferred[:_EDGES_TOLD_MAX])
         for line in table(rows, ("task", "needs", "confidence", "why")) if inferred else ():
             answering.tell(line)
         if len(inferred) > _EDGES_TOLD_MAX:
@@ -83,7 +83,7 @@ def _tell_inferred(answering: Answering, inferred: Sequence[InferredEdge], left_
 
 def _left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
     for each in left_out:
-        why = f", {each.why}" if each.why else ""
+        why = f", {each.evidence}" if each.evidence else ""
         yield f"rejected: {each.task} needs {each.on} ({each.confidence:.2f}{why}): {each.reason}"
 
 
@@ -92,7 +92,7 @@ def _lines(found: Analysis) -> Iterator[str]:
     yield f"source    {found.source}"
     yield f"tasks     {len(found.tasks):,}, {count_of(len(found.edges), 'dependency', 'dependencies')}"
     yield f"strategy  {found.strategy}{at_once}"
-    unit = "" if found.known else " (assuming one second per task: there are no estimates)"
+    unit = "" if found.with_estimate else " (assuming one second per task: there are no estimates)"
     yield f"duration  {human_seconds(found.seconds)}{unit}"
     path = found.critical_path
     shown = [*path[:_PATH_SHOWN_MAX], *(["…"] if len(path) > _PATH_SHOWN_MAX else [])]
@@ -110,10 +110,10 @@ def _lines(found: Analysis) -> Iterator[str]:
     if found.edges:
         yield ""
         yield from table(
-            ((each.task, _kind(each), each.on, _source(each), each.why or "-") for each in found.edges),
+            ((each.task, _kind(each), each.on, _source(each), each.evidence or "-") for each in found.edges),
             ("task", "", "depends on", "source", "why"),
         )
-    yield from _left_out_lines(found.left_out)
+    yield from _left_out_lines(found.rejected_edges)
 
 
 def _kind(edge: AnalyzedEdge) -> str:
@@ -135,7 +135,7 @@ def _dot(found: Analysis) -> Iterator[str]:
     for edge in found.edges:
         marks = [] if edge.kind == "needs" else ["arrowhead=odot"]
         if edge.source != "file":
-            marks += ["style=dashed", f'label="{edge.confidence:.2f}"', f"tooltip={_dot_text(edge.why)}"]
+            marks += ["style=dashed", f'label="{edge.confidence:.2f}"', f"tooltip={_dot_text(edge.evidence)}"]
         shown = f" [{', '.join(marks)}]" if marks else ""
         yield f"  {_dot_text(edge.on)} -> {_dot_text(edge.task)}{shown};"
     yield "}"

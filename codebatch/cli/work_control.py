@@ -29,26 +29,26 @@ tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=T
 
 
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt of a task. `ended`: result, failed, blocked, cancelled, stopped, interrupted, running or unreadable.
+    """An attempt of a task. `outcome`: result, failed, blocked, cancelled, stopped, interrupted, running or unreadable.
 
     If it was stopped before its time, `reason` is `signal`, `timeout`, `failure` or `cancel`; `detail` names the signal
     or the task that failed.
 
-    `number` says which try it was. What only journals tell is null where those are gone. `says`, `cost` and `session`
-    are what its `result` says.
+    `try_number` says which try it was. What only journals tell is null where those are gone. `result_text`, `cost` and
+    `session` are what its `result` says.
     """
 
     task: str
     round: int
-    number: int | None
-    began_at: str | None
+    try_number: int | None
+    started_at: str | None
     seconds: float | None
-    ended: str
+    outcome: str
     reason: str | None
     detail: str
     exit_status: int | None
     memory_peak_bytes: int | None
-    says: str
+    result_text: str
     cost: float | None
     session: str
     log: str
@@ -215,15 +215,15 @@ def _row(made: AttemptMade) -> AttemptRow:
     return AttemptRow(
         task=made.task,
         round=made.round,
-        number=made.number,
-        began_at=None if made.began_ns is None else instant(made.began_ns),
+        try_number=made.number,
+        started_at=None if made.began_ns is None else instant(made.began_ns),
         seconds=made.seconds,
-        ended=made.ended,
+        outcome=made.ended,
         reason=made.reason if made.stopped is None else made.stopped.cause,
         detail="" if made.stopped is None else made.stopped.detail,
         exit_status=made.exit_status,
         memory_peak_bytes=made.memory_peak_bytes,
-        says=said.text,
+        result_text=said.text,
         cost=said.cost,
         session=said.session,
         log=str(made.log),

@@ -17,7 +17,7 @@ from codebatch.model.command import CommandId
 from codebatch.model.quantities import count_of, human_seconds
 from codebatch.model.request import StopCause
 from codebatch.model.work import LeftOut, Work
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.logs import last_lines
 from codebatch.work.listening import CommandEnded, CommandStopped, WorkListener, WorkProgress
 from codebatch.work.logs import LogReader
@@ -48,7 +48,7 @@ class WorkTeller(WorkListener):
     def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
         return is_agreed(self._answering, work, left_out, is_sure=self._is_sure)
 
-    def chosen(self, batch: Batch, work: Work) -> None:
+    def chosen(self, batch: BatchDir, work: Work) -> None:
         self._answering.use_store_of(batch)
         self._batch = batch
         self._width = min(_ID_WIDTH_MAX, max(map(len, work.order), default=0))

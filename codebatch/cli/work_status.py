@@ -54,11 +54,11 @@ _TOLD_LAST = (
 
 
 class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A command, which people call a task. `why` it stands so, for people; `log` is the path of its last attempt's.
+    """A task of a batch of commands. `explanation` is the reason for its state; `log` is the path of its last log.
 
-    `round` counts its attempts, 0 where it never began; `number` says which try the last or next one is, of
-    `number_max`. `exit_status` is negative where a signal ended it. `question` is the digest of what it waits for an
-    answer to, `asked` the text of that. `says` and `cost` are what the `result` of its last attempt says.
+    `round` counts its attempts, 0 if it never began. `try_number` of `tries_max` is the last or next try. `exit_status`
+    is negative if a signal ended it. `question` is the digest of an open question, `question_text` its text.
+    `result_text` and `cost` come from the `result` of its last attempt.
     """
 
     id: str
@@ -66,16 +66,16 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     needs: tuple[str, ...]
     after: tuple[str, ...]
-    why: str
+    explanation: str
     round: int
-    number: int
-    number_max: int
+    try_number: int
+    tries_max: int
     exit_status: int | None
     reason: str | None
     log: str | None
     question: str | None
-    asked: str | None
-    says: str
+    question_text: str | None
+    result_text: str
     cost: float | None
 
 
@@ -269,16 +269,16 @@ def _rows(found: WorkBatch) -> list[WorkTaskRow]:
                 state=each.state.value,
                 needs=tuple(needed.get(each.id, ())),
                 after=tuple(awaited.get(each.id, ())),
-                why=why,
+                explanation=why,
                 round=each.round,
-                number=max(each.tried, 1) if each.state in _ENDED_FAILING else each.tried + 1,
-                number_max=1 + work.policy(each.id).retries,
+                try_number=max(each.tried, 1) if each.state in _ENDED_FAILING else each.tried + 1,
+                tries_max=1 + work.policy(each.id).retries,
                 exit_status=each.exit_status,
                 reason=each.reason,
                 log=f"{logs}/{each.log}" if each.log else None,
                 question=each.question or None,
-                asked=asked[each.id].text if each.id in asked else None,
-                says=each.said.text if each.said else "",
+                question_text=asked[each.id].text if each.id in asked else None,
+                result_text=each.said.text if each.said else "",
                 cost=each.said.cost if each.said else None,
             )
         )

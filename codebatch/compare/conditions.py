@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from codebatch.compare.differences import Difference
+from codebatch.compare.differences import Change
 from codebatch.compare.metrics import WORSE_OF_FUNCTIONS
 from codebatch.compare.states import SEVERITY_RANK
 from codebatch.model.record import Diagnostic, Metric, Severity
@@ -39,19 +39,19 @@ class Condition(msgspec.Struct, frozen=True):
     kind: Literal["diagnostic", "metric"]
     limit: int
     is_counted: bool
-    measure: Callable[[Difference], int | None]
+    measure: Callable[[Change], int | None]
     metric: str = ""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a condition. `value` is a number of findings, or the greatest value of a metric that is new or rose,
-    null where none did; `found` is how many are beyond the limit.
+    null where none did; `violations` is how many are beyond the limit.
     """
 
     condition: str
     value: int | None
     limit: int
-    found: int
+    violations: int
     verdict: Verdict
 
 
@@ -79,15 +79,15 @@ class Verdicts(NamedTuple):
     """
 
     judged: list[Judged]
-    forbidden: list[Difference]
-    allowed: list[Difference]
+    forbidden: list[Change]
+    allowed: list[Change]
 
 
-def judge(conditions: Sequence[Condition], differences: Iterable[Difference]) -> Verdicts:
+def judge(conditions: Sequence[Condition], differences: Iterable[Change]) -> Verdicts:
     """Hold differences against conditions."""
     measured: list[list[int]] = [[] for _ in conditions]
-    forbidden: list[Difference] = []
-    allowed: list[Difference] = []
+    forbidden: list[Change] = []
+    allowed: list[Change] = []
     for each in differences:
         is_forbidden = False
         for condition, values in zip(conditions, measured, strict=True):
@@ -103,7 +103,7 @@ def judge(conditions: Sequence[Condition], differences: Iterable[Difference]) ->
     return Verdicts([_judged(*each) for each in zip(conditions, measured, strict=True)], forbidden, allowed)
 
 
-def _severity(each: Difference) -> int:
+def _severity(each: Change) -> int:
     return SEVERITY_RANK[each.new.severity] if isinstance(each.new, Diagnostic) else -1
 
 
@@ -114,13 +114,13 @@ def _judged(condition: Condition, values: Sequence[int]) -> Judged:
         condition=condition.text,
         value=value,
         limit=condition.limit,
-        found=beyond,
+        violations=beyond,
         verdict="failed" if beyond else "passed",
     )
 
 
-def _new_as(severity: Severity) -> Callable[[Difference], int | None]:
-    def measure(each: Difference) -> int | None:
+def _new_as(severity: Severity) -> Callable[[Change], int | None]:
+    def measure(each: Change) -> int | None:
         if each.state not in ("new", "severity_raised") or not isinstance(each.new, Diagnostic):
             return None
         before = SEVERITY_RANK[each.old.severity] if isinstance(each.old, Diagnostic) else -1
@@ -129,20 +129,20 @@ def _new_as(severity: Severity) -> Callable[[Difference], int | None]:
     return measure
 
 
-def _raised(each: Difference) -> int | None:
+def _raised(each: Change) -> int | None:
     return 1 if each.state == "severity_raised" else None
 
 
-def _risen_to(metric: str) -> Callable[[Difference], int | None]:
-    def measure(each: Difference) -> int | None:
+def _risen_to(metric: str) -> Callable[[Change], int | None]:
+    def measure(each: Change) -> int | None:
         new, old = _value(each.new, metric), _value(each.old, metric)
         return new if new is not None and each.state != "not_comparable" and (old is None or new > old) else None
 
     return measure
 
 
-def _risen_by(metric: str) -> Callable[[Difference], int | None]:
-    def measure(each: Difference) -> int | None:
+def _risen_by(metric: str) -> Callable[[Change], int | None]:
+    def measure(each: Change) -> int | None:
         new, old = _value(each.new, metric), _value(each.old, metric)
         if new is None or old is None or each.state == "not_comparable":
             return None

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from codebatch.compare.differences import Difference
+from codebatch.compare.differences import Change
 from codebatch.compare.lines import LINES_MAX, NOWHERE
 from codebatch.compare.places import FileMap
 from codebatch.compare.states import State
@@ -30,7 +30,7 @@ Side = Literal["old", "new"]
 
 def compare_copies(
     old: Mapping[bytes, Sequence[Duplicate]], new: Mapping[bytes, Sequence[Duplicate]], files: FileMap
-) -> Iterator[Difference]:
+) -> Iterator[Change]:
     """What became of each group, by its first place; those that are equal too."""
     ours, theirs = _groups(old), _groups(new)
     pairs = {(group, group) for group in ours if group in theirs}
@@ -45,14 +45,14 @@ def compare_copies(
         if its is not None:
             met.add(group)
             kept.add(its.group)
-            rows.append(Difference("changed", its, theirs[group][0]))
+            rows.append(Change("changed", its, theirs[group][0]))
     for group in sorted(ours.keys() - kept):
         its = _unchanged(ours[group], "old", new, files)
         if its is not None and its.group in met:
             kept.add(group)
-            rows.append(Difference("changed", ours[group][0], its))
+            rows.append(Change("changed", ours[group][0], its))
     rows += (_gone(ours[group], files) for group in ours if group not in kept)
-    rows += (Difference("new", None, theirs[group][0]) for group in theirs if group not in met)
+    rows += (Change("new", None, theirs[group][0]) for group in theirs if group not in met)
     return iter(sorted(rows, key=_place))
 
 
@@ -138,20 +138,20 @@ def _most_overlapping(
     return its if lines > 0 else None
 
 
-def _row(old: Sequence[Duplicate], new: Sequence[Duplicate]) -> Difference:
+def _row(old: Sequence[Duplicate], new: Sequence[Duplicate]) -> Change:
     before, after = (max(each.copies for each in group) for group in (old, new))
     state: State = "worsened" if after > before else "improved" if after < before else "unchanged"
     if state == "unchanged" and old[0].group != new[0].group:
         state = "changed"
-    return Difference(state, old[0], new[0])
+    return Change(state, old[0], new[0])
 
 
-def _gone(old: Sequence[Duplicate], files: FileMap) -> Difference:
+def _gone(old: Sequence[Duplicate], files: FileMap) -> Change:
     left = [each for each in old if files.new_path(each.path_bytes) is not None]
-    return Difference("fixed" if len(left) >= _IN_PLACE else "removed", old[0], None)
+    return Change("fixed" if len(left) >= _IN_PLACE else "removed", old[0], None)
 
 
-def _place(row: Difference) -> tuple[bytes, int, str]:
+def _place(row: Change) -> tuple[bytes, int, str]:
     each = row.new or row.old
     assert isinstance(each, Duplicate), "it is a row of a group"
     return each.path_bytes, each.line, each.group

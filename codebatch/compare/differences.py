@@ -21,7 +21,7 @@ class TreeFile(Located, frozen=True, kw_only=True, tag="file"):
 Thing = Record | TreeFile
 
 
-class Difference(NamedTuple):
+class Change(NamedTuple):
     """A change of one record between two batches: `old` and `new`, None if it does not exist on that side.
 
     For a group of duplicates, each is the first listed record; if blocks were split or joined, changes share a record.
@@ -38,7 +38,7 @@ class Difference(NamedTuple):
 Place = tuple[str, bytes, int, int, tuple[str, ...]]
 
 
-def place_of(each: Difference) -> Place:
+def place_of(each: Change) -> Place:
     """Where it is told: by kind, path, line, column, and by what tells apart what stands at one place."""
     record = _record(each)
     names: tuple[str, ...]
@@ -59,7 +59,7 @@ def place_of(each: Difference) -> Place:
     return kind, record.path_bytes, getattr(record, "line", 0), getattr(record, "column", 0), names
 
 
-def _record(each: Difference) -> Thing:
+def _record(each: Change) -> Thing:
     record = each.new or each.old
     assert record is not None, "it is on one side"
     return record

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-from codebatch.compare.differences import Difference
+from codebatch.compare.differences import Change
 from codebatch.compare.places import FileMap, iter_files, pair_places
 from codebatch.model.record import Edge
 
 
 def compare_edges(
     old: Mapping[bytes, Sequence[Edge]], new: Mapping[bytes, Sequence[Edge]], files: FileMap
-) -> Iterator[Difference]:
+) -> Iterator[Change]:
     """What became of each edge, by path; those that are in both too."""
 
     def now(target: str) -> str:
@@ -29,9 +29,9 @@ def compare_edges(
             one, other = ours.get(key, []), theirs.get(key, [])
             lines = [edge.line for edge in one], [edge.line for edge in other]
             pairs, left, right = pair_places(*lines, each.lines)
-            yield from (Difference("unchanged", one[ours_], other[theirs_]) for ours_, theirs_ in pairs)
-            yield from (Difference("removed", one[place], None) for place in left)
-            yield from (Difference("added", None, other[place]) for place in right)
+            yield from (Change("unchanged", one[ours_], other[theirs_]) for ours_, theirs_ in pairs)
+            yield from (Change("removed", one[place], None) for place in left)
+            yield from (Change("added", None, other[place]) for place in right)
 
 
 def _by_key(edges: Sequence[Edge], target_of: Callable[[str], str]) -> Mapping[Hashable, list[Edge]]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from codebatch.compare.batches import records_unlike
 from codebatch.compare.choices import Choices
 from codebatch.compare.copies import compare_copies
-from codebatch.compare.differences import Difference, Thing
+from codebatch.compare.differences import Change, Thing
 from codebatch.compare.edges import compare_edges
 from codebatch.compare.metrics import OF_TREES, Untold, compare_metrics
 from codebatch.compare.reasons import Reasons
@@ -21,10 +21,10 @@ from codebatch.model.record import Duplicate, Edge, Metric, Symbol
 from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
 
-_Compare = Callable[[Trees, str], Iterator[Difference]]
+_Compare = Callable[[Trees, str], Iterator[Change]]
 
 
-def compare_kind(trees: Trees, kind: str, tasks: Iterable[str]) -> Iterator[Difference]:
+def compare_kind(trees: Trees, kind: str, tasks: Iterable[str]) -> Iterator[Change]:
     """What became of the records of a kind that some tasks give, and of equal ones that were read.
 
     Files are those of the snapshots. Raises StoreCorrupt.
@@ -41,7 +41,7 @@ def compare_kind(trees: Trees, kind: str, tasks: Iterable[str]) -> Iterator[Diff
         yield from _with_reasons(trees, task, list(_BY_TASK[kind](trees, task)))
 
 
-def _with_reasons(trees: Trees, task: str, rows: Sequence[Difference]) -> Iterator[Difference]:
+def _with_reasons(trees: Trees, task: str, rows: Sequence[Change]) -> Iterator[Change]:
     """Rows as they are, but what need not be on the other side is not comparable where it is missing there.
 
     So is a number of a function, or the greatest one of a file, where one of the two is of a part of the file alone.
@@ -58,7 +58,7 @@ def _with_reasons(trees: Trees, task: str, rows: Sequence[Difference]) -> Iterat
         elif row.new and is_missing(row.old):
             reason = next(filter(None, (of_come.of_task(task, each) for each in _places(row.new))), None)
         elif row.old and _is_of_tree(row) and of_gone.is_in_part(row.old.path_bytes):
-            reason = "broken"
+            reason = "partially_parsed"
         if reason is None:
             yield row
         else:
@@ -74,16 +74,16 @@ def _places(thing: Thing) -> list[Thing]:
     return [thing, other] if thing.other_path or thing.other_path_b64 else [thing]
 
 
-def _is_of_tree(row: Difference) -> bool:
+def _is_of_tree(row: Change) -> bool:
     """Tell whether a number worsened or improved that follows from the file's tree."""
     return row.state in ("worsened", "improved") and isinstance(row.old, Metric) and row.old.metric in OF_TREES
 
 
-def _metrics(trees: Trees, task: str) -> Iterator[Difference]:
+def _metrics(trees: Trees, task: str) -> Iterator[Change]:
     return compare_metrics(*records_unlike(trees.old, trees.new, task, Metric), trees)
 
 
-def _symbols(trees: Trees, task: str) -> Iterator[Difference]:
+def _symbols(trees: Trees, task: str) -> Iterator[Change]:
     def written(side: Side, symbol: Symbol) -> bytes:
         lines = trees.lines_of(side, symbol.path_bytes)[max(symbol.line - 1, 0) : symbol.end_line]
         return b"".join(b"".join(lines).split())
@@ -91,11 +91,11 @@ def _symbols(trees: Trees, task: str) -> Iterator[Difference]:
     return compare_symbols(*records_unlike(trees.old, trees.new, task, Symbol), trees, written)
 
 
-def _edges(trees: Trees, task: str) -> Iterator[Difference]:
+def _edges(trees: Trees, task: str) -> Iterator[Change]:
     return compare_edges(*records_unlike(trees.old, trees.new, task, Edge), trees)
 
 
-def _copies(trees: Trees, task: str) -> Iterator[Difference]:
+def _copies(trees: Trees, task: str) -> Iterator[Change]:
     return compare_copies(*records_unlike(trees.old, trees.new, task, Duplicate), trees)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from codebatch.compare.differences import Difference
+from codebatch.compare.differences import Change
 from codebatch.compare.places import FileMap, OfFile, iter_files, pair_places
 from codebatch.compare.states import State
 from codebatch.model.entry import path_fields
@@ -39,7 +39,7 @@ def is_worse_when_more(metric: Metric) -> bool:
 
 def compare_metrics(
     old: Mapping[bytes, Sequence[Metric]], new: Mapping[bytes, Sequence[Metric]], files: FileMap
-) -> Iterator[Difference]:
+) -> Iterator[Change]:
     """What became of each metric, by path, symbol and line; those that are equal too."""
     for each in iter_files(old, new, files):
         theirs = _by_symbol(each.new)
@@ -60,7 +60,7 @@ def _by_symbol(metrics: Sequence[Metric]) -> Mapping[str, Mapping[int, _Numbers]
 
 def _compare_symbol(
     symbol: str, each: OfFile[Metric], old: Mapping[int, _Numbers], new: Mapping[int, _Numbers]
-) -> Iterator[Difference]:
+) -> Iterator[Change]:
     if not (symbol or each.old_path is None or each.new_path is None):
         # A file is one, be there anything that is not 0 or not.
         old, new = old or {1: {}}, new or {1: {}}
@@ -70,9 +70,9 @@ def _compare_symbol(
         places = _Place(each.old_path, ours[one]), _Place(each.new_path, theirs[other])
         yield from _compare_numbers(old[ours[one]], new[theirs[other]], *places)
     for place in left:
-        yield from (Difference("removed", metric, None) for metric in _each(old[ours[place]]))
+        yield from (Change("removed", metric, None) for metric in _each(old[ours[place]]))
     for place in right:
-        yield from (Difference("added", None, metric) for metric in _each(new[theirs[place]]))
+        yield from (Change("added", None, metric) for metric in _each(new[theirs[place]]))
 
 
 class _Place(NamedTuple):
@@ -93,17 +93,17 @@ def _each(numbers: _Numbers) -> Iterator[Metric]:
         yield from metrics
 
 
-def _compare_numbers(old: _Numbers, new: _Numbers, old_place: _Place, new_place: _Place) -> Iterator[Difference]:
+def _compare_numbers(old: _Numbers, new: _Numbers, old_place: _Place, new_place: _Place) -> Iterator[Change]:
     for name in dict.fromkeys((*old, *new)):
         for one, other in zip_longest(old.get(name, ()), new.get(name, ())):
             if one is None or other is None:
                 metric = one or other
                 assert metric is not None, "one of them is there"
                 if not _is_told_unless_0(metric, old, new):
-                    yield Difference("added" if one is None else "removed", one, other)
+                    yield Change("added" if one is None else "removed", one, other)
                     continue
                 one, other = one or old_place.nought_of(metric), other or new_place.nought_of(metric)
-            yield Difference(_state(one, other), one, other)
+            yield Change(_state(one, other), one, other)
 
 
 def _is_told_unless_0(metric: Metric, old: _Numbers, new: _Numbers) -> bool:

@@ -90,7 +90,7 @@ class Reasons:
         if self._is_passed_over(path, its_other, has_line):
             return "skipped"
         if self._is_broken(path, its_other) and (is_of_file or has_line()):
-            return "broken"
+            return "partially_parsed"
         return "tool" if self._has_other_tool(task) else None
 
     def is_in_part(self, path: bytes) -> bool:
@@ -130,11 +130,11 @@ class Reasons:
             elif self._is_off(told, its_other):
                 yield told, "rule_off"
             elif is_silenced:
-                yield told, "silenced"
+                yield told, "suppressed"
             elif self._is_passed_over(path, its_other, partial(getattr, place, "is_same")):
                 yield told, "skipped"
             elif told.about.tool != "ruff" and place.is_same and self._is_broken(path, its_other):
-                yield told, "broken"
+                yield told, "partially_parsed"
             else:
                 open_[told] = place
                 yield told, self._otherwise(told, its_other, place)

@@ -20,7 +20,7 @@ _ANY_WORD = re.compile(rb"\b(?:%b)\b" % b"|".join(_WORDS))
 # The task whose rules can be turned off, and whose doubts are known.
 LINT = "lint"
 
-Untold = Literal["silenced", "doubted", "broken", ""]
+Untold = Literal["suppressed", "withheld", "partially_parsed", ""]
 # Path, content and contexts of a file; findings in it, each a line, a tool, a code and a message; whether it may have
 # notes or a syntax error.
 AskedFile = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]

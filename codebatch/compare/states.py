@@ -40,10 +40,10 @@ Reason = Literal[
     "task",
     "failed",
     "rule_off",
-    "silenced",
+    "suppressed",
     "skipped",
-    "broken",
-    "doubted",
+    "partially_parsed",
+    "withheld",
     "tool",
     "configuration",
 ]
@@ -76,7 +76,7 @@ def state_of_new(reason: Reason | None) -> State:
 
 def state_of_old(reason: Reason | None, *, is_file_gone: bool) -> State:
     """The state of a finding that the newer batch has not. What is silenced is mended by nobody."""
-    if reason in ("rule_off", "silenced"):
+    if reason in ("rule_off", "suppressed"):
         return "suppressed"
     if reason is not None:
         return "not_comparable"

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from codebatch.compare.differences import Difference
+from codebatch.compare.differences import Change
 from codebatch.compare.places import FileMap, OfFile, iter_files, pair_places
 from codebatch.compare.states import State
 from codebatch.model.record import Symbol, SymbolType
@@ -25,7 +25,7 @@ _WRITTEN_ANYWHERE: frozenset[SymbolType] = frozenset(("import", "parameter"))
 
 def compare_symbols(
     old: Mapping[bytes, Sequence[Symbol]], new: Mapping[bytes, Sequence[Symbol]], files: FileMap, written: Written
-) -> Iterator[Difference]:
+) -> Iterator[Change]:
     """What became of each symbol, by path and line, first those of files that are one; those that are equal too."""
     removed: list[Symbol] = []
     added: list[Symbol] = []
@@ -33,13 +33,13 @@ def compare_symbols(
         yield from _compare_file(each, removed, added)
     moved = list(_moved(removed, added, written))
     for one, other in moved:
-        yield Difference(_state(one, other, is_moved=True), one, other)
+        yield Change(_state(one, other, is_moved=True), one, other)
     gone, come = {id(one) for one, _ in moved}, {id(other) for _, other in moved}
-    yield from (Difference("removed", one, None) for one in removed if id(one) not in gone)
-    yield from (Difference("added", None, other) for other in added if id(other) not in come)
+    yield from (Change("removed", one, None) for one in removed if id(one) not in gone)
+    yield from (Change("added", None, other) for other in added if id(other) not in come)
 
 
-def _compare_file(each: OfFile[Symbol], removed: list[Symbol], added: list[Symbol]) -> Iterator[Difference]:
+def _compare_file(each: OfFile[Symbol], removed: list[Symbol], added: list[Symbol]) -> Iterator[Change]:
     ours, theirs = _by_name(each.old), _by_name(each.new)
     for name in sorted({*ours, *theirs}):
         old, new = ours.get(name, []), theirs.get(name, [])
@@ -47,7 +47,7 @@ def _compare_file(each: OfFile[Symbol], removed: list[Symbol], added: list[Symbo
         pairs, left, right = pair_places(*places, each.lines, are_heads=True)
         for one, other in pairs:
             is_moved = each.old_path != each.new_path
-            yield Difference(_state(old[one], new[other], is_moved=is_moved), old[one], new[other])
+            yield Change(_state(old[one], new[other], is_moved=is_moved), old[one], new[other])
         removed += map(old.__getitem__, left)
         added += map(new.__getitem__, right)
 

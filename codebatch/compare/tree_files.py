@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from codebatch.compare.differences import Difference, TreeFile
+from codebatch.compare.differences import Change, TreeFile
 from codebatch.compare.files import FilePair
 from codebatch.compare.states import State
 from codebatch.model.entry import Entry, path_fields
@@ -14,7 +14,7 @@ from codebatch.model.entry import Entry, path_fields
 
 def compare_files(
     old: Mapping[bytes, Entry], new: Mapping[bytes, Entry], moved: Iterable[FilePair]
-) -> Iterator[Difference]:
+) -> Iterator[Change]:
     """What became of each file, by path, the new one where it has one; of those given, which differ or are on one side.
 
     `moved` are those of two paths that are one. A file that moved and is not the same any more is `changed`.
@@ -23,7 +23,7 @@ def compare_files(
     gone = old.keys() - new.keys() - {*its_old.values()}
     for path in sorted({*new, *gone}):
         one, other = old.get(its_old.get(path, path)), new.get(path)
-        yield Difference(
+        yield Change(
             _state(one, other), None if one is None else of_entry(one), None if other is None else of_entry(other)
         )
 

@@ -58,7 +58,7 @@ class Withheld:
             asked = [self._asked(*each, contexts_of(each[0][1])) for each in some]
             for (_, places), answer in zip(some, why_untold(task, asked), strict=True):
                 for (told, place), why in zip(places.items(), answer, strict=True):
-                    if why == "silenced" or (why and place.is_same):
+                    if why == "suppressed" or (why and place.is_same):
                         self.reasons[told] = why
 
     def _undecided(self, its_other: bytes, places: Mapping[Told, Place]) -> dict[Told, Place]:
@@ -76,7 +76,7 @@ class Withheld:
             if told.code not in lines or (not is_whole and place.line <= max(lines[told.code])):
                 left[told] = place
             elif not is_whole and place.is_same:
-                self.reasons[told] = "doubted"
+                self.reasons[told] = "withheld"
         return left
 
     def _asked(

@@ -24,12 +24,12 @@ from codebatch.model.shard import ProjectWork, Shard, ShardId
 from codebatch.protocol.messages import Served
 from codebatch.store import layout
 from codebatch.store.bases import Base, Beside, Held, ShardPlace, open_base
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, join_parts
 from codebatch.store.shard_adoption import adopt_shard
 from codebatch.store.snapshots import Snapshot
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.unsound import missing_where_unsound
 from codebatch.system.task_catalogue import TaskCatalogue
 
@@ -83,7 +83,7 @@ class Reuse(msgspec.Struct, frozen=True):
     None is taken of the result keys that are `untrusted`. `snapshot` is the batch's.
     """
 
-    store: Store
+    store: StoreDir
     catalogue: TaskCatalogue
     bases: tuple[str, ...]
     untrusted: frozenset[Digest] = frozenset()
@@ -91,7 +91,7 @@ class Reuse(msgspec.Struct, frozen=True):
 
     def take_over(
         self,
-        batch: Batch,
+        batch: BatchDir,
         plan: Plan,
         items: Items,
         committer: Committer,
@@ -145,7 +145,7 @@ class _Taking:
     """What was found in the bases so far."""
 
     def __init__(
-        self, batch: Batch, plan: Plan, items: Items, beside: Beside | None, shards: frozenset[ShardId] | None
+        self, batch: BatchDir, plan: Plan, items: Items, beside: Beside | None, shards: frozenset[ShardId] | None
     ) -> None:
         self._batch = batch
         self._plan = plan
@@ -241,7 +241,7 @@ class _Taking:
             base.plan.shards != self._plan.shards
             or not ledger.open_units(work.id)
             or any(
-                link.type != "result" or link.outcome.unkeyed
+                link.type != "result" or link.outcome.inputs_outside_key
                 for shard in self._plan.shards
                 for name in needed
                 for link in ledger.walk(shard.id, name)
@@ -261,7 +261,7 @@ class _Taking:
     def _adopt(self, shard: Shard, task: str, place: ShardPlace) -> bool:
         adopted = adopt_shard(self._batch.files, self._outcomes, shard, task, place)
         if adopted is not None:
-            self._adopted.append(replace(adopted.outcome, served=shard.items))
+            self._adopted.append(replace(adopted.outcome, reused=shard.items))
         return adopted is not None
 
     def commit(self, committer: Committer) -> None:

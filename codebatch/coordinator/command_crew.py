@@ -20,7 +20,7 @@ from codebatch.model.outcome import HolderId
 from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE, attempt_mark
 from codebatch.protocol.messages import Assign, Terminate, ToWorker
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.children import child_of
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.system import proc
@@ -41,7 +41,7 @@ class CommandCrew:
 
     def __init__(
         self,
-        batch: Batch,
+        batch: BatchDir,
         *,
         store_root: str,
         coordinator: HolderId,

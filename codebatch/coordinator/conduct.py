@@ -18,9 +18,9 @@ from codebatch.model.command import CommandId
 from codebatch.model.plan import Plan
 from codebatch.model.work import Work
 from codebatch.store.attempts import Attempts
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import HolderFile, new_holder_id
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.work import commands_of, read_command, read_work
 from codebatch.system.clock import wall_ns
 from codebatch.system.collector import collector_paused
@@ -36,8 +36,8 @@ class Conducted(NamedTuple):
 
 
 def conduct(
-    store: Store,
-    batch: Batch,
+    store: StoreDir,
+    batch: BatchDir,
     *,
     watcher: CommandWatcher | None = None,
     store_lock: int | None = None,
@@ -81,8 +81,8 @@ def _notifying(work: Work, watcher: CommandWatcher | None) -> Iterator[Notifier 
 
 
 def _conduct(
-    store: Store,
-    batch: Batch,
+    store: StoreDir,
+    batch: BatchDir,
     work: Work,
     plan: Plan,
     commands: list[CommandId],

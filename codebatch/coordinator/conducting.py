@@ -56,7 +56,7 @@ from codebatch.engine.command_events import (
 )
 from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
-from codebatch.errors import BatchConducted, CodebatchError, EnvironmentBroken, StoreCorrupt, StoreError, error_of
+from codebatch.errors import BatchRunning, CodebatchError, EnvironmentBroken, StoreCorrupt, StoreError, error_of
 from codebatch.model.command import CommandId
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import Plan
@@ -65,7 +65,7 @@ from codebatch.protocol import messages
 from codebatch.protocol.launch import attempt_mark
 from codebatch.store import journal, layout
 from codebatch.store.attempts import Attempts, read_leases
-from codebatch.store.batches import Batch, make_batch_directories
+from codebatch.store.batches import BatchDir, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, Lease, LeaseReader
 from codebatch.store.leftovers import BatchLeftovers
 from codebatch.store.outcomes import Committer, Outcomes, attempt_outcome, lost_outcomes
@@ -95,7 +95,7 @@ class Conducting:
 
     def __init__(
         self,
-        batch: Batch,
+        batch: BatchDir,
         plan: Plan,
         work: Work,
         commands: Sequence[CommandId],
@@ -232,7 +232,7 @@ class Conducting:
             return epoch + 1
         _, leader = self._leases.leader()
         who = f"process {leader.pid} on {leader.host.name}" if leader is not None else "another process"
-        raise BatchConducted(
+        raise BatchRunning(
             f"batch {self._batch.id} is already running ({who})", hint=f"see: codebatch status --batch {self._batch.id}"
         )
 
@@ -343,7 +343,7 @@ class Conducting:
             case Settle():
                 self._settle(action)
             case MakeRequest(body):
-                self._request(lambda given: self._stops.append(body, given), ends=body.ends)
+                self._request(lambda given: self._stops.append(body, given), ends=body.terminates)
             case Wake(item, round_, seconds, until_ns):
                 self._crew.wake(item, round_, seconds, until_ns)
             case Consult():

@@ -17,9 +17,9 @@ from codebatch.model.entry import Entry
 from codebatch.model.plan import items_of
 from codebatch.model.request import reloaded_command
 from codebatch.model.work import Work
-from codebatch.store.batches import Batch, snapshot_of
+from codebatch.store.batches import BatchDir, snapshot_of
 from codebatch.store.durations import Durations, Took, program_of
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.work import iter_reloads
 
 PROGRAMS_READ_MAX = 500
@@ -83,7 +83,7 @@ class Estimator:
         return forecast(agenda, Left(waiting=waiting, running=running, samples=samples, ratios=self._ratios))
 
 
-def estimator_of(store: Store, batch: Batch, work: Work) -> Estimator:
+def estimator_of(store: StoreDir, batch: BatchDir, work: Work) -> Estimator:
     """What is known of a work batch's commands. Raises StoreCorrupt."""
     objects = store.objects()
     reloads = list(iter_reloads(batch))

@@ -38,7 +38,7 @@ from codebatch.model.request import Answer, Pause, Request, Set, Stop, Unpause
 from codebatch.model.work import Work
 from codebatch.store import layout
 from codebatch.store.attempts import CommandPlaces
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.children import child_of
 from codebatch.store.events import EventWriter
 from codebatch.store.holders import Lease
@@ -56,7 +56,7 @@ class EventTeller:
 
     def __init__(
         self,
-        batch: Batch,
+        batch: BatchDir,
         work: Work,
         places: CommandPlaces,
         epoch: int,
@@ -289,7 +289,7 @@ class EventTeller:
                 changed = msgspec.to_builtins(body)
                 del changed["request"]
                 self.tell(events.BatchChanged, by=by, request=n, set_=changed)
-            case Stop(cause=cause, detail=detail, attempts=attempts, ends=True):
+            case Stop(cause=cause, detail=detail, attempts=attempts, terminates=True):
                 self.tell(events.BatchStopped, request=n, tasks=tuple(attempts), cause=cause, detail=detail)
             case _:
                 pass

@@ -13,7 +13,7 @@ from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
 from codebatch.model.record import FailureReason
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import HolderFile
 from codebatch.system.cell import PHASE_PROJECT, Cell, Step
 from codebatch.system.host import is_here
@@ -101,7 +101,7 @@ class Guard:
             return "memory", False
         return "crash", is_killed and not worker.killed_for
 
-    def is_stuck(self, batch: Batch, holder: HolderFile) -> bool:
+    def is_stuck(self, batch: BatchDir, holder: HolderFile) -> bool:
         """Whether a live holder of this machine has not moved for longer than its own coordinator would let it."""
         step = _step_of(batch, holder)
         if step is None or not is_here(holder.host):
@@ -109,7 +109,7 @@ class Guard:
         patience = self._limits.seconds_for(step) + PATIENCE_SECONDS
         return self._waiting.seconds(holder.holder, step.since_ns) > patience
 
-    def is_silent(self, batch: Batch, holder: HolderFile, commits: int) -> bool:
+    def is_silent(self, batch: BatchDir, holder: HolderFile, commits: int) -> bool:
         """Whether a holder on another host gave no sign for as long as is waited: `commits` of others, or its cell.
 
         Within a step there is none to give, so what the step may take is waited for.
@@ -128,7 +128,7 @@ class Guard:
                 workers[pid].kill("memory")
 
 
-def _step_of(batch: Batch, holder: HolderFile) -> Step | None:
+def _step_of(batch: BatchDir, holder: HolderFile) -> Step | None:
     try:
         cell = Cell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder.holder), create=False)
     except FileNotFoundError:

@@ -54,7 +54,7 @@ from codebatch.model.shard import ProjectWork, ShardId, path_of
 from codebatch.protocol import messages
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import journal
-from codebatch.store.batches import Batch, make_batch_directories
+from codebatch.store.batches import BatchDir, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, LeaseReader
 from codebatch.store.ledgers import load_ledger, scan
 from codebatch.store.leftovers import BatchLeftovers
@@ -79,7 +79,7 @@ class Coordinator:
 
     def __init__(
         self,
-        batch: Batch,
+        batch: BatchDir,
         plan: Plan,
         items: Sequence[Entry],
         crew: Crew,

@@ -20,14 +20,14 @@ from codebatch.model.outcome import Outcome, first_unkeyed
 from codebatch.model.plan import Plan, PlannedTask
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Manifest, Outputs, OutputShard, TaskOutput
 from codebatch.store.shard_files import Trailer, make_trailer, read_trailer
 from codebatch.store.sharing import share
 
 
-def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
+def merge_outputs(batch: BatchDir, plan: Plan, ledger: Ledger) -> Outputs:
     """Publish the outputs of a batch whose every shard is complete. Any number of processes may do it at once.
 
     On return they are on disk. Raises StoreCorrupt where an outcome's bytes are not there.
@@ -63,7 +63,9 @@ def _generation(ledger: Ledger) -> int:
     return sum(link.round - 1 for shard, task in ledger.chains for link in ledger.walk(shard, task))
 
 
-def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger, planned: PlannedTask) -> TaskOutput:
+def _merge_task(
+    batch: BatchDir, outcomes: Outcomes, building: Path, ledger: Ledger, planned: PlannedTask
+) -> TaskOutput:
     directory = building / planned.name
     batch.files.make_directory(directory)
     frame_writer = FrameWriter()
@@ -90,8 +92,8 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger
                     bytes=trailer.bytes,
                     failed=sum(link.type == "failed" for link in links),
                     cancelled=sum(link.end - link.start for link in links if link.type == "cancelled"),
-                    served=items if adopted is not None else sum(link.outcome.served for link in links),
-                    unkeyed=first_unkeyed(link.outcome for link in links),
+                    reused=items if adopted is not None else sum(link.outcome.reused for link in links),
+                    inputs_outside_key=first_unkeyed(link.outcome for link in links),
                     counts=add_counts(link.outcome.counts for link in links),
                 )
             )

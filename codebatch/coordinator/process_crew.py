@@ -18,7 +18,7 @@ from codebatch.model.outcome import HolderId
 from codebatch.model.task import OwnPlace
 from codebatch.protocol.launch import HOLDER_VARIABLE
 from codebatch.protocol.messages import ToWorker
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import HolderFile
 from codebatch.store.requests import is_cancelled
 from codebatch.system.cell import Step
@@ -39,7 +39,7 @@ class ProcessCrew:
 
     def __init__(
         self,
-        batch: Batch,
+        batch: BatchDir,
         *,
         store_root: str,
         coordinator: HolderId,

@@ -12,7 +12,7 @@ from codebatch.model.request import Answer
 from codebatch.model.work import Work
 from codebatch.store import layout
 from codebatch.store.attempts import CommandPlaces
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.layout import QuestionPlace
 from codebatch.store.questions import Questions
 from codebatch.store.requests import Requests
@@ -25,7 +25,7 @@ class Questioning:
 
     def __init__(
         self,
-        batch: Batch,
+        batch: BatchDir,
         work: Work,
         places: CommandPlaces,
         requests: Requests,

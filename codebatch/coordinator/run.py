@@ -16,12 +16,12 @@ from codebatch.coordinator.process_crew import ProcessCrew
 from codebatch.coordinator.score import Scope
 from codebatch.errors import Stopped, StoreCorrupt
 from codebatch.model.plan import Plan, items_of
-from codebatch.store.batches import Batch, snapshot_of
+from codebatch.store.batches import BatchDir, snapshot_of
 from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.ledgers import tally_of
 from codebatch.store.outputs import Outputs
 from codebatch.store.snapshots import Snapshot
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.untrusted import untrusted_keys
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import this_host, usable_cores
@@ -31,12 +31,12 @@ from codebatch.system.task_catalogue import TaskCatalogue
 class Executed(msgspec.Struct, frozen=True):
     """How an execution went: 0, or the exit status of the signal that ended it early.
 
-    Of the results that file tasks have of files by now, so many were `served`, taken over from older batches, and so
+    Of the results that file tasks have of files by now, so many were `reused`, taken over from older batches, and so
     many `executed`.
     """
 
     signal_status: int
-    served: int
+    reused: int
     executed: int
 
 
@@ -47,8 +47,8 @@ STARTS_PER_CORE_MAX = 2
 
 
 def execute(
-    store: Store,
-    batch: Batch,
+    store: StoreDir,
+    batch: BatchDir,
     *,
     catalogue: TaskCatalogue,
     jobs: int,
@@ -114,10 +114,12 @@ def execute(
         raise
     done = coordinator.progress
     of_files = sum(count for task, count in done.done.items() if task not in plan.project_tasks)
-    return Executed(crew.exit_status, done.served, of_files - done.served)
+    return Executed(crew.exit_status, done.reused, of_files - done.reused)
 
 
-def run_and_merge(coordinator: Coordinator, batch: Batch, plan: Plan, watcher: Watcher | None = None) -> Outputs | None:
+def run_and_merge(
+    coordinator: Coordinator, batch: BatchDir, plan: Plan, watcher: Watcher | None = None
+) -> Outputs | None:
     """Work until nothing is left to do here; merge if nothing is left at all, else return None.
 
     Raises as `Coordinator.run` does. The coordinator is closed, whatever happens.

@@ -39,7 +39,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     `results_planned` counts the results in the scope of the run, one for each item and task; `results_done` counts
     those that are committed and those that workers hold. `work_done` is the same as a share of the estimated cost.
-    `served` of the done ones were taken over from older batches.
+    `reused` of the done ones were taken over from older batches.
     """
 
     planned: Mapping[str, int]
@@ -47,7 +47,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     results_planned: int
     results_done: int
     work_done: float
-    served: int
+    reused: int
     records: int
     failures: int
     workers: int
@@ -122,7 +122,7 @@ class Score:
             results_planned=self._results_planned,
             results_done=min(results, self._results_planned),
             work_done=min(1.0, cost / self._cost_planned) if self._cost_planned else 0.0,
-            served=self._served,
+            reused=self._served,
             records=self._records,
             failures=self._failures,
             workers=workers,
@@ -132,7 +132,7 @@ class Score:
         for link in links:
             items = sign * (link.end - link.start)
             self._done[task] += items
-            self._served += sign * link.outcome.served
+            self._served += sign * link.outcome.reused
             self._records += sign * link.outcome.counts.records
             self._failures += items if link.type == "failed" else 0
             if (shard, task) in self._scope:

@@ -25,7 +25,7 @@ from codebatch.model.question import Question
 from codebatch.model.request import Request
 from codebatch.model.work import Work
 from codebatch.store.attempts import Attempts
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import Lease
 from codebatch.store.told_before import ToldBefore, used_by_the_journals
 
@@ -67,7 +67,7 @@ class Telling:
 
     def __init__(
         self,
-        batch: Batch,
+        batch: BatchDir,
         work: Work,
         conductor: Conductor,
         attempts: Attempts,

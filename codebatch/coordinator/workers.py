@@ -21,7 +21,7 @@ from codebatch.model.task import OwnPlace
 from codebatch.protocol.launch import HOLDER_VARIABLE, STACK_SIGNAL, Launch, Role, worker_arguments, worker_environment
 from codebatch.protocol.messages import FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
 from codebatch.store import layout
-from codebatch.store.batches import NEW_BATCH_HINT, Batch
+from codebatch.store.batches import NEW_BATCH_HINT, BatchDir
 from codebatch.store.holders import new_holder_id
 from codebatch.system.cell import Cell, Step
 from codebatch.system.environment import given_environment
@@ -51,7 +51,7 @@ class WorkerProcess(msgspec.Struct):
     process: subprocess.Popen[bytes]
     channel: socket.socket
     stderr: int
-    batch: Batch
+    batch: BatchDir
     buffer: MessageBuffer = msgspec.field(default_factory=MessageBuffer)
     stderr_tail: bytes = b""
     cell: Cell | None = None
@@ -140,7 +140,7 @@ class WorkerProcess(msgspec.Struct):
 
 def start_worker(
     worker: WorkerId,
-    batch: Batch,
+    batch: BatchDir,
     *,
     store_root: str,
     coordinator: HolderId,

@@ -204,10 +204,10 @@ class Conductor(CommandBatch):
         match request.body:
             case Cancel(grace_seconds=grace):
                 return [Terminate(worker, grace) for worker in sorted(self._running)]
-            case Skip(task=task, over=over):
+            case Skip(task=task, round=over):
                 at = [(item, worker) for item, worker in self._at.items() if self.agenda.ids[item] == task]
                 return [Terminate(worker, None, task) for item, worker in at if self.attempt(item)[0] <= over]
-            case Stop(attempts=attempts, ends=True):
+            case Stop(attempts=attempts, terminates=True):
                 told = [(self.agenda.ids[item], epoch, worker) for item, (epoch, worker) in self.given.items()]
                 return [
                     Terminate(worker, None, id_, "stopped") for id_, epoch, worker in told if attempts.get(id_) == epoch
@@ -231,7 +231,7 @@ class Conductor(CommandBatch):
         if not new and cause != "timeout":
             return []
         attempts = {self.agenda.ids[item]: epoch for item, epoch in new}
-        return [MakeRequest(Stop(cause=cause, detail=detail, attempts=attempts, ends=ends))]
+        return [MakeRequest(Stop(cause=cause, detail=detail, attempts=attempts, terminates=ends))]
 
     def _note_request(self, request: Request) -> list[int]:
         if isinstance(request.body, Set):

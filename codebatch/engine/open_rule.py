@@ -65,8 +65,8 @@ class OpenRule:
         """What it is."""
         last, begun = self._histories.last(item), self._histories.last_begun(item)
         skip = self._requests.skip(item)
-        if skip is not None and skip.over >= (begun.round if begun else 0):
-            is_done = skip.as_done or (begun is not None and begun.type == "result")
+        if skip is not None and skip.round >= (begun.round if begun else 0):
+            is_done = skip.marked_done or (begun is not None and begun.type == "result")
             return "done" if is_done else "skipped"
         if last is None or last.reason == "unbegun" or self._requests.opens(item, last.round):
             return "open"

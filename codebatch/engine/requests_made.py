@@ -69,7 +69,7 @@ class RequestsMade:
                     return []
                 self._skips[item] = skip
                 return [item]
-            case Stop(cause=cause, detail=detail, attempts=attempts, ends=ends):
+            case Stop(cause=cause, detail=detail, attempts=attempts, terminates=ends):
                 self.is_expired = self.is_expired or cause == "timeout"
                 return self._stop(attempts, AttemptStop(cause, detail, ends))
             case Set() | Reload():
@@ -85,15 +85,15 @@ class RequestsMade:
 
     def _open(self, body: Open, n: int) -> list[int]:
         self.is_expired = False
-        named = [self._items[id_] for id_ in body.over if id_ in self._items]
-        for id_, round_ in body.over.items():
+        named = [self._items[id_] for id_ in body.rounds if id_ in self._items]
+        for id_, round_ in body.rounds.items():
             if (item := self._items.get(id_)) is None:
                 continue
             self._opened.setdefault(item, set()).add(round_)
             self._lifted[item] = n
-            if item in self._skips and self._skips[item].over <= round_:
+            if item in self._skips and self._skips[item].round <= round_:
                 del self._skips[item]
-        for id_, round_ in body.seen.items():
+        for id_, round_ in body.acknowledged.items():
             if (item := self._items.get(id_)) is not None:
                 self._seen[item] = max(round_, self._seen.get(item, 0))
                 named.append(item)

@@ -170,7 +170,7 @@ class Story:
     def opened_before(self) -> list[int]:
         """Items that requests of which nobody was told opened before the conductor began."""
         new = [request for request in self._asked_before if request.n > self._told.requests]
-        ids = {id_ for request in new if isinstance(request.body, Open) for id_ in request.body.over}
+        ids = {id_ for request in new if isinstance(request.body, Open) for id_ in request.body.rounds}
         return sorted(self._items[id_] for id_ in ids if id_ in self._items)
 
     def begin(self, concluded: Concluded) -> list[Happening]:

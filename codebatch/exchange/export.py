@@ -14,12 +14,12 @@ Form = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
 class Export(msgspec.Struct, frozen=True, kw_only=True):
     """The bytes of an export and the number of findings (of definitions for ctags) in it.
 
-    `left_out` describes what exceeds a limit of the format. `summary` is Markdown to show next to it, only for GitHub.
+    `excluded` describes what exceeds a limit of the format. `summary` is Markdown to show next to it, only for GitHub.
     """
 
     data: bytes
     count: int
-    left_out: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     summary: bytes = b""
 
 

@@ -40,7 +40,7 @@ def export_github(told: Told) -> Export:
     return Export(
         data="".join(f"{line}\n" for line in lines).encode(),
         count=len(lines),
-        left_out=tuple(_told(left)),
+        excluded=tuple(_told(left)),
         summary=make_summary(told),
     )
 

@@ -11,7 +11,7 @@ import msgspec
 from codebatch.application.asking import Answer
 from codebatch.application.comparing import Comparison
 from codebatch.application.findings import SHOWN
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.errors import InvalidInput
 from codebatch.exchange.checkstyle import export_checkstyle
 from codebatch.exchange.compared import not_comparable, regressions, suppressed
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 def make_export(
-    batch: OpenedBatch,
+    batch: Batch,
     form: Form,
     *,
-    than: OpenedBatch | str | None = None,
+    than: Batch | str | None = None,
     severity: Severity | Sequence[Severity] | None = None,
     code: Several = None,
     tool: Several = None,
@@ -95,7 +95,7 @@ def _compared(comparison: Comparison, form: Form) -> _Chosen:
     )
 
 
-def _made(batch: OpenedBatch, form: Form, chosen: _Chosen, tools: dict[str, str]) -> Answer[Export]:
+def _made(batch: Batch, form: Form, chosen: _Chosen, tools: dict[str, str]) -> Answer[Export]:
     records = batch.question.records
     sources = Sources(records, chosen.lost)
     findings = worst_first(records, chosen.findings) if form in ("sarif", "github") else chosen.findings
@@ -124,7 +124,7 @@ def _made(batch: OpenedBatch, form: Form, chosen: _Chosen, tools: dict[str, str]
             export = export_checkstyle(on_lines_of_files(findings, sources))
         case _:
             export = export_rdjson(on_lines_of_files(findings, sources), sources)
-    export = msgspec.structs.replace(export, left_out=(*chosen.left_out, *export.left_out))
+    export = msgspec.structs.replace(export, excluded=(*chosen.left_out, *export.excluded))
     return Answer(question=chosen.answer.question, found=export, whole=_whole(chosen.answer, sources))
 
 

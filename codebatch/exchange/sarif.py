@@ -61,7 +61,7 @@ def export_sarif(told: Told, found: ByTool, summaries: Summaries) -> Export:
         most //= 2
     taken = {tool: each[:most] for tool, each in found.items()}
     everything = by_tool(told.findings, told.tools)
-    return Export(data=data, count=sum(map(len, taken.values())), left_out=tuple(left_out(everything, taken)))
+    return Export(data=data, count=sum(map(len, taken.values())), excluded=tuple(left_out(everything, taken)))
 
 
 def _encoded(told: Told, found: ByTool, most: int, summaries: Summaries) -> bytes:
@@ -115,7 +115,7 @@ def _result(each: Outgoing, rule_index: int) -> Result:
 
 
 def _suppressions(each: Outgoing) -> tuple[Suppression, ...]:
-    return (Suppression(kind="inSource" if each.reason == "silenced" else "external"),)
+    return (Suppression(kind="inSource" if each.reason == "suppressed" else "external"),)
 
 
 def _region(found: Diagnostic) -> Region | None:

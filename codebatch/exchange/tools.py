@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Collection
 from typing import cast
 
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.application.tools import OURS, RUFF, named_tools, tools_of_task
 from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.imported import imports_in
@@ -16,7 +16,7 @@ from codebatch.store.batches import open_batch
 from codebatch.system.worker_questions import load_question
 
 
-def tools_of(batch: OpenedBatch, task: str | None, wanted: Collection[str]) -> dict[str, str]:
+def tools_of(batch: Batch, task: str | None, wanted: Collection[str]) -> dict[str, str]:
     """The tools that may have found something in a batch, each with its version, or nothing where that is not known.
 
     Of one task alone, or those that are wanted, where any is named. What a task of the user's names besides itself is
@@ -35,7 +35,7 @@ def tools_of(batch: OpenedBatch, task: str | None, wanted: Collection[str]) -> d
     return {tool: version for tool, version in sorted(found.items()) if not wanted or tool in wanted}
 
 
-def _named_before(batch: OpenedBatch, task: str) -> Collection[str]:
+def _named_before(batch: Batch, task: str) -> Collection[str]:
     """The tools that findings of a task named in the batches that one started from, of those that there are still."""
     store = batch.question.store
     found: set[str] = set()

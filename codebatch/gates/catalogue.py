@@ -29,8 +29,8 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     aliases: tuple[str, ...] = ()
-    promise: str
-    looks_at: str
+    invariant: str
+    inspects: str
     needs: Needs
     writes: str = ""
     check: Callable[[Subject, Findings], None]
@@ -51,8 +51,8 @@ class GateAbout(msgspec.Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...]
     status: Status
     tags: tuple[str, ...]
-    promise: str
-    looks_at: str
+    invariant: str
+    inspects: str
     needs: Needs
     writes: str
 
@@ -67,23 +67,23 @@ GATES = (
     Gate(
         id="store-schema",
         aliases=("P1-G1",),
-        promise="all documents of the store are intact and have a format that this version reads",
-        looks_at="store.json, untrusted.json, and the documents of all batches and snapshots, with their checksums",
+        invariant="all documents of the store are intact and have a format that this version reads",
+        inspects="store.json, untrusted.json, and the documents of all batches and snapshots, with their checksums",
         needs="store",
         check=check_documents,
     ),
     Gate(
         id="no-foreign-files",
         aliases=("P2-G6", "truth-guard", "P5-G2", "no-new-truth"),
-        promise="the store contains only files of its layout",
-        looks_at='every name in it except below scratch/, compared with "Store layout" in SPEC.md',
+        invariant="the store contains only files of its layout",
+        inspects='every name in it except below scratch/, compared with "Store layout" in SPEC.md',
         needs="store",
         check=check_names,
     ),
     Gate(
         id="objects",
-        promise="every object that a snapshot or record refers to exists and is intact",
-        looks_at="every byte of these objects, compared with the hash in their name",
+        invariant="every object that a snapshot or record refers to exists and is intact",
+        inspects="every byte of these objects, compared with the hash in their name",
         needs="store",
         writes="a mark for each damaged object beside its pack, so that the next snapshot stores it again",
         check=check_objects,
@@ -91,32 +91,32 @@ GATES = (
     Gate(
         id="plan-covered",
         aliases=("P2-G1", "pipeline-exec"),
-        promise="every file of the batch has a result of every task",
-        looks_at="the plan compared with its snapshot, and the results with the plan, row by row for merged ones",
+        invariant="every file of the batch has a result of every task",
+        inspects="the plan compared with its snapshot, and the results with the plan, row by row for merged ones",
         needs="batch",
         check=check_covered,
     ),
     Gate(
         id="task-order",
         aliases=("P2-G7", "deps-check"),
-        promise="every task comes after those it needs",
-        looks_at="tasks of the plan, and of the outputs",
+        invariant="every task comes after those it needs",
+        inspects="tasks of the plan, and of the outputs",
         needs="batch",
         check=check_order,
     ),
     Gate(
         id="outputs-match",
         aliases=("P5-G1", "workflow-equiv"),
-        promise="the records of the batch match its counts and digests",
-        looks_at="every byte of the merged outputs: frames, item tables, counts, digests",
+        invariant="the records of the batch match its counts and digests",
+        inspects="every byte of the merged outputs: frames, item tables, counts, digests",
         needs="batch",
         check=check_outputs,
     ),
     Gate(
         id="resume-equals",
         aliases=("P5-G3", "resume-equiv"),
-        promise="executing files again gives the same bytes",
-        looks_at=f"{SAMPLE_SHARE:.0%} of the files, at least one, executed again like `codebatch verify`",
+        invariant="executing files again gives the same bytes",
+        inspects=f"{SAMPLE_SHARE:.0%} of the files, at least one, executed again like `codebatch verify`",
         needs="batch",
         writes="a hidden temporary batch; results of a task that differs are no longer reused",
         check=check_again,
@@ -124,32 +124,32 @@ GATES = (
     Gate(
         id="index-equals-scan",
         aliases=("P3-A1", "A1", "cache-equiv"),
-        promise="queries give the same answers with and without an index",
-        looks_at="a sample of names, name prefixes and rule IDs, queried with the index of the batch and without it",
+        invariant="queries give the same answers with and without an index",
+        inspects="a sample of names, name prefixes and rule IDs, queried with the index of the batch and without it",
         needs="batch",
         check=check_answers,
     ),
     Gate(
         id="index-optional",
         aliases=("P3-A2", "A2", "cache-fallback"),
-        promise="all queries work without an index",
-        looks_at="each kind and a sample of rule IDs, queried without an index and compared with their counts",
+        invariant="all queries work without an index",
+        inspects="each kind and a sample of rule IDs, queried without an index and compared with their counts",
         needs="batch",
         check=check_optional,
     ),
     Gate(
         id="index-rebuilt",
         aliases=("P3-A3", "A3", "cache-rebuild"),
-        promise="rebuilding the index gives the same content",
-        looks_at="every key and value of the index of the batch, like `codebatch index-build --verify`",
+        invariant="rebuilding the index gives the same content",
+        inspects="every key and value of the index of the batch, like `codebatch index-build --verify`",
         needs="batch",
         check=check_rebuilt,
     ),
     Gate(
         id="index-writes-only-indexes",
         aliases=("P3-A4", "A4", "cache-guard"),
-        promise="building an index writes nothing except indexes",
-        looks_at="every name in the store except below indexes/, before and after an index of the batch is built",
+        invariant="building an index writes nothing except indexes",
+        inspects="every name in the store except below indexes/, before and after an index of the batch is built",
         needs="batch",
         writes="an index of the batch, replacing an older one",
         check=check_writes,
@@ -157,8 +157,8 @@ GATES = (
     Gate(
         id="api-complete",
         aliases=("P5-G4", "discover", "P5-G5", "ux-smoke"),
-        promise="all documented commands and pipelines exist",
-        looks_at="commands with their help and options, `api --json`, and the tasks of all pipelines",
+        invariant="all documented commands and pipelines exist",
+        inspects="commands with their help and options, `api --json`, and the tasks of all pipelines",
         needs="program",
         check=check_program,
     ),
@@ -198,8 +198,8 @@ def about(gate: Gate) -> GateAbout:
         aliases=gate.aliases,
         status=gate.status,
         tags=gate.tags,
-        promise=gate.promise,
-        looks_at=gate.looks_at,
+        invariant=gate.invariant,
+        inspects=gate.inspects,
         needs=gate.needs,
         writes=gate.writes,
     )

@@ -11,7 +11,7 @@ from codebatch.store.object_survey import survey_objects
 from codebatch.store.outputs import current_outputs
 from codebatch.store.requests import Requests
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.untrusted import load_untrusted
 from codebatch.store.work import read_work
 
@@ -32,7 +32,7 @@ def check_documents(subject: Subject, findings: Findings) -> None:
             findings.count("documents", 2)
 
 
-def _check_batch(store: Store, batch_id: str, findings: Findings) -> None:
+def _check_batch(store: StoreDir, batch_id: str, findings: Findings) -> None:
     batch = open_batch(store, batch_id)
     findings.count("documents", 2)
     batch.plan()

@@ -18,7 +18,7 @@ from codebatch.query.filters import JsonRecord, RecordFilter
 from codebatch.query.records import BatchRecords
 from codebatch.store import layout
 from codebatch.store.outputs import current_outputs
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 QUESTIONS_OF_A_SORT_MAX = 8
 
@@ -106,7 +106,7 @@ def check_writes(subject: Subject, findings: Findings) -> None:
             findings.fail("it was added, removed or changed while an index was built", location=name)
 
 
-def _state(store: Store) -> dict[str, tuple[int, ...]]:
+def _state(store: StoreDir) -> dict[str, tuple[int, ...]]:
     """What lies in a store outside of indexes/: mode, inode, length and time of change."""
     found: dict[str, tuple[int, ...]] = {}
     for directory, directories, files in os.walk(store.root):

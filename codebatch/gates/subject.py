@@ -12,8 +12,8 @@ from codebatch.application.stores import StorePlace
 from codebatch.errors import CodebatchError, StoreCorrupt, StoreNotFound
 from codebatch.gates.findings import GateContext
 from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir
 
 
 class Command(NamedTuple):
@@ -71,19 +71,19 @@ class Subject:
             pass
 
     @cached_property
-    def store(self) -> Store:
+    def store(self) -> StoreDir:
         """The store. Raises StoreNotFound, StoreForeign or StoreCorrupt."""
         return self.place.open()
 
     @property
-    def batch(self) -> Batch:
+    def batch(self) -> BatchDir:
         """The batch. Raises as the store does, and InvalidInput where there is none of that name."""
         if isinstance(self._batch, CodebatchError):
             raise self._batch
         return self._batch
 
     @cached_property
-    def _batch(self) -> Batch | CodebatchError:
+    def _batch(self) -> BatchDir | CodebatchError:
         """Looked for once, so that all gates are of the same one, and that there is none is told once."""
         try:
             return resolve_batch(self.store, self.reference, self.listener.note)
@@ -102,8 +102,8 @@ class Subject:
 
     def context(self, *, with_batch: bool) -> GateContext:
         """What a gate was held against, with the batch where it is of one."""
-        store: Store | None = None
-        batch: Batch | None = None
+        store: StoreDir | None = None
+        batch: BatchDir | None = None
         with contextlib.suppress(CodebatchError):  # The gate has told it.
             store = self.store
             batch = self.batch if with_batch else None

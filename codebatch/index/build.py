@@ -33,11 +33,11 @@ from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.protocol.record_frames import iter_frames
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.ids import PassedOver
 from codebatch.store.outputs import Outputs, TaskOutput
 from codebatch.store.sharing import names_apart, share
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.collector import collector_paused
 
 
@@ -67,7 +67,7 @@ class Built(NamedTuple):
 class _Shards:
     """The shard files of some outputs that post anything, and what they post. Counts what it took to find out."""
 
-    def __init__(self, store: Store, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> None:
+    def __init__(self, store: StoreDir, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> None:
         """`is_anew`: all is decoded, and no terms file is believed. `passed_over` is told of what is damaged."""
         self._store = store
         self._outputs = outputs
@@ -112,7 +112,7 @@ class _Shards:
             return None
 
 
-def build(store: Store, batch: Batch, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> Built:
+def build(store: StoreDir, batch: BatchDir, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> Built:
     """Make the index of some outputs the current one of their batch. On return it is on disk.
 
     `is_anew`: of the records alone, whatever is kept of them. For who holds the store's lock (`Store.writing`). Raises
@@ -129,7 +129,7 @@ def build(store: Store, batch: Batch, outputs: Outputs, passed_over: PassedOver,
     return _build(store, batch, _Shards(store, outputs, passed_over, is_anew=is_anew), None)
 
 
-def _build(store: Store, batch: Batch, shards: _Shards, base: Base | None) -> Built:
+def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: Base | None) -> Built:
     """Raises FileNotFoundError where the base has gone."""
     known = shards.places.keys() & base.layer.slots if base is not None else frozenset[Digest]()
     contents = unite(shards.iter_terms(known, keeps=True))
@@ -144,7 +144,7 @@ def _build(store: Store, batch: Batch, shards: _Shards, base: Base | None) -> Bu
     )
 
 
-def posted_anew(store: Store, outputs: Outputs, passed_over: PassedOver) -> tuple[dict[Digest, Terms], int]:
+def posted_anew(store: StoreDir, outputs: Outputs, passed_over: PassedOver) -> tuple[dict[Digest, Terms], int]:
     """What each shard file posts, by its records, and how many could not be read. Nothing is written."""
     shards = _Shards(store, outputs, passed_over, is_anew=True)
     return dict(shards.iter_terms(keeps=False)), shards.damaged
@@ -162,7 +162,7 @@ def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> Contents:
         return Contents(gathered.by_key(), tuple(slots))
 
 
-def publish_index(store: Store, batch_id: str, contents: Contents, base: Base | None) -> int:
+def publish_index(store: StoreDir, batch_id: str, contents: Contents, base: Base | None) -> int:
     """Make an index of what it holds, beside a base where there is one, the current one of a batch.
 
     How long its new layer is; 0 where the base knows all. On return it is on disk. For who holds the store's lock.

@@ -18,7 +18,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.document import Document, decode_document
 from codebatch.store import layout
 from codebatch.store.documents import read_document
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.file_reader import FileReader
 
 INDEX_FORMAT = 1
@@ -66,18 +66,18 @@ def decode_index(data: bytes) -> IndexFile:
     return decode_document(data, IndexFile, INDEX_FORMAT)
 
 
-def indexes_of(store: Store, batch_id: str) -> Path:
+def indexes_of(store: StoreDir, batch_id: str) -> Path:
     """Where the indexes of a batch lie."""
     return store.root / layout.INDEXES / batch_id
 
 
-def generations(store: Store, batch_id: str) -> list[int]:
+def generations(store: StoreDir, batch_id: str) -> list[int]:
     """The numbers of the indexes of a batch that are there, the current one last."""
     names = store.files.listing(indexes_of(store, batch_id))
     return sorted(number for name in names if (number := layout.parse_generation(name)) is not None)
 
 
-def read_index_file(store: Store, root: Path) -> IndexFile | None:
+def read_index_file(store: StoreDir, root: Path) -> IndexFile | None:
     """What an index says of itself; None where it is of another version of the terms.
 
     Raises CorruptFile, or FileNotFoundError.
@@ -86,7 +86,7 @@ def read_index_file(store: Store, root: Path) -> IndexFile | None:
     return about if about.terms_version == TERMS_VERSION else None
 
 
-def find_base(store: Store, batch_ids: Iterable[str], needed: Collection[Digest]) -> Base | None:
+def find_base(store: StoreDir, batch_ids: Iterable[str], needed: Collection[Digest]) -> Base | None:
     """The base of the first of some batches' indexes that is sound and knows nearly all of some shard files, and little
     else. None where there is none.
     """
@@ -107,7 +107,7 @@ def _is_near(slots: Collection[Digest], needed: Collection[Digest]) -> bool:
     ) <= CHANGED_PERCENT_MAX * len(known)
 
 
-def _base_of(store: Store, batch_id: str) -> Base | None:
+def _base_of(store: StoreDir, batch_id: str) -> Base | None:
     there = generations(store, batch_id)
     if not there:
         return None
@@ -116,7 +116,7 @@ def _base_of(store: Store, batch_id: str) -> Base | None:
     return None if about is None else Base(root, about.base)
 
 
-def _is_sound(store: Store, base: Base) -> bool:
+def _is_sound(store: StoreDir, base: Base) -> bool:
     for number, part in enumerate(base.layer.parts):
         read_part(store.files, base.root / layout.index_part_name(layout.INDEX_BASE, number), part)
     return True

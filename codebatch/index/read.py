@@ -21,7 +21,7 @@ from codebatch.index.parts import LayerReader
 from codebatch.model.digest import Digest
 from codebatch.store import layout
 from codebatch.store.outputs import TaskOutput
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class _Found(msgspec.Struct, frozen=True):
 class Index:
     """The index of a batch. Every method raises CorruptFile where what it asks of it is unsound."""
 
-    def __init__(self, store: Store, batch_id: str, generation: _Generation) -> None:
+    def __init__(self, store: StoreDir, batch_id: str, generation: _Generation) -> None:
         self._store = store
         self._batch_id = batch_id
         self._generation = generation
@@ -123,7 +123,7 @@ def _check(generation: _Generation) -> None:
         layer.check()
 
 
-def open_index(store: Store, batch_id: str) -> Index | None:
+def open_index(store: StoreDir, batch_id: str) -> Index | None:
     """The current index of a batch; None where there is none, or only one of another version of the terms.
 
     Raises CorruptFile where index.json is unsound, and StoreError where it cannot be read.
@@ -132,7 +132,7 @@ def open_index(store: Store, batch_id: str) -> Index | None:
     return None if generation is None else Index(store, batch_id, generation)
 
 
-def _current(store: Store, batch_id: str) -> _Generation | None:
+def _current(store: StoreDir, batch_id: str) -> _Generation | None:
     for _ in range(_TRIES_MAX):
         there = generations(store, batch_id)
         if not there:

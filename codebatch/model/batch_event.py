@@ -86,11 +86,11 @@ class BatchStarted(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STARTED"):
 class BatchResumed(BatchEvent, frozen=True, kw_only=True, tag="BATCH_RESUMED"):
     """Somebody conducts it again, after the last one was killed, drained, or had come to an end and was asked for more.
 
-    Since then requests `opened` tasks; `adopted` run under workers of an earlier one.
+    Since then requests `reopened` tasks; `adopted` run under workers of an earlier one.
     """
 
     after: Literal["kill", "drain", "request"]
-    opened: tuple[str, ...]
+    reopened: tuple[str, ...]
     adopted: tuple[str, ...]
     requests: int = 0
 
@@ -118,13 +118,13 @@ class TaskAdopted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ADOPTED"
 
 
 class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLETED"):
-    """It is done; `as_done`: it counts as that for a request. What is not known of it is null."""
+    """It is done; `marked_done`: it counts as that for a request. What is not known of it is null."""
 
     seconds: float | None = None
     cpu_seconds: float | None = None
     memory_peak_bytes: int | None = None
     exit_status: int | None = None
-    as_done: bool = False
+    marked_done: bool = False
 
 
 class _Unsuccessful(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCCESSFUL"):
@@ -179,7 +179,7 @@ class TaskSkipped(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_SKIPPED"
     """It is not run, for the sake of another task, or of a `request`."""
 
     cause: str
-    why: str
+    reason: str
 
 
 class TaskCancelled(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_CANCELLED"):
@@ -189,10 +189,13 @@ class TaskCancelled(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_CANCEL
 
 
 class TaskInterrupted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_INTERRUPTED"):
-    """Its worker died, or the machine did: that of the lease `epoch`. `then` follows: `none` where it is not to run."""
+    """Its worker died, or the machine did: that of the lease `epoch`.
+
+    `next_action` follows: `none` where it is not to run.
+    """
 
     epoch: int
-    then: Literal["restart", "fail", "ask", "none"]
+    next_action: Literal["restart", "fail", "ask", "none"]
 
 
 class TaskStopped(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_STOPPED"):
@@ -259,33 +262,33 @@ class ClosedPool(msgspec.Struct, frozen=True, kw_only=True):
 class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS"):
     """How far it is. `eta_seconds`: within which time all is likely done, in 1, 5 and 9 of 10 cases; null: not known.
 
-    Of so many tasks as are `unknown` nobody knows how long they take: the time is that of the others then. Pools that
-    are `closed` are not in the estimate.
+    Of so many tasks as are `without_estimate` nobody knows how long they take: the time is that of the others then.
+    Pools that are `closed_pools` are not in the estimate.
     """
 
     eta_seconds: tuple[float, float, float] | None = None
-    unknown: int = 0
+    without_estimate: int = 0
     running: tuple[TaskAtWork, ...] = ()
-    closed: tuple[ClosedPool, ...] = ()
+    closed_pools: tuple[ClosedPool, ...] = ()
 
 
 class BatchDrained(BatchEvent, frozen=True, kw_only=True, tag="BATCH_DRAINED"):
-    """Its coordinator left with work open, for a `signal` or, if that is empty, for the error in `why`."""
+    """Its coordinator left with work open, for a `signal` or, if that is empty, for the error in `error`."""
 
     signal: str = ""
-    why: str = ""
+    error: str = ""
 
 
 class BatchEnded(BatchEvent, frozen=True, kw_only=True, tag="BATCH_ENDED"):
-    """Base of the last events of who conducts it to an end: of `total` tasks, so many are in which state.
+    """Base of the last events of who conducts it to an end: of `task_count` tasks, so many are in which state.
 
-    `seconds` are those since it began with it; `all_seconds` those of all who did, without what was between them, as
+    `seconds` are those since it began with it; `total_seconds` those of all who did, without what was between them, as
     far as they told of it.
     """
 
     seconds: float
-    all_seconds: float | None = None
-    total: int
+    total_seconds: float | None = None
+    task_count: int
     critical_path: tuple[str, ...] = ()
 
 

@@ -64,15 +64,15 @@ def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """What of an imported file is no record.
 
-    `no_file`: findings of no file that was worked on; `no_place`: at a place that their file does not have;
-    `dismissed`: such as the file itself says are none (suppressed, passed). `has_failed`: it says that the tool did not
-    do all. `examples` are some of the paths of which there is no file.
+    `unknown_files`: findings of no file that was worked on; `unknown_locations`: at a place that their file does not
+    have; `dismissed`: such as the file itself says are none (suppressed, passed). `tool_failed`: it says that the tool
+    did not do all. `examples` are some of the paths of which there is no file.
     """
 
-    no_file: int = 0
-    no_place: int = 0
+    unknown_files: int = 0
+    unknown_locations: int = 0
     dismissed: int = 0
-    has_failed: bool = False
+    tool_failed: bool = False
     examples: tuple[str, ...] = ()
 
 

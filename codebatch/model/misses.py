@@ -33,7 +33,7 @@ Field = Literal[
     "base",
     "bases",
     "reuse",
-    "unkeyed",
+    "outside_key",
     "untrusted",
     "round",
     "not_taken",
@@ -105,7 +105,7 @@ def nearest(found: Sequence[tuple[str, Differences]]) -> tuple[str, Differences]
 
 def resting_on(unkeyed: str, task: str = "") -> Difference:
     """What tells that an older result is its batch's alone."""
-    return Difference(field="unkeyed", name=task, old=_cut(unkeyed))
+    return Difference(field="outside_key", name=task, old=_cut(unkeyed))
 
 
 def without_values_of_files(differences: Differences) -> Differences:

@@ -56,9 +56,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     `crc` (0 in older batches), followed by `end - start` rows of the item table (model/items.py), whose digest is
     `digest`. A `failed` outcome covers one item and holds its `failure` record; a `cancelled` one holds no bytes.
 
-    What was taken over from another batch was not done again: `served` counts its items. Where all of it was, `file` is
+    What was taken over from another batch was not done again: `reused` counts its items. Where all of it was, `file` is
     the digest of the shard file in `results/` (store/shard_files.py) that holds its bytes, not a segment. What rests on
-    something that is in no key, which `unkeyed` names for people, is taken over by no other batch.
+    something that is in no key, which `inputs_outside_key` names for people, is taken over by no other batch.
 
     A project task's covers the one item of its own shard. `inputs` is the digest of what it was made of; the bytes of
     a `result` are those of its `parts`: one outcome for each shard of files, in path order.
@@ -66,8 +66,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     An attempt of a command covers one item and has no records, and no bytes. `blocked` is one that waits for an answer,
     `cancelled` one that was ended, or not begun, for a request. `exit_status` is the command's, negative where a signal
     ended it, or that of its check. `question` is the digest of what the command ended with, empty where that is nothing
-    of its own; `said` is what its result says of itself. The pools of a `limited` one are closed until `until_ns` (wall
-    clock). One that `is_final` is not tried again, whatever tries are left.
+    of its own; `result` is what its result says of itself. The pools of a `limited` one are closed until `until_ns`
+    (wall clock). One that `is_final` is not tried again, whatever tries are left.
     """
 
     shard: ShardId
@@ -83,13 +83,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     digest: Digest = Digest("")
     counts: Counts = msgspec.field(default_factory=Counts)
     file: Digest = Digest("")
-    served: int = 0
-    unkeyed: str = ""
+    reused: int = 0
+    inputs_outside_key: str = ""
     inputs: Digest = Digest("")
     parts: tuple[Outcome, ...] = ()
     exit_status: int | None = None
     question: Digest = Digest("")
-    said: Said | None = None
+    result: Said | None = None
     until_ns: int = 0
     is_final: bool = False
 
@@ -128,7 +128,7 @@ class Register(NamedTuple):
 
 def first_unkeyed(outcomes: Iterable[Outcome]) -> str:
     """What the first outcome that rests on anything besides its key rests on; empty where none does."""
-    return next((outcome.unkeyed for outcome in outcomes if outcome.unkeyed), "")
+    return next((outcome.inputs_outside_key for outcome in outcomes if outcome.inputs_outside_key), "")
 
 
 def encode_commit(commit: Commit) -> bytes:

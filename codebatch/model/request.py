@@ -42,16 +42,16 @@ class Cancel(_Body, frozen=True, kw_only=True):
 
 
 class Open(_Body, frozen=True, kw_only=True):
-    """Go on. Each command of `over` whose highest round is the one that stands there is open once more, whatever it
+    """Go on. Each command of `rounds` whose highest round is the one that stands there is open once more, whatever it
     ended as, and no Skip of that round stands; one that has a higher round by now is left as it is.
 
-    What a Cancel or a Pause forbade is allowed again: to `all`, or to those that are `named` in `over`. Failures that
-    were `seen`, a round of each command, count no more for those at which nothing new starts.
+    What a Cancel or a Pause forbade is allowed again: to `all`, or to those that are `named` in `rounds`. Failures that
+    were `acknowledged`, a round of each command, count no more for those at which nothing new starts.
     """
 
-    over: dict[CommandId, int] = msgspec.field(default_factory=dict)
+    rounds: dict[CommandId, int] = msgspec.field(default_factory=dict)
     lifts: Literal["all", "named"] = "all"
-    seen: dict[CommandId, int] = msgspec.field(default_factory=dict)
+    acknowledged: dict[CommandId, int] = msgspec.field(default_factory=dict)
 
 
 class Answer(_Body, frozen=True, kw_only=True):
@@ -64,14 +64,14 @@ class Answer(_Body, frozen=True, kw_only=True):
 
 
 class Skip(_Body, frozen=True, kw_only=True):
-    """Do not run a command, and end the attempt of it that runs, unless it has had a higher round than `over`.
+    """Do not run a command, and end the attempt of it that runs, unless it has had a higher round than `round`.
 
-    For those that need it, it is done where `as_done`, else as if it had failed. One that is done stays that.
+    For those that need it, it is done where `marked_done`, else as if it had failed. One that is done stays that.
     """
 
     task: CommandId
-    over: int
-    as_done: bool = False
+    round: int
+    marked_done: bool = False
 
 
 class Pause(_Body, frozen=True, kw_only=True):
@@ -90,13 +90,13 @@ class Set(_Body, frozen=True, kw_only=True):
 
 
 class Reload(_Body, frozen=True, kw_only=True):
-    """Change definitions. In rounds behind the one in `over`, each of `commands` replaces the command of its id.
+    """Change definitions. In rounds behind the one in `rounds`, each of `commands` replaces the command of its id.
 
     `policies` are those of them that differ from the default, `edges` all that they wait for, `inferred` those of the
     edges that nobody wrote. Needs on commands that the batch does not have count as done.
     """
 
-    over: dict[CommandId, int]
+    rounds: dict[CommandId, int]
     commands: tuple[Command, ...]
     policies: dict[CommandId, Policy] = msgspec.field(default_factory=dict)
     edges: tuple[WorkEdge, ...] = ()
@@ -112,13 +112,14 @@ class Stop(_Body, frozen=True, kw_only=True):
 
     `attempts` maps each command that runs to the lease epoch of its attempt. No outcome is committed for an attempt
     that is ended so, and it does not count as interrupted. `detail` names the signal, or the command that failed.
-    Unless the request `ends` them, the attempts may run to their end. After a `timeout` nothing begins until an Open.
+    Unless the request `terminates` them, the attempts may run to their end. After a `timeout` nothing begins until an
+    Open.
     """
 
     cause: StopCause
     detail: str = ""
     attempts: dict[CommandId, int] = msgspec.field(default_factory=dict)
-    ends: bool = True
+    terminates: bool = True
 
 
 RequestBody = Cancel | Open | Answer | Skip | Pause | Unpause | Set | Reload | Stop
@@ -155,7 +156,7 @@ def decode_request(data: bytes, n: int) -> Request:
 def reloaded_command(reloads: Sequence[Reload], command: str, round_: int | None = None) -> Command | None:
     """Return the definition that a command has in a round, by default in the next one; None if it was not reloaded."""
     for reload in reversed(reloads):
-        over = reload.over.get(CommandId(command))
+        over = reload.rounds.get(CommandId(command))
         if over is not None and (round_ is None or over < round_):
             return next((each for each in reload.commands if each.id == command), None)
     return None

@@ -61,7 +61,7 @@ class InferredEdge(msgspec.Struct, frozen=True, kw_only=True):
     task: CommandId
     on: CommandId
     source: Literal["inferred", "command"]
-    why: str
+    evidence: str
     confidence: float
 
 
@@ -71,7 +71,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     on: str
     confidence: float
-    why: str
+    evidence: str
     reason: str
 
 
@@ -181,7 +181,7 @@ class Work(Document, frozen=True, kw_only=True):
     conducts stays while somebody could answer a question. Between two starts are `start_every_seconds` at least. One
     coordinator runs it for `timeout_seconds` at most. With `stop`, `halt` says what becomes of what runs.
 
-    `met` are needs of its commands on tasks of the list that are not
+    `satisfied_needs` are needs of its commands on tasks of the list that are not
     part of the batch, and count as done. `done_before` are tasks of the list that are not part of the batch and were
     done in an earlier one, each with the digest of the definition that it had then (work/definitions.py).
     """
@@ -204,7 +204,7 @@ class Work(Document, frozen=True, kw_only=True):
     answering: Answering | None = None
     start_every_seconds: float = 0.0
     origin: ListOrigin = ListOrigin(directory=b"", files=())
-    met: tuple[WorkEdge, ...] = ()
+    satisfied_needs: tuple[WorkEdge, ...] = ()
     done_before: dict[CommandId, str] = msgspec.field(default_factory=dict)
     timeout_seconds: float | None = None
     halt: Halt = "soon"

@@ -11,7 +11,7 @@ from codebatch.index.keys import Lookup
 from codebatch.query.filters import RecordFilter
 from codebatch.store import layout
 from codebatch.store.outputs import TaskOutput
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 if TYPE_CHECKING:
     from codebatch.index.read import Index
@@ -70,7 +70,7 @@ def _bytes(text: str) -> bytes:
 class Narrowing:
     """The index of a batch, opened when it is first asked, and what to do where there is none that is sound."""
 
-    def __init__(self, store: Store, batch_id: str, note: Callable[[str], None]) -> None:
+    def __init__(self, store: StoreDir, batch_id: str, note: Callable[[str], None]) -> None:
         """`note` is told once that the index is unsound, and of what to do about it."""
         self._store = store
         self._batch_id = batch_id

@@ -23,9 +23,9 @@ from codebatch.query.filters import RecordFilter, decode_records, path_bytes
 from codebatch.query.narrowing import Narrowing, lookups_of
 from codebatch.query.reading import Reading
 from codebatch.query.sources import Piece, RecordSource, find_source
-from codebatch.store.batches import Batch, check_is_there, snapshot_of
+from codebatch.store.batches import BatchDir, check_is_there, snapshot_of
 from codebatch.store.snapshots import Snapshot
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 if TYPE_CHECKING:
     from codebatch.query.parsed_files import ParsedFile
@@ -48,8 +48,8 @@ class BatchRecords:
 
     def __init__(
         self,
-        store: Store,
-        batch: Batch,
+        store: StoreDir,
+        batch: BatchDir,
         note: Callable[[str], None] | None = None,
         *,
         source: RecordSource | None = None,

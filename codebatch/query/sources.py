@@ -16,7 +16,7 @@ from codebatch.engine.tally import Tally
 from codebatch.index.keys import Lookup
 from codebatch.model.counts import Counts
 from codebatch.model.plan import Plan
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.outputs import FramesRead, Outputs, OutputShard, TaskOutput, current_outputs, outputs_meanwhile
 
 
@@ -93,7 +93,7 @@ Narrow = Callable[[TaskOutput, Sequence[Lookup]], Sequence[Sequence[int] | None]
 """The frames of each shard of a task that may hold any of what is looked for, which ascend; None where all may."""
 
 
-def find_source(batch: Batch, plan: Callable[[], Plan], narrow: Narrow | None = None) -> RecordSource:
+def find_source(batch: BatchDir, plan: Callable[[], Plan], narrow: Narrow | None = None) -> RecordSource:
     """What to read a batch from. `plan` gives its plan, and is asked where a question needs it. Raises StoreCorrupt."""
     outputs = current_outputs(batch)
     if outputs is not None:
@@ -204,4 +204,4 @@ class Merged:
             outputs = self._outputs
             return outputs.iter_shard(output, index) if frames is None else outputs.iter_frames(output, index, frames)
 
-        return Piece(shard.counts, read, shard.unkeyed, None if frames is None else len(frames))
+        return Piece(shard.counts, read, shard.inputs_outside_key, None if frames is None else len(frames))

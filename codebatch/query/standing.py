@@ -6,7 +6,7 @@ import msgspec
 
 from codebatch.engine.lifecycle import BatchState, batch_state, is_stalled
 from codebatch.engine.tally import Tally
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.ledgers import load_ledger, tally_of
 from codebatch.store.outcomes import Outcomes
@@ -33,7 +33,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         return is_stalled(self.state, live_holders=len(self.holders))
 
 
-def standing(batch: Batch) -> Standing:
+def standing(batch: BatchDir) -> Standing:
     """Where a batch stands, from its merged outputs, else from registers and requests. Raises StoreCorrupt."""
     holders = LeaseReader(batch.files, batch.root).holders()
     live = tuple(holder for holder, is_live in holders if is_live)

@@ -147,6 +147,11 @@ def _numbers(names: Iterable[str]) -> tuple[Column, ...]:
     return tuple(Column(name, "BIGINT") for name in names)
 
 
+def _shown_columns(kind: str) -> tuple[Column, ...]:
+    """Return the columns of a record type without those for programs: `path` is always set, with escapes."""
+    return tuple(column for column in _COLUMNS[kind] if not column.name.endswith("_b64"))
+
+
 def _greatest(names: Iterable[str]) -> str:
     """The greatest number of each name, as columns."""
     found = {name: f"max(value) FILTER (WHERE metric = '{name}')" for name in names}
@@ -157,7 +162,7 @@ def _greatest(names: Iterable[str]) -> str:
 _PIVOTED = {
     "files": View(
         row="a file: its record, the numbers that are told of it, and how many diagnostics of each severity it has",
-        columns=(*_COLUMNS["file"], *_numbers(FILE_METRICS), *_numbers(f"{each}s" for each in SEVERITIES)),
+        columns=(*_shown_columns("file"), *_numbers(FILE_METRICS), *_numbers(f"{each}s" for each in SEVERITIES)),
         kinds=("file", "metric", "diagnostic"),
         select=(
             f"SELECT file.*, {', '.join(f'm.{name}' for name in FILE_METRICS)}, "
@@ -172,7 +177,7 @@ _PIVOTED = {
         row="a function of which numbers are told; those of one name that begin in one line are one row, with the "
         "greatest of their numbers, and `count` says how many",
         columns=(
-            *_COLUMNS["metric"][:2],
+            Column("path", "VARCHAR"),
             Column("symbol", "VARCHAR"),
             *_numbers(("line", "end_line")),
             Column("name", "VARCHAR"),
@@ -188,7 +193,7 @@ _PIVOTED = {
             "WHEN m.last_line IS NOT NULL THEN regexp_extract(m.symbol, '[^.:]+$') END) AS name, "
             "coalesce(s.symbol_type, CASE WHEN m.last_line IS NOT NULL THEN 'function' END) AS symbol_type, "
             "s.visibility "
-            "FROM (SELECT path, any_value(path_b64) AS path_b64, symbol, line, "
+            "FROM (SELECT path, symbol, line, "
             f"max(end_line) AS last_line, {_greatest(FUNCTION_METRICS)}, "
             "count(*) FILTER (WHERE metric = 'complexity') AS count FROM metric WHERE symbol <> '' "
             "GROUP BY path, symbol, line) m LEFT JOIN (SELECT path, qualified AS symbol, line, "
@@ -201,7 +206,7 @@ _PIVOTED = {
         row="a diagnostic, with the language and the class of its file, and the innermost function or property that "
         "encloses it",
         columns=(
-            *_COLUMNS["diagnostic"],
+            *_shown_columns("diagnostic"),
             Column("lang", "VARCHAR"),
             Column("class", "VARCHAR"),
             Column("symbol", "VARCHAR"),

@@ -20,12 +20,12 @@ from codebatch.model.record import CommandReason
 from codebatch.model.work import Work
 from codebatch.store import layout
 from codebatch.store.attempts import Attempts, read_leases, unreadable_last
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.questions import Questions
 from codebatch.store.requests import Requests
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.work import commands_of, read_work
 from codebatch.system.collector import collector_paused
 
@@ -109,7 +109,7 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def work_standing(
-    store: Store, batch: Batch, attempts: Attempts | None = None, *, may_fork: bool = False
+    store: StoreDir, batch: BatchDir, attempts: Attempts | None = None, *, may_fork: bool = False
 ) -> WorkStanding:
     """Where a work batch stands. Raises WrongKind where it is an analysis, StoreCorrupt.
 
@@ -120,7 +120,7 @@ def work_standing(
         return _standing(store, batch, known, may_fork=may_fork)
 
 
-def _standing(store: Store, batch: Batch, attempts: Attempts, *, may_fork: bool) -> WorkStanding:
+def _standing(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fork: bool) -> WorkStanding:
     work = read_work(batch)
     commands = commands_of(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)

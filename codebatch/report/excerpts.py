@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codebatch.application.inspecting import SourceLine, read_lines
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import display_path
 from codebatch.report.contents import Excerpt
@@ -13,7 +13,7 @@ from codebatch.report.limits import cut, cut_path
 class Excerpts:
     """Reads lines of files. `lost` are the files that could not be read."""
 
-    def __init__(self, batch: OpenedBatch, text_max: int) -> None:
+    def __init__(self, batch: Batch, text_max: int) -> None:
         self._question = batch.question
         self._text_max = text_max
         self.lost: set[bytes] = set()

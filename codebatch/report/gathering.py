@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from codebatch.application.findings import RuleFindings
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.model.record import FileClass
 from codebatch.query.completeness import tasks_that_give
 from codebatch.query.fields import JsonRecord, record_path
@@ -51,14 +51,14 @@ class Files:
     partly_parsed: int
 
 
-def kinds_asked(batch: OpenedBatch) -> frozenset[str]:
+def kinds_asked(batch: Batch) -> frozenset[str]:
     """The kinds of which there can be records in a batch."""
     catalogue = batch.question.catalogue
     kinds = ("file", "metric", "diagnostic", "duplicate", "edge")
     return frozenset(kind for kind in kinds if tasks_that_give(catalogue, batch.tasks, (kind,)))
 
 
-def gather_files(batch: OpenedBatch, rules: Iterable[RuleFindings]) -> Files:
+def gather_files(batch: Batch, rules: Iterable[RuleFindings]) -> Files:
     """The files of a batch, by path, with what was found in them. Raises StoreCorrupt."""
     records = batch.question.records
     own: dict[bytes, FileSums] = {}

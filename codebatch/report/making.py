@@ -11,10 +11,10 @@ import msgspec
 
 from codebatch.application.asking import Answer, shown_paths
 from codebatch.application.churn import Churn, churn
-from codebatch.application.copies import Copies
+from codebatch.application.copies import DuplicateBlocks
 from codebatch.application.findings import Findings
 from codebatch.application.hotspots import Hotspot, Hotspots
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.model.entry import display_path, path_from_fields
 from codebatch.query.completeness import Completeness, completeness
 from codebatch.query.dependencies import Cycle, Import
@@ -29,9 +29,7 @@ from codebatch.report.since import Compared, show_since, utc
 from codebatch.report.tree import cut_tree
 
 
-def make_report(
-    batch: OpenedBatch, limits: Limits | None = None, *, older: OpenedBatch | str | None = None
-) -> Answer[bytes]:
+def make_report(batch: Batch, limits: Limits | None = None, *, older: Batch | str | None = None) -> Answer[bytes]:
     """Return the report of a batch as one HTML file of at most PAGE_BYTES_MAX bytes.
 
     It includes the changes since an `older` batch.
@@ -61,14 +59,14 @@ class _Found(NamedTuple):
     findings: Findings | None
     hotspots: Hotspots | None
     all_hotspots: Hotspots | None
-    copies: Copies | None
+    copies: DuplicateBlocks | None
     imports: Sequence[Import]
     cycles: Sequence[Cycle]
     history: Churn
     compared: Compared | None
 
 
-def _find(batch: OpenedBatch, limits: Limits, older: OpenedBatch | None) -> _Found:
+def _find(batch: Batch, limits: Limits, older: Batch | None) -> _Found:
     has_imports, has_metrics = "dependencies" in batch.tasks, "analyze" in batch.tasks
     findings = batch.findings().found if "diagnostic" in kinds_asked(batch) else None
     return _Found(
@@ -86,13 +84,13 @@ def _find(batch: OpenedBatch, limits: Limits, older: OpenedBatch | None) -> _Fou
     )
 
 
-def _whole(batch: OpenedBatch, excerpts: Excerpts) -> Completeness:
+def _whole(batch: Batch, excerpts: Excerpts) -> Completeness:
     records = batch.question.records
     whole = completeness(records, batch.tasks, lacks_files=bool(records.batch.about.paths))
     return msgspec.structs.replace(whole, lost=len(excerpts.lost))
 
 
-def _contents(batch: OpenedBatch, found: _Found, excerpts: Excerpts, limits: Limits) -> Contents:
+def _contents(batch: Batch, found: _Found, excerpts: Excerpts, limits: Limits) -> Contents:
     about = batch.question.batch.about
     text = limits.text
     files = list(found.files.own.values())
@@ -126,9 +124,9 @@ def _contents(batch: OpenedBatch, found: _Found, excerpts: Excerpts, limits: Lim
         since=None if found.compared is None else show_since(found.compared, limits),
         in_all=Cut(
             functions=sum(each["functions"] for each in files),
-            functions_left_out=sum(found.hotspots.left_out.values()) if found.hotspots else 0,
+            functions_left_out=sum(found.hotspots.excluded.values()) if found.hotspots else 0,
             copies=found.copies.count if found.copies else 0,
-            copies_left_out=found.copies.left_out if found.copies else 0,
+            copies_left_out=found.copies.excluded if found.copies else 0,
             cycles=len(found.cycles),
             rules=len(rules),
             hints=found.findings.hints_hidden if found.findings else 0,
@@ -156,14 +154,14 @@ def _function(found: Hotspot, category: int, text: int) -> Function:
         line=found.line if isinstance(found.line, int) else 1,
         score=found.score,
         cognitive=found.cognitive if isinstance(found.cognitive, int) else 0,
-        changes=found.changes,
+        changes=found.commits_per_year,
         dependents=found.dependents,
         category=category,
         dependents_partial=found.dependents_partial is True,
     )
 
 
-def _numbers(batch: OpenedBatch, found: Files, files: Sequence[FileSums], limits: Limits) -> Numbers:
+def _numbers(batch: Batch, found: Files, files: Sequence[FileSums], limits: Limits) -> Numbers:
     summary = batch.summary().found
     languages = Counter[str]()
     for each in files:

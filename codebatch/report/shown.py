@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codebatch.application.copies import CopiedBlock
+from codebatch.application.copies import DuplicateBlock
 from codebatch.application.findings import RuleFindings
 from codebatch.model.entry import display_path
 from codebatch.query.filters import path_bytes
@@ -14,14 +14,14 @@ SIDES = 2
 """As many copies are shown beside one another."""
 
 
-def show_copied(block: CopiedBlock, excerpts: Excerpts, limits: Limits) -> Copied:
+def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: Limits) -> Copied:
     """A copied block, with the source of its first places. Raises StoreCorrupt."""
-    whole = [(place, end) for place in block.places if isinstance(end := place.end_line, int)]
+    whole = [(place, end) for place in block.locations if isinstance(end := place.end_line, int)]
     shown = [
         excerpts.read(place.path_bytes, place.line, min(end - 1, place.line + limits.copied_lines - 1))
         for place, end in whole[:SIDES]
     ]
-    others = [place for place in block.places if place not in [place for place, _ in whole[:SIDES]]]
+    others = [place for place in block.locations if place not in [place for place, _ in whole[:SIDES]]]
     return Copied(
         lines=block.lines,
         copies=block.copies,
@@ -44,7 +44,7 @@ def show_rule(rule: RuleFindings, excerpts: Excerpts, limits: Limits) -> Rule:
         severity=rule.severity,
         count=rule.count,
         files=rule.files,
-        apart=rule.apart,
+        apart=rule.non_production,
         message=cut(str(first.get("message", "")), limits.text),
         column=column,
         width=end_column - column if is_of_one_line else 0,

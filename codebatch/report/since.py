@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from codebatch.application.comparing import Comparison
 from codebatch.application.findings import SHOWN
-from codebatch.application.opened_batch import OpenedBatch
-from codebatch.compare.differences import Difference
+from codebatch.application.opened_batch import Batch
+from codebatch.compare.differences import Change
 from codebatch.compare.states import State
 from codebatch.model.entry import display_path
 from codebatch.model.record import SEVERITIES, Diagnostic, Metric
@@ -24,7 +24,7 @@ class Compared:
     Raises InvalidInput where they cannot be compared, BatchIncomplete unless both were opened with `partial`.
     """
 
-    def __init__(self, batch: OpenedBatch, older: OpenedBatch) -> None:
+    def __init__(self, batch: Batch, older: Batch) -> None:
         self.findings = batch.compare(older, kind="diagnostic", severity=SHOWN)
         self.found = sorted(self.findings.differences(_TOLD), key=_weight)
         self.steps: list[Grown] = []
@@ -57,13 +57,13 @@ def utc(ns: int) -> str:
     return f"{datetime.datetime.fromtimestamp(ns // 10**9, datetime.timezone.utc):%Y-%m-%d %H:%M} UTC"
 
 
-def _weight(each: Difference) -> tuple[int, int, bytes, int]:
+def _weight(each: Change) -> tuple[int, int, bytes, int]:
     record = each.new or each.old
     assert isinstance(record, Diagnostic), "it was asked for"
     return _TOLD.index(each.state), SEVERITIES.index(record.severity), record.path_bytes, record.line
 
 
-def _became(each: Difference, text: int) -> Became:
+def _became(each: Change, text: int) -> Became:
     record = each.new or each.old
     assert isinstance(record, Diagnostic), "it was asked for"
     return Became(

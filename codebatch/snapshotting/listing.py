@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import msgspec
@@ -162,7 +162,7 @@ class TreeLister:
             done.add(directory)
             answer = self._answer(directory)
             tree.listings.append((directory, answer.mode, answer.digest))
-            tree.notes.append(_note(directory, answer))
+            tree.notes.extend(_notes(directory, answer))
             self._learn_rules(answer.paths)
             found = self._add_listed(tree, answer)
             self._note_gitignores(tree, answer)
@@ -389,12 +389,9 @@ def by_directory(paths: Iterable[bytes]) -> list[bytes]:
     return sorted(paths, key=lambda path: (path[: path.rfind(b"/") + 1], path))
 
 
-def _note(directory: bytes, answer: Answer) -> str:
-    where = display_path(directory) or "the project"
-    if answer.mode == MODE_WALK:
-        return f"files of {where} are listed by a directory walk: {answer.why_walk}"
-    return (
-        f"files of {where} are listed by git's index and a directory walk: {answer.why_walk}"
-        if answer.why_walk
-        else f"files of {where} are listed by git"
-    )
+def _notes(directory: bytes, answer: Answer) -> Iterator[str]:
+    """Yield why git did not list the files of a directory, if it did not."""
+    if answer.why_walk:
+        where = display_path(directory) or "the project"
+        how = "a directory walk" if answer.mode == MODE_WALK else "git's index and a directory walk"
+        yield f"files of {where} are listed by {how}: {answer.why_walk}"

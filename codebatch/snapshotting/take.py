@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import StoreCorrupt, StrangeEntry, UnknownId
+from codebatch.errors import StoreCorrupt, UnknownId, UnsupportedEntry
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, SnapshotId, display_path, encode_entry
 from codebatch.snapshotting.capture import capture
@@ -313,7 +313,7 @@ class _Taker:
             packs=packs if packs is not None else [("", 0)],
         )
         with contextlib.suppress(
-            StrangeEntry
+            UnsupportedEntry
         ):  # It is speed: without one the tree is looked at as if for the first time.
             save_stat_cache(self._files, self._cache_path, cache)
 

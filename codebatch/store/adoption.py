@@ -14,18 +14,18 @@ from msgspec.structs import replace
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.outcome import first_unkeyed
 from codebatch.store import layout
-from codebatch.store.batches import NO_CHECKOUT, Batch, Checkout, building_batch, new_batch_id
+from codebatch.store.batches import NO_CHECKOUT, BatchDir, Checkout, building_batch, new_batch_id
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Manifest
 from codebatch.store.sharing import share
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.files import Files
 
 # An outcome before the segment that holds its records: who resumes the other batch meanwhile writes them the other way.
 _LINKED = (layout.JOURNAL, layout.OUTCOMES, layout.RESULTS)
 
 
-def is_adoptable(batch: Batch, manifest: Manifest) -> bool:
+def is_adoptable(batch: BatchDir, manifest: Manifest) -> bool:
     """Whether no result of a merged batch rests on what is in no key, nor one that was not merged since."""
     if manifest.is_unkeyed:
         return False
@@ -36,14 +36,14 @@ def is_adoptable(batch: Batch, manifest: Manifest) -> bool:
 
 
 def adopt_batch(
-    store: Store,
-    batch: Batch,
+    store: StoreDir,
+    batch: BatchDir,
     *,
     sources: tuple[bytes, ...],
     stat_cache: str,
     checkout: Checkout = NO_CHECKOUT,
     at_ns: int,
-) -> Batch:
+) -> BatchDir:
     """Make a batch of the same plan and results, of these sources as this stat cache knows them.
 
     Nobody may be at work on the one that is adopted. Files are shared by hard links, for all of them are write-once;
@@ -69,7 +69,7 @@ def adopt_batch(
         share(files, batch.root / layout.PLAN_FILE, root / layout.PLAN_FILE)
         if files.size(batch.root / layout.SETTLED_FILE) is not None:
             share(files, batch.root / layout.SETTLED_FILE, root / layout.SETTLED_FILE)
-    return Batch(files, store.batches / about.batch_id, about)
+    return BatchDir(files, store.batches / about.batch_id, about)
 
 
 def _share_all(files: Files, source: Path, target: Path) -> None:

@@ -111,7 +111,7 @@ class Attempts:
                     epoch=commit.epoch,
                     exit_status=outcome.exit_status,
                     question=outcome.question,
-                    said=outcome.said,
+                    said=outcome.result,
                     until_ns=outcome.until_ns,
                     is_final=outcome.is_final,
                 )

@@ -20,14 +20,14 @@ from codebatch.model.outcome import Outcome, OutcomeType
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.result_key import Items
 from codebatch.store import layout
-from codebatch.store.batches import Batch, BatchId, iter_batches, open_batch, snapshot_of
+from codebatch.store.batches import BatchDir, BatchId, iter_batches, open_batch, snapshot_of
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.named_objects import may_name_objects, objects_named_in
 from codebatch.store.objects import ObjectStore
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import TaskOutput, current_outputs
 from codebatch.store.snapshots import Snapshot
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 BASES_MAX = 4
 """How many a batch has."""
@@ -67,7 +67,7 @@ class Held(msgspec.Struct, frozen=True):
 class Base:
     """A batch that is read for its results, merged or not, whatever became of the rest of it."""
 
-    def __init__(self, store: Store, batch: Batch) -> None:
+    def __init__(self, store: StoreDir, batch: BatchDir) -> None:
         """Raises StoreError."""
         self._store = store
         self._batch = batch
@@ -185,7 +185,7 @@ class Base:
                     read = partial(self._outcomes.iter_items, link.segment, link.outcome)
                     file = self._adopted(link.outcome) if link.outcome.file else None
                     start, end, counts = shard.start + link.start, shard.start + link.end, link.outcome.counts
-                    yield Held(start, end, counts, file, read, link.outcome.unkeyed)
+                    yield Held(start, end, counts, file, read, link.outcome.inputs_outside_key)
 
     def _whole(self, output: TaskOutput) -> set[int]:
         """The shards whose file is there and holds results alone; where it is lost the registers may know."""
@@ -199,19 +199,21 @@ class Base:
         shard = output.shards[place]
         path = self._outputs.path_of(output, place)
         file = ShardPlace(path, shard.length, shard.bytes, shard.digest, shard.counts)
-        return Held(start, end, shard.counts, file, partial(self._outputs.iter_items, output, place), shard.unkeyed)
+        return Held(
+            start, end, shard.counts, file, partial(self._outputs.iter_items, output, place), shard.inputs_outside_key
+        )
 
     def _adopted(self, outcome: Outcome) -> ShardPlace:
         path = self._outcomes.adopted_path(outcome.file)
         return ShardPlace(path, outcome.length, outcome.bytes, outcome.file, outcome.counts)
 
 
-def open_base(store: Store, batch_id: str) -> Base:
+def open_base(store: StoreDir, batch_id: str) -> Base:
     """A batch as a base. Raises UnknownId or StoreError."""
     return Base(store, open_batch(store, batch_id))
 
 
-def find_bases(store: Store, sources: Sequence[bytes], pipeline: str) -> tuple[BatchId, ...]:
+def find_bases(store: StoreDir, sources: Sequence[bytes], pipeline: str) -> tuple[BatchId, ...]:
     """The batches that a new one of these sources and this pipeline takes results from, likeliest first.
 
     Those of both, then of the sources, then any; of each the latest first. Nothing was ever done in a batch without
@@ -225,6 +227,6 @@ def find_bases(store: Store, sources: Sequence[bytes], pipeline: str) -> tuple[B
     return tuple(batch.id for batch in islice(filter(_has_results, likeliest), BASES_MAX))
 
 
-def _has_results(batch: Batch) -> bool:
+def _has_results(batch: BatchDir) -> bool:
     merged = any(DIGEST_PATTERN.match(name) for name in batch.files.listing(batch.root / layout.OUTPUTS))
     return merged or bool(batch.files.listing(batch.root / layout.OUTCOMES))

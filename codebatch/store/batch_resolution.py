@@ -7,14 +7,14 @@ import shlex
 from collections.abc import Iterator
 from os import fsdecode
 
-from codebatch.errors import NoBatchOfProject, UnknownId
+from codebatch.errors import NoBatch, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.entry import display_path
 from codebatch.model.project import Project
 from codebatch.model.task import PIPELINES
 from codebatch.store import layout
 from codebatch.store.batches import (
-    Batch,
+    BatchDir,
     BatchId,
     BatchKind,
     batch_ids,
@@ -26,20 +26,20 @@ from codebatch.store.batches import (
     open_batch,
 )
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 OTHERS_SHOWN_MAX = 5
 """Other projects of the store that an error names."""
 
 
 def resolve_batch(
-    store: Store,
+    store: StoreDir,
     reference: str | None,
     passed_over: PassedOver | None = None,
     *,
     whole: bool = False,
     kind: BatchKind = "analysis",
-) -> Batch:
+) -> BatchDir:
     """Return the batch that a reference names, or the latest one of the project that the store was opened for.
 
     A reference is an id, a unique prefix of one, `@NAME`, `latest` or `latest~N`, the Nth before it of the same source,
@@ -73,8 +73,8 @@ def resolve_batch(
 
 
 def iter_project_batches(
-    store: Store, passed_over: PassedOver | None = None, *, kind: BatchKind = "analysis"
-) -> Iterator[Batch]:
+    store: StoreDir, passed_over: PassedOver | None = None, *, kind: BatchKind = "analysis"
+) -> Iterator[BatchDir]:
     """Yield the batches of a kind of the project that the store was opened for, latest first.
 
     Outside git, if a project has none but just one directory below it has, that one's are meant: a user who ran
@@ -86,21 +86,21 @@ def iter_project_batches(
             yield batch
 
 
-def iter_batches_of(store: Store, sources: tuple[bytes, ...]) -> Iterator[Batch]:
+def iter_batches_of(store: StoreDir, sources: tuple[bytes, ...]) -> Iterator[BatchDir]:
     """Yield the analyses of some sources, of all paths or of a part, latest first."""
     for batch in iter_batches(store):
         if batch.about.sources == sources and not batch.about.for_comparison:
             yield batch
 
 
-def default_batch(store: Store, sources: tuple[bytes, ...]) -> Batch | None:
+def default_batch(store: StoreDir, sources: tuple[bytes, ...]) -> BatchDir | None:
     """Return the analysis of some sources that questions without a batch go to, None if there is none."""
     candidates = iter_batches_of(store, sources)
     latest = next(candidates, None)
     return latest if latest is None or not latest.about.paths else _whole_one(candidates, latest, None)
 
 
-def is_of_other_project(store: Store, batch: Batch) -> bool:
+def is_of_other_project(store: StoreDir, batch: BatchDir) -> bool:
     """Return whether a batch is of another project than the one that the store was opened for."""
     project = store.project
     if project is None or project.kind == "removed" or _is_of(batch, project.root):
@@ -108,7 +108,7 @@ def is_of_other_project(store: Store, batch: Batch) -> bool:
     return not project.has_source(batch.about.project_root)
 
 
-def _current_root(store: Store, project: Project, kind: BatchKind) -> bytes:
+def _current_root(store: StoreDir, project: Project, kind: BatchKind) -> bytes:
     """Return the root of the project that is meant: outside git the nearest directory that has a batch of a kind."""
     if project.kind == "git":
         return project.root
@@ -123,7 +123,7 @@ def _current_root(store: Store, project: Project, kind: BatchKind) -> bytes:
     return below[0] if root not in roots and len(below) == 1 else root
 
 
-def _is_of(batch: Batch, root: bytes) -> bool:
+def _is_of(batch: BatchDir, root: bytes) -> bool:
     """Return whether a batch belongs to the project at a root, as does one whose project is not known.
 
     The list of a batch that runs commands may lie deeper.
@@ -131,9 +131,9 @@ def _is_of(batch: Batch, root: bytes) -> bool:
     return batch.about.project_root in (root, b"") or batch.about.sources == (root,)
 
 
-def _no_batch(store: Store, kind: BatchKind) -> UnknownId:
+def _no_batch(store: StoreDir, kind: BatchKind) -> UnknownId:
     """Return the error that the project has no batch of a kind. Raises StoreCorrupt if no batch can be read."""
-    others: dict[bytes, Batch] = {}
+    others: dict[bytes, BatchDir] = {}
     for batch in iter_batches(store, kind="any"):
         if is_of_kind(batch, kind):
             others.setdefault(batch.about.project_root, batch)
@@ -150,10 +150,10 @@ def _no_batch(store: Store, kind: BatchKind) -> UnknownId:
         more = f" and {len(others) - OTHERS_SHOWN_MAX:,} more" if len(others) > OTHERS_SHOWN_MAX else ""
         hint += f"; the latest batches of other projects: {shown}{more}"
     if is_removed:
-        return NoBatchOfProject("the current directory no longer exists", hint=hint)
+        return NoBatch("the current directory no longer exists", hint=hint)
     root = "" if store.project is None else display_path(store.project.root)
     where = f"of project {root} in the store {store.root}" if root else "in this store yet"
-    return NoBatchOfProject(f"no {noun} {where}", hint=hint)
+    return NoBatch(f"no {noun} {where}", hint=hint)
 
 
 def _run_command(project: Project | None) -> str:
@@ -163,7 +163,7 @@ def _run_command(project: Project | None) -> str:
     return shlex.join(["codebatch", "run", path])
 
 
-def _named(store: Store, reference: str) -> BatchId:
+def _named(store: StoreDir, reference: str) -> BatchId:
     name = reference[1:]
     check_name(name)
     batch_id = given_names(store).get(name)
@@ -172,7 +172,7 @@ def _named(store: Store, reference: str) -> BatchId:
     return batch_id
 
 
-def _whole_one(older: Iterator[Batch], latest: Batch, passed_over: PassedOver | None) -> Batch:
+def _whole_one(older: Iterator[BatchDir], latest: BatchDir, passed_over: PassedOver | None) -> BatchDir:
     """Return the latest batch that answers for all of the restricted one's source, else the restricted one."""
     found = next((each for each in older if _stands_for(each, latest)), None)
     if found is not None and passed_over is not None:
@@ -183,7 +183,7 @@ def _whole_one(older: Iterator[Batch], latest: Batch, passed_over: PassedOver | 
     return found or latest
 
 
-def _stands_for(one: Batch, other: Batch) -> bool:
+def _stands_for(one: BatchDir, other: BatchDir) -> bool:
     """Return whether one is of all of the other's source, has every task of its pipeline, and was worked to its end."""
     if one.about.paths or one.about.for_comparison or one.about.sources != other.about.sources:
         return False
@@ -193,6 +193,6 @@ def _stands_for(one: Batch, other: Batch) -> bool:
     return any(DIGEST_PATTERN.match(name) for name in one.files.listing(one.root / layout.OUTPUTS))
 
 
-def _is_alike(one: Batch, other: Batch) -> bool:
+def _is_alike(one: BatchDir, other: BatchDir) -> bool:
     one_of = (one.about.place, one.about.pipeline)
     return one_of == (other.about.place, other.about.pipeline) and not one.about.for_comparison

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from codebatch.errors import (
-    CollectedMeanwhile,
+    BatchRemoved,
     CorruptFile,
     InvalidId,
     NotInStore,
@@ -21,7 +21,7 @@ from codebatch.errors import (
     StoreError,
     StoreUnwritable,
     UnknownId,
-    WrongKind,
+    WrongBatchKind,
 )
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, DocumentError, InstantNs, decode_document, encode_document
@@ -34,7 +34,7 @@ from codebatch.store.batch_ids import MICROSECOND, id_at, instant_after_1970, in
 from codebatch.store.batch_ids import BatchId as BatchId
 from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.file_reader import FileReader
 from codebatch.system.files import Files
 
@@ -115,7 +115,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
         return self.sources, self.paths
 
 
-class Batch(msgspec.Struct, frozen=True):
+class BatchDir(msgspec.Struct, frozen=True):
     """A batch of a store."""
 
     files: Files
@@ -152,10 +152,10 @@ def check_is_there(files: FileReader, batch_root: Path) -> None:
     Readers hold no lock, and gc takes a batch's name away before it removes anything of it.
     """
     if files.stat(batch_root) is None:
-        raise CollectedMeanwhile(batch_root.name)
+        raise BatchRemoved(batch_root.name)
 
 
-def new_batch_id(store: Store, at_ns: int, before: BatchId | None = None) -> BatchId:
+def new_batch_id(store: StoreDir, at_ns: int, before: BatchId | None = None) -> BatchId:
     """A new id, which sorts behind those that there are, be it that the clock was set back since.
 
     One `before` another sorts ahead of it, where that is of an instant.
@@ -172,7 +172,7 @@ def new_batch_id(store: Store, at_ns: int, before: BatchId | None = None) -> Bat
 
 
 def create_batch(
-    store: Store,
+    store: StoreDir,
     plan: Plan,
     *,
     sources: Sequence[bytes],
@@ -185,7 +185,7 @@ def create_batch(
     is_hidden: bool = False,
     project: bytes = b"",
     documents: Mapping[str, bytes] = MappingProxyType({}),
-) -> Batch:
+) -> BatchDir:
     """Make a batch directory, whole or not at all. On return it is on disk.
 
     One that `is_hidden` is found by nobody, and a leftover once its maker is dead. One `before` another sorts ahead of
@@ -216,13 +216,13 @@ def create_batch(
         store.files.write_new(root / layout.PLAN_FILE, encode_plan(plan))
         for name, data in documents.items():
             store.files.write_new(root / name, data)
-    return Batch(store.files, store.batches / about.batch_id, about)
+    return BatchDir(store.files, store.batches / about.batch_id, about)
 
 
 @contextlib.contextmanager
 def hidden_batch(
-    store: Store, plan: Plan, *, sources: Sequence[bytes], bases: Sequence[BatchId] = (), at_ns: int
-) -> Iterator[Batch]:
+    store: StoreDir, plan: Plan, *, sources: Sequence[bytes], bases: Sequence[BatchId] = (), at_ns: int
+) -> Iterator[BatchDir]:
     """A batch that nobody finds, for the time being. Who is killed leaves it to the next one that writes."""
     batch = create_batch(store, plan, sources=sources, bases=bases, at_ns=at_ns, is_hidden=True)
     try:
@@ -232,7 +232,7 @@ def hidden_batch(
 
 
 @contextlib.contextmanager
-def hidden_directory(store: Store) -> Iterator[Path]:
+def hidden_directory(store: StoreDir) -> Iterator[Path]:
     """A directory among the batches that nobody finds, for the time being. What is in it at the end goes.
 
     Who is killed, or may not remove it, leaves it to the next one that writes.
@@ -247,7 +247,7 @@ def hidden_directory(store: Store) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def building_batch(store: Store, about: BatchFile) -> Iterator[Path]:
+def building_batch(store: StoreDir, about: BatchFile) -> Iterator[Path]:
     """A hidden directory with those of a batch, to put the plan and what else it has in; then the batch is published.
 
     On return it is on disk. What is put there must have come from `write_new`, or be durable already.
@@ -270,7 +270,7 @@ def _hidden_name() -> str:
     return f".{uuid.uuid4().hex}.tmp"
 
 
-def make_batch_directories(batch: Batch) -> None:
+def make_batch_directories(batch: BatchDir) -> None:
     """Make what a copy left out for being empty. Before anybody works on the batch here.
 
     On return the names of all are on disk, and the batch's own: who made them may have died before that.
@@ -281,7 +281,7 @@ def make_batch_directories(batch: Batch) -> None:
         batch.files.sync_directory(directory)
 
 
-def open_batch(store: Store, batch_id: str) -> Batch:
+def open_batch(store: StoreDir, batch_id: str) -> BatchDir:
     """Open a batch by its full id. Raises UnknownId or StoreCorrupt.
 
     A batch becomes visible with its document in it, so where the directory is there without it, it was lost.
@@ -295,10 +295,10 @@ def open_batch(store: Store, batch_id: str) -> Batch:
         raise NotInStore("batch", batch_id) from error
     if about.batch_id != batch_id:
         raise CorruptFile(str(path), "belongs to another batch", hint=_lost(path.parent))
-    return Batch(store.files, store.batches / batch_id, about)
+    return BatchDir(store.files, store.batches / batch_id, about)
 
 
-def snapshot_of(store: Store, batch: Batch) -> Snapshot:
+def snapshot_of(store: StoreDir, batch: BatchDir) -> Snapshot:
     """The snapshot that a batch works on. Raises StoreCorrupt, also where it is gone."""
     from codebatch.store.snapshots import SNAPSHOT_HINT, load_snapshot
 
@@ -309,39 +309,39 @@ def snapshot_of(store: Store, batch: Batch) -> Snapshot:
         raise StoreCorrupt(f"the snapshot of {batch.id} is missing: {error.message}", hint=SNAPSHOT_HINT) from error
 
 
-def batch_ids(store: Store) -> list[str]:
+def batch_ids(store: StoreDir) -> list[str]:
     """The ids of all batches, oldest first."""
     return [name for name in store.files.listing(store.batches) if BATCH_ID_PATTERN.match(name)]
 
 
-def is_work(batch: Batch) -> bool:
+def is_work(batch: BatchDir) -> bool:
     """Whether a batch is of commands."""
     return batch.about.pipeline == WORK_PIPELINE
 
 
-def is_of_kind(batch: Batch, kind: BatchKind) -> bool:
+def is_of_kind(batch: BatchDir, kind: BatchKind) -> bool:
     """Return whether a batch is of a kind."""
     return kind == "any" or is_work(batch) == (kind == "work")
 
 
-def check_kind(batch: Batch, kind: BatchKind) -> None:
+def check_kind(batch: BatchDir, kind: BatchKind) -> None:
     """Raise WrongKind where a batch is of the other kind than is meant."""
     if kind == "analysis" and is_work(batch):
-        raise WrongKind(
+        raise WrongBatchKind(
             f"batch {batch.id} is a `work` batch, not an analysis",
             hint=f"see its status with: codebatch status --batch {batch.id}; resume it with: codebatch "
             f"resume --batch {batch.id}; show output with: codebatch work log --batch {batch.id}",
         )
     if kind == "work" and not is_work(batch):
-        raise WrongKind(
+        raise WrongBatchKind(
             f"batch {batch.id} is an analysis, not a `work` batch",
             hint="list `work` batches with: codebatch batch list --pipeline work",
         )
 
 
 def iter_batches(
-    store: Store, passed_over: PassedOver | None = None, *, kind: BatchKind = "analysis"
-) -> Iterator[Batch]:
+    store: StoreDir, passed_over: PassedOver | None = None, *, kind: BatchKind = "analysis"
+) -> Iterator[BatchDir]:
     """Every batch of a kind that can be read, latest first. A damaged one hides no other."""
     for batch_id in reversed(batch_ids(store)):
         try:
@@ -354,7 +354,7 @@ def iter_batches(
             yield batch
 
 
-def given_names(store: Store) -> dict[str, BatchId]:
+def given_names(store: StoreDir) -> dict[str, BatchId]:
     """The names that were given to batches, be these there or not. Where several have one it is the latest's."""
     found = sorted(name.partition("@") for name in store.files.listing(store.root / layout.PINS))
     return {

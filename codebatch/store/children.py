@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from codebatch.model.outcome import HolderId
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.system.cell import Cell, Child
 
 
-def child_of(batch: Batch, holder: HolderId) -> Child | None:
+def child_of(batch: BatchDir, holder: HolderId) -> Child | None:
     """The command that a worker runs; None where it runs none, or has no cell."""
     try:
         cell = Cell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder), create=False)

@@ -30,7 +30,7 @@ from codebatch.engine.lifecycle import BatchState, batch_state
 from codebatch.errors import StoreCorrupt, StoreError, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.store import layout
-from codebatch.store.batches import BATCH_ID_PATTERN, Batch, batch_ids, is_work, open_batch
+from codebatch.store.batches import BATCH_ID_PATTERN, BatchDir, batch_ids, is_work, open_batch
 from codebatch.store.holders import is_held
 from codebatch.store.ids import PassedOver
 from codebatch.store.named_objects import may_name_objects, objects_named_in
@@ -42,17 +42,17 @@ from codebatch.store.repacking import Repacking, choose_packs, repack
 from codebatch.store.settling import is_to_settle, read_settled, settle_batch
 from codebatch.store.shard_survey import ShardName, shard_names_of
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 DAY_NS = 24 * 3600 * 10**9
 UNNAMED_DAYS_MAX = 14
 """How old a snapshot gets, or a stat cache, that no batch names."""
 
-HowItEnded = Callable[[Batch], BatchState | None]
+HowItEnded = Callable[[BatchDir], BatchState | None]
 """Tells the state of a work batch that nobody holds and that waits for no answer; None of one that is not over."""
 
 
-def _not_known(_: Batch) -> None:
+def _not_known(_: BatchDir) -> None:
     return None
 
 
@@ -62,7 +62,7 @@ class Going(msgspec.Struct, frozen=True, kw_only=True):
     Of the batches to settle, their outputs are all that stays. `copies` need not be there twice.
     """
 
-    to_settle: list[tuple[Batch, Digest]] = msgspec.field(default_factory=list)
+    to_settle: list[tuple[BatchDir, Digest]] = msgspec.field(default_factory=list)
     batches: list[Path] = msgspec.field(default_factory=list)
     snapshots: list[Path] = msgspec.field(default_factory=list)
     stat_caches: list[Path] = msgspec.field(default_factory=list)
@@ -73,7 +73,7 @@ class Going(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose(
-    store: Store,
+    store: StoreDir,
     *,
     keep: int,
     now_ns: int,
@@ -127,7 +127,7 @@ def choose(
     return replace(found, packs=choose_packs(store.objects(), needed))
 
 
-def collect(store: Store, going: Going, passed_over: PassedOver) -> None:
+def collect(store: StoreDir, going: Going, passed_over: PassedOver) -> None:
     """Remove it. Only for who has had the store alone since it was chosen.
 
     On return it is gone, and will not come back with power. What somebody removes by hand meanwhile is passed over.
@@ -159,7 +159,7 @@ def collect(store: Store, going: Going, passed_over: PassedOver) -> None:
             files.remove_tree(gone)
 
 
-def _read_batches(store: Store, passed_over: PassedOver) -> tuple[list[Batch], bool]:
+def _read_batches(store: StoreDir, passed_over: PassedOver) -> tuple[list[BatchDir], bool]:
     """Every batch that can be read, latest first, and whether that is all there are."""
     batches = []
     names = batch_ids(store)
@@ -172,9 +172,9 @@ def _read_batches(store: Store, passed_over: PassedOver) -> tuple[list[Batch], b
 
 
 def _old_batches(
-    batches: list[Batch], keep: int, pinned: Collection[str], of: tuple[bytes, ...] | None, work_ended: HowItEnded
-) -> list[Batch]:
-    def group(batch: Batch) -> tuple[object, ...]:
+    batches: list[BatchDir], keep: int, pinned: Collection[str], of: tuple[bytes, ...] | None, work_ended: HowItEnded
+) -> list[BatchDir]:
+    def group(batch: BatchDir) -> tuple[object, ...]:
         return batch.about.sources, batch.about.paths, batch.about.pipeline, batch.about.for_comparison
 
     bases = {
@@ -201,13 +201,13 @@ def _old_batches(
     return old
 
 
-def _shard_names(left: list[Batch], to_settle: list[tuple[Batch, Digest]]) -> Iterator[ShardName]:
+def _shard_names(left: list[BatchDir], to_settle: list[tuple[BatchDir, Digest]]) -> Iterator[ShardName]:
     """The names of shard files that stay: what a batch took over goes as it is settled, and its outputs have it."""
     settling = {batch.id for batch, _ in to_settle}
     return (name for name in shard_names_of(left) if name.size is not None or name.batch.id not in settling)
 
 
-def _how_it_ended(batch: Batch) -> BatchState | None:
+def _how_it_ended(batch: BatchDir) -> BatchState | None:
     """The state of an analysis that is merged and that nobody holds; None of any other, and of what cannot be read."""
     try:
         if is_held(batch):
@@ -220,7 +220,7 @@ def _how_it_ended(batch: Batch) -> BatchState | None:
     return None if outputs is None else batch_state(outputs.manifest.tally(), is_started=True)
 
 
-def _settled_digest(batch: Batch) -> Digest | None:
+def _settled_digest(batch: BatchDir) -> Digest | None:
     """The result digest of a batch of which something goes with settling; None of any other."""
     if not is_to_settle(batch) or _how_it_ended(batch) is not BatchState.COMPLETED:
         return None
@@ -233,7 +233,7 @@ def _settled_digest(batch: Batch) -> Digest | None:
     return None
 
 
-def _is_old(store: Store, path: Path, now_ns: int) -> bool:
+def _is_old(store: StoreDir, path: Path, now_ns: int) -> bool:
     """Whether nothing was changed there for so long that who wants it named it since. A link is nobody's of ours."""
     found = store.files.stat(path)
     return (
@@ -241,7 +241,7 @@ def _is_old(store: Store, path: Path, now_ns: int) -> bool:
     )
 
 
-def _old_stat_caches(store: Store, named: Collection[str], now_ns: int) -> Iterator[Path]:
+def _old_stat_caches(store: StoreDir, named: Collection[str], now_ns: int) -> Iterator[Path]:
     for name in store.files.listing(store.root / layout.CACHE):
         path = store.root / layout.CACHE / name
         is_ours = layout.STAT_CACHE_PATTERN.match(name) or layout.KEPT_PATTERN.match(name)
@@ -249,13 +249,13 @@ def _old_stat_caches(store: Store, named: Collection[str], now_ns: int) -> Itera
             yield path
 
 
-def _indexes_but_of(store: Store, staying: Collection[str]) -> Iterator[Path]:
+def _indexes_but_of(store: StoreDir, staying: Collection[str]) -> Iterator[Path]:
     for name in store.files.listing(store.root / layout.INDEXES):
         if BATCH_ID_PATTERN.match(name) and name not in staying:
             yield store.root / layout.INDEXES / name
 
 
-def _terms_but_of(store: Store, batches: list[Batch]) -> Iterator[Path]:
+def _terms_but_of(store: StoreDir, batches: list[BatchDir]) -> Iterator[Path]:
     """What is kept of shard files that no batch has any more; of one that cannot be read it is made anew."""
     directory = store.root / layout.INDEXES / layout.TERMS
     names = [name for name in store.files.listing(directory) if DIGEST_PATTERN.match(name)]
@@ -263,7 +263,7 @@ def _terms_but_of(store: Store, batches: list[Batch]) -> Iterator[Path]:
     return (directory / name for name in names if name not in needed)
 
 
-def _is_due(store: Store, now_ns: int) -> bool:
+def _is_due(store: StoreDir, now_ns: int) -> bool:
     """Whether objects were looked at a day ago or longer, or the store was made then; a time to come, after which a
     clock was set back, is none.
     """
@@ -273,7 +273,7 @@ def _is_due(store: Store, now_ns: int) -> bool:
 
 
 def _needed_objects(
-    store: Store, batches: list[Batch], snapshots: list[str], passed_over: PassedOver
+    store: StoreDir, batches: list[BatchDir], snapshots: list[str], passed_over: PassedOver
 ) -> set[bytes] | None:
     """What snapshots and records name; None where one of them cannot be read."""
     names: set[str] = set()
@@ -290,7 +290,7 @@ def _needed_objects(
     return None
 
 
-def objects_of_records(batch: Batch) -> Iterator[str]:
+def objects_of_records(batch: BatchDir) -> Iterator[str]:
     """The objects that `ast` records name: merged ones, and where work is open or may be done again, all others too.
 
     So are the files that were imported: what is executed again is made of them. Raises StoreCorrupt.
@@ -302,7 +302,7 @@ def objects_of_records(batch: Batch) -> Iterator[str]:
         raise StoreCorrupt(f"records of batch {batch.id} cannot be read: {error}") from error
 
 
-def _named_by_records(batch: Batch) -> Iterator[str]:
+def _named_by_records(batch: BatchDir) -> Iterator[str]:
     if is_work(batch):  # Its outcomes have no records.
         return
     outputs = current_outputs(batch)

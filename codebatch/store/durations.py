@@ -18,7 +18,7 @@ from codebatch.model.command import Command
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.store import layout
 from codebatch.store.kept import read_kept, write_kept
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 SAMPLES_MAX = 8
 SAMPLES_OF_A_PROGRAM_MAX = 32
@@ -48,7 +48,7 @@ class _Kept(msgspec.Struct, array_like=True):
 class Durations:
     """What is known of the commands of one directory."""
 
-    def __init__(self, store: Store | None, root: bytes) -> None:
+    def __init__(self, store: StoreDir | None, root: bytes) -> None:
         """What is damaged or gone is as if nothing had been known, as it is without a store."""
         self._store = store
         self._name = layout.durations_cache_name(digest_bytes(root))

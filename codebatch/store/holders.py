@@ -16,12 +16,12 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.errors import StoreUnwritable, StrangeEntry
+from codebatch.errors import StoreUnwritable, UnsupportedEntry
 from codebatch.model.document import Document, DocumentError, InstantNs, decode_document, encode_document
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.documents import read_document_bytes
 from codebatch.system.files import Files, Lock
 from codebatch.system.host import Host, is_here, this_host
@@ -234,7 +234,7 @@ class LeaseReader:
         if is_here(holder.host):
             try:
                 return self._files.is_locked(f"{self._holders}/{holder.holder}")
-            except StrangeEntry:  # No process of ours holds the lock of what it did not make.
+            except UnsupportedEntry:  # No process of ours holds the lock of what it did not make.
                 return False
         return holder.host.name != this_host().name
 
@@ -250,11 +250,11 @@ class LeaseReader:
     def _read(self, path: Path | str) -> HolderFile | None:
         try:
             found = decode_holder(read_document_bytes(self._files, path))
-        except (FileNotFoundError, DocumentError, StrangeEntry):
+        except (FileNotFoundError, DocumentError, UnsupportedEntry):
             return None
         return found if layout.HOLDER_PATTERN.match(found.holder) else None
 
 
-def is_held(batch: Batch) -> bool:
+def is_held(batch: BatchDir) -> bool:
     """Whether some process may be at work on a batch."""
     return any(is_live for _, is_live in LeaseReader(batch.files, batch.root).holders())

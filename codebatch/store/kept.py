@@ -7,12 +7,12 @@ import zlib
 
 from codebatch.errors import StoreError
 from codebatch.store import layout
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 _CRC_BYTES = 4
 
 
-def read_kept(store: Store, name: str, magic: bytes) -> bytes | None:
+def read_kept(store: StoreDir, name: str, magic: bytes) -> bytes | None:
     """What was kept under a name, with the same magic; None where nothing sound is."""
     try:
         data = store.files.read(store.root / layout.CACHE / name)
@@ -23,7 +23,7 @@ def read_kept(store: Store, name: str, magic: bytes) -> bytes | None:
     return body if data[:start] == magic + _crc(body) else None
 
 
-def write_kept(store: Store, name: str, magic: bytes, body: bytes) -> None:
+def write_kept(store: StoreDir, name: str, magic: bytes, body: bytes) -> None:
     """Keep something for `read_kept`. A store that cannot be written goes without."""
     with contextlib.suppress(StoreError, OSError):
         store.files.write_volatile(store.root / layout.CACHE / name, magic + _crc(body) + body)

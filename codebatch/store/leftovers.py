@@ -18,7 +18,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from codebatch.errors import StoreForeign, StoreUnwritable
+from codebatch.errors import StoreUntrusted, StoreUnwritable
 from codebatch.model.outcome import HolderId
 from codebatch.store import layout
 from codebatch.store.holders import HolderFile
@@ -81,7 +81,7 @@ def _remove_unlocked(files: Files, path: Path) -> bool:
     """Remove a file that no process has locked. Who made it and has not locked it yet makes another."""
     try:
         lock = files.try_lock(path, create=False)
-    except (FileNotFoundError, StoreUnwritable, StoreForeign):
+    except (FileNotFoundError, StoreUnwritable, StoreUntrusted):
         return False
     if lock is None:
         return False
@@ -93,7 +93,7 @@ def _remove_unlocked(files: Files, path: Path) -> bool:
 
 def _remove(files: Files, path: Path) -> bool:
     """Remove a file, a link or a directory. A refusal is for those to tell who write what is needed."""
-    with contextlib.suppress(StoreUnwritable, StoreForeign):
+    with contextlib.suppress(StoreUnwritable, StoreUntrusted):
         found = files.stat(path)
         # Asked for, as unlink(2) refuses a directory with one error here and with another there.
         if found is not None and stat.S_ISDIR(found.st_mode):

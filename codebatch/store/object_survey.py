@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from codebatch.errors import ObjectMissing, StrangeEntry
+from codebatch.errors import ObjectMissing, UnsupportedEntry
 from codebatch.model.digest import Digest
 from codebatch.store import layout
 from codebatch.store.objects import ObjectStore
@@ -48,5 +48,5 @@ def _indexed_bytes(objects: ObjectStore, pack: str) -> int | None:
     """How long a pack is, as its index says."""
     try:
         return decode_index(objects.files.read(objects.root / f"{pack}{layout.INDEX_SUFFIX}")).pack_bytes
-    except (FileNotFoundError, ValueError, StrangeEntry):
+    except (FileNotFoundError, ValueError, UnsupportedEntry):
         return None

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import zstandard
 
-from codebatch.errors import ObjectMissing, StoreUnwritable, StrangeEntry
+from codebatch.errors import ObjectMissing, StoreUnwritable, UnsupportedEntry
 from codebatch.model.digest import Digest
 from codebatch.store import layout
 from codebatch.store.object_frames import CHUNK_BYTES, Frame, FrameError, decompress_one
@@ -133,7 +133,7 @@ class ObjectStore:
         if packs == known.keys() and bad <= self._bad.keys():
             return
         for name in bad:
-            with contextlib.suppress(FileNotFoundError, StrangeEntry):
+            with contextlib.suppress(FileNotFoundError, UnsupportedEntry):
                 lines = self.files.read(self.root / f"{name}{layout.BAD_SUFFIX}")
                 self._bad.setdefault(name, set()).update(decode_bad(lines))
         indexes = ((name, known.get(name) or self._load(name)) for name in sorted(packs))
@@ -191,16 +191,16 @@ class ObjectStore:
             index = decode_index(self.files.read(self.root / f"{name}{layout.INDEX_SUFFIX}"))
             if index.pack_bytes == pack_bytes:
                 return index
-        except (FileNotFoundError, ValueError, StrangeEntry):
+        except (FileNotFoundError, ValueError, UnsupportedEntry):
             pass
         try:
             index = index_from_pack(lambda offset, length: self.files.read_range(path, offset, length), pack_bytes)
-        except (FileNotFoundError, StrangeEntry):
+        except (FileNotFoundError, UnsupportedEntry):
             return None
         # A store that cannot be written can still be read: then every process makes the index for itself. So it is
         # where a writer took the unfinished one for a dead reader's, and of a damaged pack: the index would outlive
         # the damage where somebody puts a sound pack in its place.
-        with contextlib.suppress(StoreUnwritable, StrangeEntry, FileNotFoundError):
+        with contextlib.suppress(StoreUnwritable, UnsupportedEntry, FileNotFoundError):
             if self._is_what_its_name_says(name, pack_bytes):
                 self.files.write_volatile(self.root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
         return index
@@ -223,7 +223,7 @@ class ObjectStore:
     def _content(self, key: bytes, location: Location) -> bytes | None:
         try:
             data = decompress_one(self._frame_bytes(location), location.frame.size, self._decompressor)
-        except (FileNotFoundError, FrameError, StrangeEntry):
+        except (FileNotFoundError, FrameError, UnsupportedEntry):
             return None
         return data if hashlib.sha256(data).digest() == key else None
 
@@ -254,7 +254,7 @@ class ObjectStore:
                 self._holders[key] = other
         if self.files.size(self.root / f"{pack}{layout.PACK_SUFFIX}") is None:
             return  # gc took the pack: nothing is unsound, and the next `refresh` forgets it
-        with contextlib.suppress(StoreUnwritable, StrangeEntry, FileNotFoundError):
+        with contextlib.suppress(StoreUnwritable, UnsupportedEntry, FileNotFoundError):
             self.files.write_volatile(self.root / f"{pack}{layout.BAD_SUFFIX}", encode_bad(bad))
 
 

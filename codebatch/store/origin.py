@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from codebatch.errors import StoreForeign
+from codebatch.errors import StoreUntrusted
 from codebatch.store import layout
 from codebatch.system.files import Files
 
@@ -45,7 +45,7 @@ def make_origin(files: Files, root: Path, document: str) -> Origin:
         files.make_link(document, root / layout.WITNESS)
     origin = _origin(files, root)
     if origin is None:
-        raise StoreForeign(
+        raise StoreUntrusted(
             f"{root / layout.WITNESS} is in the way of a new store", hint="choose another location with --store"
         )
     return origin
@@ -77,7 +77,7 @@ def refuse_tracked(root: Path) -> None:
         import shlex  # for a hint, as wherever it is named
 
         top = "" if root.parent == Path.cwd() else f" -C {shlex.quote(os.path.relpath(root.parent))}"
-        raise StoreForeign(
+        raise StoreUntrusted(
             f"git tracks files of the store {root}, so it is not trusted",
             hint="if you trust it, give it with --store or CODEBATCH_STORE; otherwise untrack it: "
             f"git{top} rm -r --cached {shlex.quote(root.name)}",
@@ -91,8 +91,8 @@ def _origin(files: Files, root: Path) -> Origin | None:
     return Origin(inode=found.st_ino, changed_ns=found.st_ctime_ns)
 
 
-def _foreign(root: Path, problem: str) -> StoreForeign:
-    return StoreForeign(
+def _foreign(root: Path, problem: str) -> StoreUntrusted:
+    return StoreUntrusted(
         f"the store {root} {problem}, so it is not trusted",
         hint="if you trust it, give it with --store or CODEBATCH_STORE; otherwise use another one: --store PATH",
     )

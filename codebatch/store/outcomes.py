@@ -99,7 +99,7 @@ def attempt_outcome(
         reason=reason,
         exit_status=exit_status,
         question=question,
-        said=said,
+        result=said,
         until_ns=until_ns,
         is_final=is_final,
     )
@@ -134,7 +134,7 @@ def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome], *, evidence: s
             bytes=sum(part.outcome.bytes for part in parts),
             digest=digest_bytes(b"".join(part.table for part in parts)),
             counts=add_counts(part.outcome.counts for part in parts),
-            unkeyed=first_unkeyed(part.outcome for part in parts),
+            inputs_outside_key=first_unkeyed(part.outcome for part in parts),
             parts=tuple(part.outcome.at(offset) for part, offset in zip(parts, offsets, strict=False)),
         ),
         frames,

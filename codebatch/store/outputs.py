@@ -25,7 +25,7 @@ from codebatch.model.shard import ShardId
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.protocol.record_frames import iter_frames
 from codebatch.store import layout
-from codebatch.store.batches import Batch, check_is_there
+from codebatch.store.batches import BatchDir, check_is_there
 from codebatch.store.documents import read_document
 from codebatch.store.object_frames import decompress_one
 from codebatch.store.settling import SETTLED_HINT, read_settled
@@ -38,8 +38,8 @@ OUTPUTS_FORMAT = 1
 class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shard's file: `length` bytes of frames, a trailer of `trailer` bytes whose digest is `digest`.
 
-    `bytes` of records are in the frames. The results of `served` items were taken over from older batches; `unkeyed` as
-    in an outcome, of any of them.
+    `bytes` of records are in the frames. The results of `reused` items were taken over from older batches;
+    `inputs_outside_key` as in an outcome, of any of them.
     """
 
     shard: ShardId
@@ -49,8 +49,8 @@ class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     bytes: int
     failed: int = 0
     cancelled: int = 0
-    served: int = 0
-    unkeyed: str = ""
+    reused: int = 0
+    inputs_outside_key: str = ""
     counts: Counts = msgspec.field(default_factory=Counts)
 
 
@@ -84,7 +84,7 @@ class Manifest(Document, frozen=True, kw_only=True):
     @property
     def is_unkeyed(self) -> bool:
         """Whether any of it rests on something that is in no key, so that it is of its batch alone."""
-        return any(shard.unkeyed for task in self.tasks for shard in task.shards)
+        return any(shard.inputs_outside_key for task in self.tasks for shard in task.shards)
 
     def task(self, name: str) -> TaskOutput | None:
         """The output of a task."""
@@ -298,7 +298,7 @@ def _item_of(trailer: Trailer, item: int, records: bytes) -> bytes:
     return records
 
 
-def current_outputs(batch: Batch) -> Outputs | None:
+def current_outputs(batch: BatchDir) -> Outputs | None:
     """The outputs of the highest generation; None where none was merged yet. Raises StoreCorrupt."""
     best: Outputs | None = None
     directory = batch.root / layout.OUTPUTS
@@ -324,7 +324,7 @@ def current_outputs(batch: Batch) -> Outputs | None:
     return best
 
 
-def outputs_meanwhile(batch: Batch) -> Outputs | None:
+def outputs_meanwhile(batch: BatchDir) -> Outputs | None:
     """Look again at a batch that had no outputs, after what there is of it was read: the outputs on which it rests now.
 
     None where it is not settled: then nothing had gone. Raises CollectedMeanwhile or StoreCorrupt.
@@ -333,7 +333,7 @@ def outputs_meanwhile(batch: Batch) -> Outputs | None:
     return None if read_settled(batch) is None else current_outputs(batch)
 
 
-def _is_of(manifest: Manifest, batch: Batch, directory: str) -> bool:
+def _is_of(manifest: Manifest, batch: BatchDir, directory: str) -> bool:
     """Whether outputs are those that the batch and the directory say."""
     return (
         manifest.plan_digest == batch.about.plan_digest

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 
 import zstandard
 
-from codebatch.errors import StoreUnwritable, StrangeEntry
+from codebatch.errors import StoreUnwritable, UnsupportedEntry
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.store import layout
 from codebatch.store.object_frames import CHUNK_BYTES, LEVEL, Frame
@@ -73,7 +73,7 @@ class Part:
             self._files.create_exclusive(self.path, target)
         self._files.remove(root / f"{name}{layout.BAD_SUFFIX}")
         index = build_index(self.bytes, self._frames)
-        with contextlib.suppress(StrangeEntry):  # Readers of the pack make an index of their own.
+        with contextlib.suppress(UnsupportedEntry):  # Readers of the pack make an index of their own.
             self._files.write_volatile(root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
         self.discard()
         return name, index

@@ -11,16 +11,16 @@ from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.batches import BATCH_ID_PATTERN, BatchId, batch_ids, check_name, given_names
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
 from codebatch.store.snapshots import snapshot_ids
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 
-def pinned_ids(store: Store) -> list[str]:
+def pinned_ids(store: StoreDir) -> list[str]:
     """What is pinned, be it there or not; sorted."""
     names = store.files.listing(store.root / layout.PINS)
     return [name for name in names if BATCH_ID_PATTERN.match(name) or layout.SNAPSHOT_ID_PATTERN.match(name)]
 
 
-def pin(store: Store, reference: str, passed_over: PassedOver | None = None) -> str:
+def pin(store: StoreDir, reference: str, passed_over: PassedOver | None = None) -> str:
     """Pin the batch or snapshot that a reference names; returns its id. On return the pin is on disk. Idempotent.
 
     To be called by who writes. Raises InvalidId, UnknownId or AmbiguousId.
@@ -33,12 +33,12 @@ def pin(store: Store, reference: str, passed_over: PassedOver | None = None) -> 
     return found
 
 
-def kept_ids(store: Store) -> set[str]:
+def kept_ids(store: StoreDir) -> set[str]:
     """What is pinned or has a name, be it there or not."""
     return {*pinned_ids(store), *given_names(store).values()}
 
 
-def give_name(store: Store, batch_id: BatchId, name: str) -> BatchId | None:
+def give_name(store: StoreDir, batch_id: BatchId, name: str) -> BatchId | None:
     """Give a batch a name; returns the batch that had it until now, None where no other had. On return it is on disk.
 
     To be called by who writes. Raises InvalidId.
@@ -56,7 +56,7 @@ def give_name(store: Store, batch_id: BatchId, name: str) -> BatchId | None:
     return None
 
 
-def unpin(store: Store, reference: str, passed_over: PassedOver | None = None) -> str:
+def unpin(store: StoreDir, reference: str, passed_over: PassedOver | None = None) -> str:
     """Take a pin away, or a name, `@NAME`; returns whose it was, or the name. On return that is on disk.
 
     Raises InvalidId, UnknownId or AmbiguousId.
@@ -76,7 +76,7 @@ def unpin(store: Store, reference: str, passed_over: PassedOver | None = None) -
     return found
 
 
-def _take_name(store: Store, reference: str) -> str:
+def _take_name(store: StoreDir, reference: str) -> str:
     name = reference[1:]
     check_name(name)
     with store.making_batch():

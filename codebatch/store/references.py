@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 
-from codebatch.errors import UnknownId, WrongKind
+from codebatch.errors import UnknownId, WrongBatchKind
 from codebatch.model.entry import display_path
 from codebatch.model.work import WORK_LISTING
 from codebatch.store.batch_resolution import iter_project_batches
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
 from codebatch.store.snapshots import Snapshot, SnapshotDocument, list_snapshots, load_snapshot, snapshot_ids
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 
-def resolve_snapshot(store: Store, reference: str, passed_over: PassedOver | None = None) -> Snapshot:
+def resolve_snapshot(store: StoreDir, reference: str, passed_over: PassedOver | None = None) -> Snapshot:
     """The snapshot that an id, a unique prefix or `latest` names. Raises InvalidId, UnknownId or AmbiguousId.
 
     `latest` is the one first taken last of those of the current project that can be read; `latest~N` counts back from
@@ -25,7 +25,7 @@ def resolve_snapshot(store: Store, reference: str, passed_over: PassedOver | Non
         found = resolve_prefix(reference, snapshot_ids(store.files, store.root), noun="snapshot", prefix="snap-")
         snapshot = load_snapshot(store.files, store.root, found)
         if _is_work_list(snapshot.document):
-            raise WrongKind(
+            raise WrongBatchKind(
                 f"{found} is a task list, not a snapshot of files",
                 hint="list the batches that run task lists with: codebatch batch list --pipeline work",
             )
@@ -43,7 +43,7 @@ def resolve_snapshot(store: Store, reference: str, passed_over: PassedOver | Non
     return load_snapshot(store.files, store.root, ordered[offset].snapshot_id)
 
 
-def _of_project(store: Store, known: list[SnapshotDocument]) -> list[SnapshotDocument]:
+def _of_project(store: StoreDir, known: list[SnapshotDocument]) -> list[SnapshotDocument]:
     """Return the snapshots that were taken in the current project, or that a batch of it is of.
 
     Equal trees have one snapshot, which says where it was taken first.

@@ -18,7 +18,7 @@ from codebatch.store.batches import hidden_directory
 from codebatch.store.shard_files import split_shard_file
 from codebatch.store.shard_survey import ShardName, survey
 from codebatch.store.sharing import names_apart, try_link
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.files import Files
 
 
@@ -63,7 +63,7 @@ def _is_sound(data: bytes, digest: Digest) -> bool:
     return True
 
 
-def relink(store: Store, found: Collection[Copies]) -> None:
+def relink(store: StoreDir, found: Collection[Copies]) -> None:
     """Give copies' names to what they are copies of. On return that is on disk. Raises StoreUnwritable.
 
     What somebody removes by hand meanwhile is passed over, and so are the names that a file does not get.

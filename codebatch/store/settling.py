@@ -9,7 +9,7 @@ from __future__ import annotations
 from codebatch.model.digest import Digest
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.documents import read_document
 
 SETTLED_FORMAT = 1
@@ -30,7 +30,7 @@ def decode_settled(data: bytes) -> SettledFile:
     return decode_document(data, SettledFile, SETTLED_FORMAT)
 
 
-def read_settled(batch: Batch) -> SettledFile | None:
+def read_settled(batch: BatchDir) -> SettledFile | None:
     """What settled.json of a batch says; None where it is not settled. Raises StoreCorrupt."""
     try:
         return read_document(batch.files, batch.root / layout.SETTLED_FILE, decode_settled, hint=SETTLED_HINT)
@@ -38,13 +38,13 @@ def read_settled(batch: Batch) -> SettledFile | None:
         return None
 
 
-def is_to_settle(batch: Batch) -> bool:
+def is_to_settle(batch: BatchDir) -> bool:
     """Whether there is anything left that goes with settling."""
     names = batch.files.listing(batch.root).keys()
     return layout.SETTLED_FILE not in names or not names.isdisjoint(UNSETTLED)
 
 
-def settle_batch(batch: Batch, result_digest: Digest) -> None:
+def settle_batch(batch: BatchDir, result_digest: Digest) -> None:
     """Remove all that the outputs of a COMPLETED batch are made of. Idempotent.
 
     Only for who has the store alone (`Store.alone`), and of a batch that no process holds. The document is on disk

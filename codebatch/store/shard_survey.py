@@ -18,7 +18,7 @@ from codebatch.errors import StoreCorrupt, StoreError, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import current_outputs
 from codebatch.store.shard_files import read_trailer, split_shard_file
@@ -36,7 +36,7 @@ class ShardName(msgspec.Struct, frozen=True):
     digest: Digest
     length: int
     size: int | None
-    batch: Batch
+    batch: BatchDir
     task: str
     shard: ShardId
 
@@ -68,7 +68,7 @@ class Survey(msgspec.Struct, frozen=True):
     sound: dict[Digest, dict[int, list[ShardName]]]
 
 
-def shard_names(batch: Batch) -> Iterator[ShardName]:
+def shard_names(batch: BatchDir) -> Iterator[ShardName]:
     """The names of all shard files on which a batch rests, each once. Raises StoreCorrupt."""
     outputs = current_outputs(batch)
     if outputs is not None:
@@ -91,7 +91,7 @@ def shard_names(batch: Batch) -> Iterator[ShardName]:
                     yield ShardName(*names, one.file, one.length, None, batch, outcome.task, one.shard)
 
 
-def shard_names_of(batches: Iterable[Batch]) -> Iterator[ShardName]:
+def shard_names_of(batches: Iterable[BatchDir]) -> Iterator[ShardName]:
     """The names of the shard files of batches, but for those batches that cannot be read."""
     for batch in batches:
         with contextlib.suppress(StoreCorrupt, UnknownId):

@@ -7,7 +7,7 @@ import errno
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from codebatch.errors import StoreError, StoreForeign, StoreUnwritable
+from codebatch.errors import StoreError, StoreUntrusted, StoreUnwritable
 from codebatch.system.files import Files
 
 # Of one file: it has as many names as the file system gives, is another user's, or of another part of the disk.
@@ -32,7 +32,7 @@ def try_link(files: Files, source: Path, target: Path) -> bool | None:
     """`create_exclusive`; None where it is refused for the file alone: it gets no further name, and other files may."""
     try:
         return files.create_exclusive(source, target)
-    except (OSError, StoreForeign, StoreUnwritable) as error:
+    except (OSError, StoreUntrusted, StoreUnwritable) as error:
         if _number(error) not in _NO_LINK:
             raise
         return None
@@ -43,13 +43,13 @@ def names_apart(told: Callable[[StoreError], object] | None = None) -> Iterator[
     """Pass over that a name is refused for itself alone, which is `told`: others may be had. Raises StoreUnwritable."""
     try:
         yield
-    except (StoreForeign, StoreUnwritable) as error:
+    except (StoreUntrusted, StoreUnwritable) as error:
         if isinstance(error, StoreUnwritable) and _number(error) not in _NO_NAME:
             raise
         if told is not None:
             told(error)
 
 
-def _number(error: OSError | StoreForeign | StoreUnwritable) -> int | None:
+def _number(error: OSError | StoreUntrusted | StoreUnwritable) -> int | None:
     refused = error if isinstance(error, OSError) else error.__cause__
     return refused.errno if isinstance(refused, OSError) else None

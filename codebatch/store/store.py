@@ -20,11 +20,11 @@ from codebatch.errors import (
     Stopped,
     StoreCorrupt,
     StoreError,
-    StoreForeign,
     StoreInUse,
     StoreNotFound,
+    StoreUntrusted,
     StoreUnwritable,
-    UnfitFileSystem,
+    UnsupportedFileSystem,
 )
 from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_document
 from codebatch.model.late_patterns import LatePattern
@@ -69,7 +69,7 @@ class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int | None = None
 
 
-class Store(msgspec.Struct, frozen=True):
+class StoreDir(msgspec.Struct, frozen=True):
     """An open store. `root` is absolute.
 
     `project` is the one whose latest batch is meant where none is named; without it the latest batch of the store is.
@@ -166,7 +166,7 @@ class Store(msgspec.Struct, frozen=True):
             lock.release()
 
 
-def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[Store, bool]:
+def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[StoreDir, bool]:
     """Make a store, or open the one that is there as `open_store` does; tells whether it was made.
 
     Raises StoreForeign where the directory holds something else, StoreError where its file system cannot link(2).
@@ -178,13 +178,13 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
     if files.stat(root / layout.STORE_FILE) is not None:
         return open_store(files, root, is_named=is_named), False
     if _is_file(files, root):
-        raise StoreForeign(f"{root} is a file", hint="give a directory that does not exist yet")
+        raise StoreUntrusted(f"{root} is a file", hint="give a directory that does not exist yet")
     if not all(_is_leftover(files, root, name) for name in _names(root)):
         if files.stat(root / layout.STORE_FILE) is not None:  # Another process has just made it.
             return open_store(files, root, is_named=is_named), False
         import shlex  # for the hint alone
 
-        raise StoreForeign(
+        raise StoreUntrusted(
             f"{root} is not empty and is not a codebatch store",
             hint=f"give the store itself: --store {shlex.quote(str(root / layout.STORE_DIRECTORY))}",
         )
@@ -207,7 +207,7 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
     _sync_parents(files, parents)  # Before anybody can open it: so no one works in a store whose name could be lost.
     if not _publish(files, root, encode_document(_StoreFile(id=store_id, origin=origin))):
         return open_store(files, root, is_named=is_named), False  # Another process made it meanwhile.
-    return Store(files, root, store_id), True
+    return StoreDir(files, root, store_id), True
 
 
 def holds_only_a_store(root: Path) -> bool:
@@ -270,7 +270,7 @@ def _publish(files: Files, root: Path, document: bytes) -> bool:
     return is_ours
 
 
-def open_store(files: Files, root: Path, *, is_named: bool = True) -> Store:
+def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
     """Open a store. One that was found, and not named, must be where we made it (store/origin.py).
 
     Raises StoreNotFound, StoreForeign or StoreCorrupt.
@@ -280,12 +280,12 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> Store:
     if not is_named:
         refuse_link(root)
     if _is_file(files, root):
-        raise StoreForeign(f"{root} is a file, not a store", hint="check --store")
+        raise StoreUntrusted(f"{root} is a file, not a store", hint="check --store")
     try:
         data = files.read_range(root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
     except FileNotFoundError as error:
         if _names(root):
-            raise StoreForeign(
+            raise StoreUntrusted(
                 f"{root} is not a codebatch store", hint="it has no store.json; check --store"
             ) from error
         import shlex  # for the hint alone
@@ -296,10 +296,10 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> Store:
     about = _decode(root, data)
     if not is_named:
         check_origin(files, root, about.origin, layout.STORE_FILE)
-    return Store(files, root, about.id)
+    return StoreDir(files, root, about.id)
 
 
-def check_made_here(store: Store) -> None:
+def check_made_here(store: StoreDir) -> None:
     """Raise StoreForeign where a store, be it that it was named, is not one that we made where it lies."""
     data = store.files.read_range(store.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
     check_origin(store.files, store.root, _decode(store.root, data).origin, layout.STORE_FILE)
@@ -310,15 +310,15 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
     try:
         any_version = decode_json(data, partial(msgspec.json.decode, type=_AnyStoreFile))
         if any_version.schema_name == "codebatch.store":
-            raise StoreForeign(
+            raise StoreUntrusted(
                 f"{root} was made by CodeBatch 1.x (schema version {any_version.schema_version})",
                 hint="this version does not read it; create a new store beside it and take a new snapshot",
             )
         if any_version.format is None:
-            raise StoreForeign(f"{root / layout.STORE_FILE} is not a codebatch store file", hint="check --store")
+            raise StoreUntrusted(f"{root / layout.STORE_FILE} is not a codebatch store file", hint="check --store")
         if any_version.format != STORE_FORMAT:
             newer = any_version.format > STORE_FORMAT
-            raise StoreForeign(
+            raise StoreUntrusted(
                 f"{root} has store format {any_version.format}, this version reads {STORE_FORMAT}",
                 hint="upgrade codebatch" if newer else "create a new store and take a new snapshot",
             )
@@ -381,7 +381,7 @@ def _probe_link(files: Files, root: Path) -> None:
         # FAT says EPERM, as a disk that refuses every write does: but the source was just written.
         if isinstance(error, StoreUnwritable) and getattr(error.__cause__, "errno", None) != errno.EPERM:
             raise
-        raise UnfitFileSystem(str(root), "make hard links") from error
+        raise UnsupportedFileSystem(str(root), "make hard links") from error
     finally:
         files.remove(source)
         files.remove(target)

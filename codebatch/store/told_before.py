@@ -12,7 +12,7 @@ from codebatch.model import batch_event as events
 from codebatch.model.outcome import Used
 from codebatch.store import journal
 from codebatch.store.attempts import CommandPlaces
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.events import EventReader
 
 _ENDS = (
@@ -35,7 +35,7 @@ _REQUESTED = (
 class ToldBefore:
     """What was told by coordinators before an epoch. `started`: when each (item, round) was told to have begun."""
 
-    def __init__(self, batch: Batch, epoch: int, items: Mapping[str, int]) -> None:
+    def __init__(self, batch: BatchDir, epoch: int, items: Mapping[str, int]) -> None:
         """`items` are the commands' by their ids. What cannot be read was not told."""
         self.told = Told()
         self.started: dict[tuple[int, int], str] = {}
@@ -98,7 +98,7 @@ def is_counted(event: events.TaskEvent) -> bool:
     """Whether an event is of a command that counts as ended for a request, and of no attempt's end."""
     if isinstance(event, events.TaskFailed):
         return event.reason == "answer"
-    return isinstance(event, events.TaskCompleted) and event.as_done
+    return isinstance(event, events.TaskCompleted) and event.marked_done
 
 
 def is_end(event: events.TaskEvent) -> bool:
@@ -109,7 +109,7 @@ def is_end(event: events.TaskEvent) -> bool:
 
 
 def used_by_the_journals(
-    batch: Batch, places: CommandPlaces, wanted: Collection[tuple[int, int]]
+    batch: BatchDir, places: CommandPlaces, wanted: Collection[tuple[int, int]]
 ) -> dict[tuple[int, int], Used]:
     """What attempts took, by (item, round), as far as workers wrote it down."""
     found: dict[tuple[int, int], Used] = {}

@@ -17,7 +17,7 @@ from codebatch.model.document import Document, DocumentError, decode_document, e
 from codebatch.store import layout
 from codebatch.store.batches import BatchId
 from codebatch.store.documents import read_document
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 UNTRUSTED_FORMAT = 1
 
@@ -39,7 +39,7 @@ class UntrustedFile(Document, frozen=True, kw_only=True):
     keys: tuple[UntrustedKey, ...]
 
 
-def load_untrusted(store: Store) -> tuple[UntrustedKey, ...]:
+def load_untrusted(store: StoreDir) -> tuple[UntrustedKey, ...]:
     """All that there are. Raises StoreCorrupt: what is damaged never counts as none."""
     path = store.root / layout.UNTRUSTED_FILE
     try:
@@ -48,19 +48,19 @@ def load_untrusted(store: Store) -> tuple[UntrustedKey, ...]:
         return ()
 
 
-def untrusted_keys(store: Store) -> frozenset[Digest]:
+def untrusted_keys(store: StoreDir) -> frozenset[Digest]:
     """The keys alone. Raises StoreCorrupt."""
     return frozenset(each.key for each in load_untrusted(store))
 
 
-def distrust(store: Store, found: Iterable[UntrustedKey]) -> None:
+def distrust(store: StoreDir, found: Iterable[UntrustedKey]) -> None:
     """Add keys; one that is there already stays as it is. On return they are on disk. Raises StoreError."""
     with _changing(store) as known:
         for each in found:
             known.setdefault(each.key, each)
 
 
-def trust(store: Store, reference: str) -> UntrustedKey:
+def trust(store: StoreDir, reference: str) -> UntrustedKey:
     """Take out the one key that begins so, and return it. On return that is on disk.
 
     Raises InvalidInput where there is none or are several, or StoreError.
@@ -74,7 +74,7 @@ def trust(store: Store, reference: str) -> UntrustedKey:
 
 
 @contextlib.contextmanager
-def _changing(store: Store) -> Iterator[dict[Digest, UntrustedKey]]:
+def _changing(store: StoreDir) -> Iterator[dict[Digest, UntrustedKey]]:
     lock = store.files.wait_lock(store.root / layout.LOCKS / layout.LOCK_OF_UNTRUSTED, shared=False)
     try:
         before = load_untrusted(store)

@@ -31,13 +31,13 @@ from codebatch.model.work import (
     encode_work,
 )
 from codebatch.store import layout
-from codebatch.store.batches import Batch, check_kind, create_batch, snapshot_of
+from codebatch.store.batches import BatchDir, check_kind, create_batch, snapshot_of
 from codebatch.store.documents import read_document
 from codebatch.store.index_frames import make_index
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.requests import Requests
 from codebatch.store.snapshots import Snapshot, SnapshotSource, load_snapshot, publish_snapshot
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 _HINT = "this batch cannot be recovered: make a new one with: codebatch work run"
 _Edge = TypeVar("_Edge", WorkEdge, InferredEdge)
@@ -45,7 +45,7 @@ _Edge = TypeVar("_Edge", WorkEdge, InferredEdge)
 _IMPLEMENTATION = digest_bytes(b"work 1")
 
 
-def make_work_batch(store: Store, commands: Sequence[Command], work: Work, *, at_ns: int) -> Batch:
+def make_work_batch(store: StoreDir, commands: Sequence[Command], work: Work, *, at_ns: int) -> BatchDir:
     """Freeze commands as a work list, and make a batch of them. On return it is on disk. To be called by who writes."""
     assert {command.id for command in commands} == set(work.order)
     snapshot = _freeze(store, commands, work, at_ns)
@@ -58,7 +58,7 @@ def make_work_batch(store: Store, commands: Sequence[Command], work: Work, *, at
     )
 
 
-def _freeze(store: Store, commands: Sequence[Command], work: Work, at_ns: int) -> Snapshot:
+def _freeze(store: StoreDir, commands: Sequence[Command], work: Work, at_ns: int) -> Snapshot:
     objects = store.objects()
     entries: list[Entry] = []
     with PackWriter(objects) as writer:
@@ -105,7 +105,7 @@ def _plan(snapshot: Snapshot, written: bytes) -> Plan:
     )
 
 
-def read_work(batch: Batch) -> Work:
+def read_work(batch: BatchDir) -> Work:
     """What a work batch is besides its commands, as it was reloaded last. Raises WrongKind, StoreCorrupt."""
     check_kind(batch, "work")
     work = _read_document(batch)
@@ -119,7 +119,7 @@ def read_work(batch: Batch) -> Work:
     return work
 
 
-def _read_document(batch: Batch) -> Work:
+def _read_document(batch: BatchDir) -> Work:
     path = batch.root / layout.WORK_FILE
     planned = batch.plan().tasks[0].config
 
@@ -134,7 +134,7 @@ def _read_document(batch: Batch) -> Work:
         raise CorruptFile(str(path), "is missing", hint=_HINT) from error
 
 
-def iter_reloads(batch: Batch) -> Iterator[Reload]:
+def iter_reloads(batch: BatchDir) -> Iterator[Reload]:
     """The changes of definitions that were asked of a work batch, in their order. Raises StoreCorrupt."""
     for request in Requests(batch.files, batch.root).read():
         if isinstance(request.body, Reload):
@@ -144,7 +144,7 @@ def iter_reloads(batch: Batch) -> Iterator[Reload]:
 def _reloaded(work: Work, reload: Reload) -> Work:
     """Return a work batch with other policies and edges. What is said of commands that it does not have is ignored."""
     known = {*work.order}
-    changed = known.intersection(reload.over)
+    changed = known.intersection(reload.rounds)
     titles = {command.id: command.title for command in reload.commands if command.id in changed and command.title}
     policies = {id_: policy for id_, policy in reload.policies.items() if id_ in changed}
     edges = [edge for edge in reload.edges if edge.task in changed]
@@ -155,7 +155,7 @@ def _reloaded(work: Work, reload: Reload) -> Work:
         policies={**{id_: policy for id_, policy in work.policies.items() if id_ not in changed}, **policies},
         edges=_merged(work.edges, [edge for edge in edges if edge.on in known], changed),
         inferred=_merged(work.inferred, inferred, changed),
-        met=_merged(work.met, [edge for edge in edges if edge.on not in known], changed),
+        satisfied_needs=_merged(work.satisfied_needs, [edge for edge in edges if edge.on not in known], changed),
     )
 
 
@@ -167,7 +167,7 @@ def _merged(then: Sequence[_Edge], now: Sequence[_Edge], changed: Collection[Com
 class Definitions:
     """The definitions of the commands of one work batch, in each of their rounds."""
 
-    def __init__(self, store: Store, batch: Batch) -> None:
+    def __init__(self, store: StoreDir, batch: BatchDir) -> None:
         """Raises StoreCorrupt."""
         self._batch = batch
         self._list = _list_of(store, batch)
@@ -189,14 +189,14 @@ class Definitions:
         return self.read(command.id, round_) == command
 
 
-def _list_of(store: Store, batch: Batch) -> Snapshot:
+def _list_of(store: StoreDir, batch: BatchDir) -> Snapshot:
     try:
         return snapshot_of(store, batch)
     except StoreCorrupt as error:
         raise StoreCorrupt(error.message, hint=_HINT) from error
 
 
-def commands_of(store: Store, batch: Batch, work: Work) -> list[CommandId]:
+def commands_of(store: StoreDir, batch: BatchDir, work: Work) -> list[CommandId]:
     """The commands of a work batch in the order of its plan's items. Raises StoreCorrupt."""
     entries = items_of(_list_of(store, batch).entries)
     commands = [CommandId(entry.text) for entry in entries]
@@ -205,12 +205,12 @@ def commands_of(store: Store, batch: Batch, work: Work) -> list[CommandId]:
     return commands
 
 
-def read_command(store: Store, batch: Batch, command: str) -> Command:
+def read_command(store: StoreDir, batch: BatchDir, command: str) -> Command:
     """A command of a work batch by its id, as the next attempt has it. Raises as `Definitions.read` does."""
     return Definitions(store, batch).read(command)
 
 
-def _read_listed(listed: Snapshot, batch: Batch, command: str) -> Command:
+def _read_listed(listed: Snapshot, batch: BatchDir, command: str) -> Command:
     data = listed.read(command.encode())
     if data is None:
         raise KeyError(command)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from codebatch.errors import StoreError, StoreUnwritable, StrangeEntry, UnfitFileSystem
+from codebatch.errors import StoreError, StoreUnwritable, UnsupportedEntry, UnsupportedFileSystem
 
 _REFUSALS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE,
@@ -69,7 +69,7 @@ def locking(path: Path | str) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _NO_LOCKS:
-            raise UnfitFileSystem(str(path), "lock files", error.strerror) from error
+            raise UnsupportedFileSystem(str(path), "lock files", error.strerror) from error
         raise
 
 
@@ -106,8 +106,8 @@ def _raise_foreign(path: Path | str, error: OSError) -> None:
         raise foreign(path, FOREIGN[error.errno]) from error
 
 
-def foreign(path: Path | str, what: str) -> StrangeEntry:
-    return StrangeEntry(
+def foreign(path: Path | str, what: str) -> UnsupportedEntry:
+    return UnsupportedEntry(
         f"{path} is, or is below, {what} that codebatch did not create",
         hint="check where it comes from and remove it, or use another store with --store",
     )

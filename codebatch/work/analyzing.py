@@ -36,7 +36,7 @@ class AnalyzedEdge(msgspec.Struct, frozen=True, kw_only=True):
     on: str
     kind: str
     source: str
-    why: str
+    evidence: str
     confidence: float
 
 
@@ -56,7 +56,7 @@ class BindingPool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
-    """A list of tasks, looked at. `known` of the tasks say how long they take; others count as one second.
+    """A list of tasks, looked at. `with_estimate` of the tasks say how long they take; others count as one second.
 
     `seconds` is how long it takes as it would be run, `critical_seconds` the least that any number of slots needs.
     """
@@ -64,7 +64,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     strategy: str
     max_parallel: int
-    known: int
+    with_estimate: int
     seconds: float
     critical_path: tuple[str, ...]
     critical_seconds: float
@@ -72,7 +72,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     binding_pools: tuple[BindingPool, ...]
     tasks: tuple[AnalyzedTask, ...]
     edges: tuple[AnalyzedEdge, ...]
-    left_out: tuple[LeftOut, ...]
+    rejected_edges: tuple[LeftOut, ...]
 
 
 def analyze(listed: WorkList) -> Analysis:
@@ -88,7 +88,7 @@ def analyze(listed: WorkList) -> Analysis:
         source=work.source,
         strategy=work.strategy,
         max_parallel=agenda.capacity[SLOTS],
-        known=len(said) - said.count(None),
+        with_estimate=len(said) - said.count(None),
         seconds=whole,
         critical_path=tuple(work.order[item] for item in path),
         critical_seconds=sum(seconds[item] for item in path),
@@ -99,7 +99,7 @@ def analyze(listed: WorkList) -> Analysis:
             for item, id_ in enumerate(work.order)
         ),
         edges=tuple(_edges(listed)),
-        left_out=listed.left_out,
+        rejected_edges=listed.left_out,
     )
 
 
@@ -149,9 +149,14 @@ def _edges(listed: WorkList) -> list[AnalyzedEdge]:
 def _edge(edge: WorkEdge, why: InferredEdge | None) -> AnalyzedEdge:
     if why is not None:
         return AnalyzedEdge(
-            task=edge.task, on=edge.on, kind=edge.kind, source=why.source, why=why.why, confidence=why.confidence
+            task=edge.task,
+            on=edge.on,
+            kind=edge.kind,
+            source=why.source,
+            evidence=why.evidence,
+            confidence=why.confidence,
         )
-    return AnalyzedEdge(task=edge.task, on=edge.on, kind=edge.kind, source="file", why="", confidence=1.0)
+    return AnalyzedEdge(task=edge.task, on=edge.on, kind=edge.kind, source="file", evidence="", confidence=1.0)
 
 
 def toml_of(edges: Sequence[AnalyzedEdge]) -> str:
@@ -160,7 +165,7 @@ def toml_of(edges: Sequence[AnalyzedEdge]) -> str:
     by_task: dict[str, dict[str, str]] = {}
     for edge in edges:
         if edge.source != "file":  # Of groups, not of their members.
-            by_task.setdefault(edge.task.partition("/")[0], {})[edge.on.partition("/")[0]] = edge.why
+            by_task.setdefault(edge.task.partition("/")[0], {})[edge.on.partition("/")[0]] = edge.evidence
     for task, found in by_task.items():
         lines += [f"[tasks.{_quoted(task)}]", "needs = ["]
         lines += [f"    {_quoted(on)}, # {_as_comment(why)}" for on, why in found.items()]

@@ -7,14 +7,14 @@ import time
 from codebatch.application import Note
 from codebatch.application.requesting import request
 from codebatch.engine.lifecycle import BatchState, CommandState
-from codebatch.errors import BatchConducted
+from codebatch.errors import BatchRunning
 from codebatch.model.command import CommandId
 from codebatch.model.request import Cancel
 from codebatch.query.standing import Standing, standing
 from codebatch.store import layout
-from codebatch.store.batches import Batch, check_kind
+from codebatch.store.batches import BatchDir, check_kind
 from codebatch.store.holders import HolderFile, LeaseReader
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.host import is_here
 from codebatch.system.proc import stat
 from codebatch.system.processes import kill_holder
@@ -31,8 +31,8 @@ KILLS_MAX = 100
 
 
 def cancel_batch(
-    store: Store,
-    batch: Batch,
+    store: StoreDir,
+    batch: BatchDir,
     *,
     grace_seconds: float | None = None,
     is_forced: bool = False,
@@ -61,7 +61,9 @@ def cancel_batch(
     return look_at(store, batch)
 
 
-def cancel_analysis(batch: Batch, *, is_forced: bool = False, waits: bool = True, listener: WorkListener) -> Standing:
+def cancel_analysis(
+    batch: BatchDir, *, is_forced: bool = False, waits: bool = True, listener: WorkListener
+) -> Standing:
     """Have an analysis end, unless it is over: workers end the file at hand, and what they have is kept.
 
     Where it `waits` nobody is at work on it on return. `is_forced`: who is at work on it here is killed first.
@@ -85,7 +87,7 @@ def _is_over(found: WorkBatch) -> bool:
     return stands.state.is_final and not waits and stands.coordinator is None and not stands.workers
 
 
-def _wait_for_end(store: Store, batch: Batch, listener: WorkListener) -> None:
+def _wait_for_end(store: StoreDir, batch: BatchDir, listener: WorkListener) -> None:
     """Until who conducts it is gone; then conduct it, which ends what the dead have left."""
     from codebatch.work.running import conduct_to_end  # 50 ms, while it is heeded
 
@@ -93,12 +95,12 @@ def _wait_for_end(store: Store, batch: Batch, listener: WorkListener) -> None:
         _wait_for_leader(store, batch, listener)
         try:
             conduct_to_end(store, batch, listener)
-        except BatchConducted:  # Another one was sooner.
+        except BatchRunning:  # Another one was sooner.
             continue
         return
 
 
-def _wait_for_leader(store: Store, batch: Batch, listener: WorkListener) -> None:
+def _wait_for_leader(store: StoreDir, batch: BatchDir, listener: WorkListener) -> None:
     reader = LeaseReader(batch.files, batch.root)
     waiting = _Waiting(batch, listener)
     while (leader := reader.leader()[1]) is not None:
@@ -110,7 +112,7 @@ def _wait_for_leader(store: Store, batch: Batch, listener: WorkListener) -> None
 class _Waiting:
     """Waits for who is at work on a batch, and tells who that is; after a while also what can be done about it."""
 
-    def __init__(self, batch: Batch, listener: WorkListener) -> None:
+    def __init__(self, batch: BatchDir, listener: WorkListener) -> None:
         self._batch = batch
         self._listener = listener
         self._looks = 0
@@ -140,7 +142,7 @@ class _Waiting:
         return f"which is still running; or {force}"
 
 
-def _kill_holders(batch: Batch, note: Note) -> None:
+def _kill_holders(batch: BatchDir, note: Note) -> None:
     """SIGKILL to all processes of this machine that are at work on a batch: to who conducts it, then to workers."""
     reader = LeaseReader(batch.files, batch.root)
     for _ in range(KILLS_MAX):

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from codebatch.application.stores import StorePlace
 from codebatch.errors import BatchIncomplete
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import LeaseReader
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.work.listening import WorkListener
 from codebatch.work.running import make_batch
 from codebatch.work.settings import WorkOptions
@@ -43,7 +43,7 @@ def run_detached(
         return look_at(made.store, made.batch)
 
 
-def _have_conducted(store: Store, batch: Batch, *, is_trusted: bool) -> None:
+def _have_conducted(store: StoreDir, batch: BatchDir, *, is_trusted: bool) -> None:
     words = ["resume", "--batch", batch.id, "--store", str(store.root), "--quiet", "--output", "none"]
     reader = LeaseReader(batch.files, batch.root)
     with tempfile.TemporaryFile() as told:

@@ -14,10 +14,10 @@ from codebatch.application.following import AnalysisFollowed, Seen
 from codebatch.engine.lifecycle import CommandState
 from codebatch.errors import InvalidInput
 from codebatch.model.batch_event import BEGINNING, AnyEvent, BatchDrained, BatchEnded, Cursor, parse_cursor
-from codebatch.store.batches import Batch, is_work
+from codebatch.store.batches import BatchDir, is_work
 from codebatch.store.events import EventReader
 from codebatch.store.holders import LeaseReader
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.work.standing import look_at
 
 POLL_SECONDS = 0.1
@@ -46,7 +46,7 @@ def cursor_of(text: str | None) -> Cursor:
     return found
 
 
-def followed_of(store: Store, batch: Batch, since: Cursor = BEGINNING) -> Followed:
+def followed_of(store: StoreDir, batch: BatchDir, since: Cursor = BEGINNING) -> Followed:
     """A batch of either kind, from a place in its stream on. Raises StoreCorrupt."""
     return WorkFollowed(store, batch, since) if is_work(batch) else AnalysisFollowed(batch, since)
 
@@ -89,7 +89,7 @@ def iter_followed(
 class WorkFollowed:
     """Implements Followed."""
 
-    def __init__(self, store: Store, batch: Batch, since: Cursor) -> None:
+    def __init__(self, store: StoreDir, batch: BatchDir, since: Cursor) -> None:
         self._store = store
         self._batch = batch
         self._reader = EventReader(batch.files, batch.root, since)

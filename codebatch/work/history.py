@@ -9,14 +9,14 @@ from pathlib import Path
 from codebatch.application import Note, ignore_note
 from codebatch.application.stores import StorePlace
 from codebatch.engine.lifecycle import CommandState
-from codebatch.errors import CollectedMeanwhile, StoreCorrupt, StoreNotFound
+from codebatch.errors import BatchRemoved, StoreCorrupt, StoreNotFound
 from codebatch.model.command import CommandId
 from codebatch.model.request import Answer
 from codebatch.query.work import CommandStanding
 from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.batches import iter_batches
 from codebatch.store.requests import Requests
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.work import Definitions, read_work
 from codebatch.work.choosing import FormerTask, FormerTasks, ListIdentity
 from codebatch.work.definitions import Definition, written_needs
@@ -53,7 +53,7 @@ def former_tasks(
 
 def add_former_tasks(
     former: dict[CommandId, FormerTask],
-    store: Store,
+    store: StoreDir,
     identity: ListIdentity,
     definitions: Mapping[CommandId, Definition],
     *,
@@ -70,7 +70,7 @@ def add_former_tasks(
             work = read_work(batch)
             if _is_same_list(identity_of(work), identity) and not left.isdisjoint((*work.order, *work.done_before)):
                 _add_tasks(former, look_at(store, batch), definitions, is_of=False)
-        except (CollectedMeanwhile, StoreCorrupt) as error:
+        except (BatchRemoved, StoreCorrupt) as error:
             note(f"{batch.id} skipped: {error.message}")
 
 
@@ -88,7 +88,7 @@ def _add_tasks(
 ) -> None:
     work, batch = found.standing.work, found.batch
     stored = Definitions(found.store, batch)
-    needs = written_needs((*work.edges, *work.met), work.inferred)
+    needs = written_needs((*work.edges, *work.satisfied_needs), work.inferred)
     answered = frozenset(_answered(found))
     for each in found.standing.commands:
         if each.id not in definitions or each.id in former:

@@ -64,7 +64,7 @@ def with_inferred(
         infer(described) if candidates is None else candidates, written, confidence_min=options.infer_confidence
     )
     left_out = [
-        LeftOut(task=each.task, on=each.on, confidence=each.confidence, why=each.why, reason=reason)
+        LeftOut(task=each.task, on=each.on, confidence=each.confidence, evidence=each.why, reason=reason)
         for each, reason in found.left_out
     ]
     inferred = [edge for each in found.edges for edge in _of_members(each, groups)]
@@ -83,7 +83,9 @@ def _of_members(edge: Candidate, groups: Mapping[str, Mapping[str, CommandId]]) 
     """An edge of groups is one of all members."""
     source: Literal["inferred", "command"] = "command" if edge.source == "command" else "inferred"
     return [
-        InferredEdge(task=CommandId(task), on=CommandId(on), source=source, why=edge.why, confidence=edge.confidence)
+        InferredEdge(
+            task=CommandId(task), on=CommandId(on), source=source, evidence=edge.why, confidence=edge.confidence
+        )
         for task in (groups[edge.task].values() if edge.task in groups else [edge.task])
         for on in (groups[edge.on].values() if edge.on in groups else [edge.on])
     ]

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from codebatch.model.command import CommandId
 from codebatch.store.attempts import CommandPlaces, read_leases
-from codebatch.store.batches import Batch, iter_batches
+from codebatch.store.batches import BatchDir, iter_batches
 from codebatch.store.children import child_of
 from codebatch.store.holders import HolderFile, LeaseReader
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.work import commands_of, read_work
 from codebatch.system.host import is_here
 from codebatch.system.proc import stat
 
 
-def left_running(store: Store, root: bytes) -> Iterator[str]:
+def left_running(store: StoreDir, root: bytes) -> Iterator[str]:
     """Of each command of a root that nobody looks after and that runs on here: what it is, and what ends it.
 
     Only the batch that it is of adopts or ends it: another one that has the same task begins it a second time.
@@ -28,7 +28,7 @@ def left_running(store: Store, root: bytes) -> Iterator[str]:
                 yield f"{what}; {end}; or resume the batch with: codebatch resume --batch {batch.id}"
 
 
-def _orphans(batch: Batch, store: Store) -> Iterator[tuple[CommandId, int]]:
+def _orphans(batch: BatchDir, store: StoreDir) -> Iterator[tuple[CommandId, int]]:
     """The commands of dead workers that run, each with its process. Nothing is read of a batch that left none."""
     reader = LeaseReader(batch.files, batch.root)
     if all(is_live for _, is_live in reader.holders()):
@@ -41,7 +41,7 @@ def _orphans(batch: Batch, store: Store) -> Iterator[tuple[CommandId, int]]:
     yield from ((commands[item], pid) for item, pid in sorted(running.items()))
 
 
-def _running(batch: Batch, holder: HolderFile) -> int | None:
+def _running(batch: BatchDir, holder: HolderFile) -> int | None:
     """The process that a worker of this machine began and that still is."""
     child = child_of(batch, holder.holder) if is_here(holder.host) else None
     found = None if child is None else stat(child.pid)

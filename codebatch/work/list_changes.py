@@ -120,7 +120,7 @@ def reload_list(found: WorkBatch, listener: WorkListener, *, is_forced: bool = F
         listener.warn(f"reloaded from {work.source}: {names_shown([each.id for each in taken])}")
     removed = _undone(found, {*changes.removed} - running)
     for each in removed:
-        request(found.batch, Skip(task=each.id, over=each.round, as_done=True))
+        request(found.batch, Skip(task=each.id, round=each.round, marked_done=True))
     if removed:
         listener.warn(f"no longer in {work.source}, counted as done: {names_shown([one.id for one in removed])}")
     if still := sorted(running.intersection((*chosen, *changes.removed))):
@@ -159,7 +159,7 @@ def _compare(found: WorkBatch, listed: WorkList) -> ListChanges:
     work, now = found.standing.work, listed.work
     stored = Definitions(found.store, found.batch)
     known = {*work.order}
-    waits_then = _waits((*work.edges, *work.met), work.inferred, known)
+    waits_then = _waits((*work.edges, *work.satisfied_needs), work.inferred, known)
     waits_now = _waits(now.edges, now.inferred, known)
     changed: dict[bool, list[CommandId]] = {True: [], False: []}
     removed: list[CommandId] = []
@@ -223,7 +223,7 @@ def _reload(found: WorkBatch, listed: WorkList, taken: Collection[CommandStandin
     edges = tuple(edge for edge in now.edges if edge.task in ids)
     known = {*work.order}
     for edge in edges:
-        is_met = edge.on in known or edge.on in work.done_before or edge in work.met
+        is_met = edge.on in known or edge.on in work.done_before or edge in work.satisfied_needs
         if edge.kind == "needs" and not is_met:
             told = f"{edge.task} now needs {edge.on}, which is not part of batch {found.batch.id}"
             raise InvalidInput(told, hint=_as_new())
@@ -236,7 +236,7 @@ def _reload(found: WorkBatch, listed: WorkList, taken: Collection[CommandStandin
     check_circles([*(edge for edge in work.edges if edge.task not in ids), *edges], problems)
     problems.raise_any()
     return Reload(
-        over={each.id: each.ended for each in taken},
+        rounds={each.id: each.ended for each in taken},
         commands=tuple(listed.definitions[each.id].command for each in taken),
         policies={id_: now.policy(id_) for id_ in sorted(ids) if now.policy(id_) != NO_POLICY},
         edges=tuple(edge for edge in edges if edge.kind == "needs" or edge.on in known),

@@ -20,7 +20,7 @@ from codebatch.model.request import Request, Stop, StopCause
 from codebatch.model.work import LeftOut, Work
 from codebatch.store import layout
 from codebatch.store.attempts import CommandPlaces
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.work import read_work
 from codebatch.system.clock import running_ns
 
@@ -111,7 +111,7 @@ class WorkListener:
         """Whether a list is to be run with the edges that were inferred; asked before anything is written."""
         return True
 
-    def chosen(self, batch: Batch, work: Work) -> None:
+    def chosen(self, batch: BatchDir, work: Work) -> None:
         """This batch is worked on now."""
 
     def update(self, progress: WorkProgress) -> None:
@@ -145,7 +145,7 @@ class WorkListener:
 class Watch:
     """Makes of a conductor's events what a WorkListener is told."""
 
-    def __init__(self, batch: Batch, listener: WorkListener, leads: Callable[[], None]) -> None:
+    def __init__(self, batch: BatchDir, listener: WorkListener, leads: Callable[[], None]) -> None:
         """`leads` is called once the batch is ours to conduct."""
         self._work = read_work(batch)
         self._ids: tuple[CommandId, ...] = ()
@@ -181,7 +181,7 @@ class Watch:
             case Concluded(conclusions):
                 for item in {one.item for one in conclusions}:
                     self._tell_end(item)
-            case Requested(Request(body=Stop(cause=cause, detail=detail, attempts=attempts, ends=True))):
+            case Requested(Request(body=Stop(cause=cause, detail=detail, attempts=attempts, terminates=True))):
                 if cause != "signal" and attempts:
                     self._listener.stopping(cause, detail, len(attempts))
             case DrainRequested():

@@ -15,9 +15,9 @@ from codebatch.model.likeness import did_you_mean
 from codebatch.model.question import OUR_CHOICES, OUR_TEXTS, QUESTION_TEXT_BYTES_MAX, our_question
 from codebatch.model.request import Answer, Request
 from codebatch.query.work import CommandStanding
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.requests import Requests
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.work.requesting import named
 from codebatch.work.standing import WorkBatch, look_at, names_of
 
@@ -74,7 +74,9 @@ def _question(found: WorkBatch, command: CommandStanding) -> OpenQuestion:
     )
 
 
-def answer_question(store: Store, batch: Batch, command: str, text: str, *, question: str | None = None) -> WorkBatch:
+def answer_question(
+    store: StoreDir, batch: BatchDir, command: str, text: str, *, question: str | None = None
+) -> WorkBatch:
     """Answer the question with which a command waits; returns where the batch stands then.
 
     `question` is how its digest begins that is meant. Raises InvalidInput where the command asks nothing, or nothing
@@ -117,7 +119,7 @@ def _check_text(question: OpenQuestion, text: str) -> None:
         raise InvalidInput(f"the answer has {size:,} bytes, more than {QUESTION_TEXT_BYTES_MAX:,}")
 
 
-def _first_answer(batch: Batch, question: OpenQuestion) -> Request:
+def _first_answer(batch: BatchDir, question: OpenQuestion) -> Request:
     for each in Requests(batch.files, batch.root).read():
         body = each.body
         if isinstance(body, Answer) and body.question == question.digest and _is_one(question, body.text):
@@ -125,7 +127,7 @@ def _first_answer(batch: Batch, question: OpenQuestion) -> Request:
     raise AssertionError("an answer of ours is on disk")
 
 
-def _last_answer(batch: Batch, command: str) -> str:
+def _last_answer(batch: BatchDir, command: str) -> str:
     """Who answered the last question of a command, and what; the first answer holds."""
     of_it = [
         (each.head.by, each.body)

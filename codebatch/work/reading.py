@@ -122,7 +122,7 @@ def _read(
     work = msgspec.structs.replace(
         work,
         inferred=tuple(each for each in inferred if each.task in chosen.ids and each.on in chosen.ids),
-        met=tuple(edge for edge in written if edge.task in chosen.ids and edge.on not in chosen.ids),
+        satisfied_needs=tuple(edge for edge in written if edge.task in chosen.ids and edge.on not in chosen.ids),
         origin=origin,
     )
     return WorkList(commands, work, notes, definitions, choice, tuple(left_out))

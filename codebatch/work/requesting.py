@@ -11,8 +11,8 @@ from codebatch.model.command import CommandId
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.request import Open, Pause, Set, Skip, Unpause
 from codebatch.query.work import CommandStanding
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir
 from codebatch.work.standing import WorkBatch, look_at
 
 _LIKE_MAX = 1_000
@@ -35,7 +35,7 @@ def seen_failures(found: WorkBatch) -> dict[CommandId, int]:
     return {each.id: each.round for each in found.of(CommandState.FAILED)}
 
 
-def retry_tasks(store: Store, batch: Batch, tasks: Sequence[str], *, dependents: bool = False) -> WorkBatch:
+def retry_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, dependents: bool = False) -> WorkBatch:
     """Have commands begun again, whatever they ended as; with all that needs them, where so wished.
 
     Returns where the batch stands then. Raises InvalidInput for one that runs, or that there is not.
@@ -48,7 +48,7 @@ def retry_tasks(store: Store, batch: Batch, tasks: Sequence[str], *, dependents:
     if dependents:
         chosen += [each for each in _behind(found, {each.id for each in chosen}) if each.holder is None and each.round]
     over = {each.id: each.ended for each in chosen}
-    request(batch, Open(over=over, lifts="named", seen=seen_failures(found)))
+    request(batch, Open(rounds=over, lifts="named", acknowledged=seen_failures(found)))
     return look_at(store, batch)
 
 
@@ -67,7 +67,7 @@ def _behind(found: WorkBatch, ids: set[CommandId]) -> list[CommandStanding]:
     return [each for each in found.standing.commands if each.id in reached - ids]
 
 
-def skip_tasks(store: Store, batch: Batch, tasks: Sequence[str], *, as_done: bool = False) -> WorkBatch:
+def skip_tasks(store: StoreDir, batch: BatchDir, tasks: Sequence[str], *, as_done: bool = False) -> WorkBatch:
     """Have commands not run; what of them runs is ended. For those that need them they failed, or are done.
 
     Returns where the batch stands then. Raises InvalidInput for one that is done, or that there is not.
@@ -79,7 +79,7 @@ def skip_tasks(store: Store, batch: Batch, tasks: Sequence[str], *, as_done: boo
     for _ in range(_SKIPS_MAX):
         before = named(found, tasks)
         for each in before:
-            request(batch, Skip(task=each.id, over=each.round, as_done=as_done))
+            request(batch, Skip(task=each.id, round=each.round, marked_done=as_done))
         found = look_at(store, batch)
         rounds = {each.id: each.round for each in before}
         tasks = [each.id for each in named(found, tasks) if each.round > rounds[each.id]]
@@ -88,20 +88,20 @@ def skip_tasks(store: Store, batch: Batch, tasks: Sequence[str], *, as_done: boo
     return found
 
 
-def pause_batch(store: Store, batch: Batch) -> WorkBatch:
+def pause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
     """Have nothing new begun; what runs goes on, and who conducts the batch stays. Returns where it stands then."""
     request(batch, Pause())
     return look_at(store, batch)
 
 
-def unpause_batch(store: Store, batch: Batch) -> WorkBatch:
+def unpause_batch(store: StoreDir, batch: BatchDir) -> WorkBatch:
     """Go on after a pause. Returns where the batch stands then."""
     request(batch, Unpause())
     return look_at(store, batch)
 
 
 def change_batch(
-    store: Store, batch: Batch, *, max_parallel: int | None = None, pools: Mapping[str, int] | None = None
+    store: StoreDir, batch: BatchDir, *, max_parallel: int | None = None, pools: Mapping[str, int] | None = None
 ) -> WorkBatch:
     """Have so many commands run at once, and pools so large, from now on. Returns where the batch stands then.
 

@@ -19,14 +19,14 @@ from codebatch.application.requesting import request
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.conduct import conduct
 from codebatch.engine.lifecycle import BatchState, CommandState
-from codebatch.errors import BatchConducted, NothingToDo, StoreError, StoreUnwritable
+from codebatch.errors import BatchRunning, NothingToDo, StoreError, StoreUnwritable
 from codebatch.model.command import CommandId
 from codebatch.model.request import Open
 from codebatch.model.work import CONFIDENCE_MIN, Work
 from codebatch.query.work import work_standing
-from codebatch.store.batches import Batch, iter_batches
+from codebatch.store.batches import BatchDir, iter_batches
 from codebatch.store.holders import is_held
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.work import make_work_batch
 from codebatch.system.clock import wall_ns
 from codebatch.system.collector import collector_paused
@@ -85,8 +85,8 @@ def run_files(
 class MadeBatch(NamedTuple):
     """A batch that was made. `lock` is that of its store; `leads` is to be called once somebody conducts it."""
 
-    store: Store
-    batch: Batch
+    store: StoreDir
+    batch: BatchDir
     lock: Lock
     leads: Callable[[], None]
 
@@ -148,7 +148,7 @@ def _analyze_command(paths: tuple[Path, ...], options: WorkOptions, *, is_asked:
     return shlex.join(["codebatch", "work", "analyze", *words, *options.tasks])
 
 
-def _remembering(store: Store, listed: WorkList) -> Work:
+def _remembering(store: StoreDir, listed: WorkList) -> Work:
     """Return a batch that remembers which tasks of its list that it does not have are done.
 
     So this is known as long as the latest batch of the list is, however many earlier ones were collected.
@@ -170,8 +170,8 @@ def list_files(
 
 
 def resume_work(
-    store: Store,
-    batch: Batch,
+    store: StoreDir,
+    batch: BatchDir,
     *,
     is_forced: bool = False,
     only: Sequence[str] = (),
@@ -212,12 +212,12 @@ def resume_work(
         }
         if reloads:
             over = {id_: round_ for id_, round_ in over.items() if id_ not in changes.removed}
-        request(batch, Open(over=over, lifts="named" if chosen else "all", seen=seen_failures(found)))
+        request(batch, Open(rounds=over, lifts="named" if chosen else "all", acknowledged=seen_failures(found)))
         return replace(_conduct(store, batch, listener, lock, lambda: None, wait_answers), changes=changes)
 
 
 def go_on(
-    store: Store, batch: Batch, *, reloads: bool = False, is_trusted: bool = False, listener: WorkListener
+    store: StoreDir, batch: BatchDir, *, reloads: bool = False, is_trusted: bool = False, listener: WorkListener
 ) -> WorkRan:
     """Do what may be done in a batch, and open nothing. Raises as `resume_work` does, and `reloads` as that does."""
     if not is_trusted:
@@ -242,21 +242,21 @@ def _listed(
 def refuse_conducted(found: WorkBatch) -> None:
     """Raise BatchConducted if a process conducts a batch."""
     if (leader := found.standing.coordinator) is not None:
-        raise BatchConducted(
+        raise BatchRunning(
             f"batch {found.batch.id} is already running (process {leader.pid} on {leader.host.name})",
             hint=f"see: codebatch status --batch {found.batch.id}",
         )
 
 
-def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRan:
+def conduct_to_end(store: StoreDir, batch: BatchDir, listener: WorkListener) -> WorkRan:
     """Do what may be done in a batch. Raises BatchConducted where another process is at it."""
     with store.writing() as lock:
         return _conduct(store, batch, listener, lock, lambda: None)
 
 
 def _conduct(
-    store: Store,
-    batch: Batch,
+    store: StoreDir,
+    batch: BatchDir,
     listener: WorkListener,
     lock: Lock,
     leads: Callable[[], None],
@@ -286,10 +286,10 @@ def _conduct(
     return WorkRan(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)
 
 
-def _refuse_beside(store: Store, root: bytes) -> None:
+def _refuse_beside(store: StoreDir, root: bytes) -> None:
     for batch in iter_batches(store, kind="work"):
         if batch.about.sources == (root,) and is_held(batch):
-            raise BatchConducted(
+            raise BatchRunning(
                 f"batch {batch.id} is running in the same directory",
                 hint=f"see its progress with: codebatch status --batch {batch.id}; stop it with: "
                 f"codebatch cancel --batch {batch.id}; or run in parallel with it: --parallel-batches",

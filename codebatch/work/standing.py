@@ -15,7 +15,7 @@ from codebatch.errors import (
     BatchBlocked,
     BatchCancelled,
     BatchIncomplete,
-    CollectedMeanwhile,
+    BatchRemoved,
     InvalidInput,
     StoreError,
     UnknownId,
@@ -25,9 +25,9 @@ from codebatch.model.quantities import count_of, human_seconds
 from codebatch.query.work import CommandStanding, WorkStanding, work_standing
 from codebatch.store import layout
 from codebatch.store.batch_resolution import iter_project_batches, resolve_batch
-from codebatch.store.batches import Batch, BatchKind, check_kind, iter_batches
+from codebatch.store.batches import BatchDir, BatchKind, check_kind, iter_batches
 from codebatch.store.holders import is_held
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.clock import wall_ns
 
 NAMED_MAX = 5
@@ -37,8 +37,8 @@ NAMED_MAX = 5
 class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
     """A work batch, and where it stood when it was looked at."""
 
-    store: Store
-    batch: Batch
+    store: StoreDir
+    batch: BatchDir
     standing: WorkStanding
 
     def of(self, *states: CommandState) -> list[CommandStanding]:
@@ -71,7 +71,7 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
             return None
         past = max(0.0, (wall_ns() - instant_ns(told.at)) / 1e9)
         low, middle, high = (max(0.0, round(each - past, 1)) for each in told.eta_seconds)
-        return Eta((low, middle, high), told.unknown)
+        return Eta((low, middle, high), told.without_estimate)
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
@@ -107,22 +107,22 @@ def names_of(commands: list[CommandStanding]) -> str:
     return ", ".join(each.id for each in commands[:NAMED_MAX]) + more
 
 
-def look_at(store: Store, batch: Batch, *, may_fork: bool = False) -> WorkBatch:
+def look_at(store: StoreDir, batch: BatchDir, *, may_fork: bool = False) -> WorkBatch:
     """Where a work batch stands now; `may_fork` is as in `Attempts.read_all`. Raises WrongKind, StoreCorrupt."""
     check_kind(batch, "work")
     return WorkBatch(store=store, batch=batch, standing=work_standing(store, batch, may_fork=may_fork))
 
 
-def iter_work(store: Store, note: Note = ignore_note) -> Iterator[WorkBatch]:
+def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
     """Every work batch that can be read, latest first. A damaged one hides no other."""
     for batch in iter_batches(store, note, kind="work"):
         try:
             yield look_at(store, batch)
-        except (CollectedMeanwhile, StoreError) as error:
+        except (BatchRemoved, StoreError) as error:
             note(f"{batch.id} skipped: {error.message}")
 
 
-def refuse_unnamed(batch: Batch) -> NoReturn:
+def refuse_unnamed(batch: BatchDir) -> NoReturn:
     """Raise InvalidInput: what a store that was named has last is run only where it is named too."""
     raise InvalidInput(
         f"the latest batch of the given store, {batch.id}, runs commands and must be given explicitly",
@@ -131,13 +131,13 @@ def refuse_unnamed(batch: Batch) -> NoReturn:
 
 
 def resolve_live(
-    store: Store,
+    store: StoreDir,
     reference: str | None,
     note: Note = ignore_note,
     *,
     kind: BatchKind = "work",
     else_latest: bool = False,
-) -> Batch:
+) -> BatchDir:
     """Return the batch that is named; else the only running one of a kind of the current project.
 
     If none is running and `else_latest` is set, return the latest of the project. Raises as `resolve_batch` does,

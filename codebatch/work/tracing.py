@@ -16,9 +16,9 @@ from codebatch.model.command import CommandId
 from codebatch.model.shard import ShardId
 from codebatch.store import journal
 from codebatch.store.attempts import CommandPlaces
-from codebatch.store.batches import Batch, is_work
+from codebatch.store.batches import BatchDir, is_work
 from codebatch.store.events import EventReader
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.work import commands_of, read_work
 from codebatch.system.clock import wall_ns
 
@@ -36,13 +36,13 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int = 0
 
 
-def trace_of(store: Store, batch: Batch) -> bytes:
+def trace_of(store: StoreDir, batch: BatchDir) -> bytes:
     """The trace of a batch, as JSON. Raises StoreCorrupt."""
     found = _of_commands(store, batch) if is_work(batch) else _of_units(batch)
     return msgspec.json.encode({"displayTimeUnit": "ms", "traceEvents": list(found)})
 
 
-def _of_commands(store: Store, batch: Batch) -> Iterator[Json]:
+def _of_commands(store: StoreDir, batch: BatchDir) -> Iterator[Json]:
     work = read_work(batch)
     commands = commands_of(store, batch, work)
     spans = in_slots(_attempts(batch, commands, work.titles))
@@ -65,7 +65,7 @@ def _of_commands(store: Store, batch: Batch) -> Iterator[Json]:
             yield {"ph": "i", "s": "p", "pid": 1, "tid": 0, "ts": _us(events.instant_ns(event.at)), "name": name}
 
 
-def _attempts(batch: Batch, commands: list[CommandId], titles: Mapping[CommandId, str]) -> Iterator[Span]:
+def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[CommandId, str]) -> Iterator[Span]:
     """Each attempt that ended, and what of one that has no end is known to have begun."""
     places = CommandPlaces(batch.plan().shards)
     begun: dict[tuple[ShardId, int, int], int] = {}
@@ -118,7 +118,7 @@ def in_slots(spans: Iterable[Span]) -> list[Span]:
     return placed
 
 
-def _of_units(batch: Batch) -> Iterator[Json]:
+def _of_units(batch: BatchDir) -> Iterator[Json]:
     yield {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"{batch.about.pipeline} ({batch.id})"}}
     tracks: dict[str, int] = {}
     begun: dict[tuple[str, str, int, int], tuple[int, journal.Began]] = {}

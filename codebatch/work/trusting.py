@@ -6,16 +6,16 @@ import shlex
 from itertools import islice
 from pathlib import Path
 
-from codebatch.errors import StoreForeign, UnfitFileSystem
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store, check_made_here
+from codebatch.errors import StoreUntrusted, UnsupportedFileSystem
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir, check_made_here
 from codebatch.store.work import read_command, read_work
 from codebatch.system.mounts import far_kind
 
 COMMANDS_SHOWN_MAX = 20
 
 
-class CommandsForeign(StoreForeign):
+class CommandsForeign(StoreUntrusted):
     """Nothing is run of a batch whose store was not made here by us. `commands`: the first of `count`, for people."""
 
     def __init__(self, message: str, *, hint: str, commands: tuple[str, ...], count: int) -> None:
@@ -24,11 +24,11 @@ class CommandsForeign(StoreForeign):
         self.count = count
 
 
-def check_trusted(store: Store, batch: Batch) -> None:
+def check_trusted(store: StoreDir, batch: BatchDir) -> None:
     """Raise CommandsForeign where what stands in a store is not to be run, be it that the store was named."""
     try:
         check_made_here(store)
-    except StoreForeign as error:
+    except StoreUntrusted as error:
         work = read_work(batch)
         order = work.order
         first = () if work.notify is None else (f"notify: {_words(work.notify.command)}",)
@@ -41,13 +41,13 @@ def check_trusted(store: Store, batch: Batch) -> None:
         ) from error
 
 
-def check_place(store: Store, *, is_trusted: bool) -> None:
+def check_place(store: StoreDir, *, is_trusted: bool) -> None:
     """Raise StoreForeign where no work batch is to be made in a store, UnfitFileSystem where none can be."""
     if not is_trusted:
         try:
             check_made_here(store)
-        except StoreForeign as error:
-            raise StoreForeign(
+        except StoreUntrusted as error:
+            raise StoreUntrusted(
                 f"commands are not run from this store: {error.message}",
                 hint="use another one with --store; if you trust everyone who can write to it, pass --trust",
             ) from error
@@ -61,10 +61,10 @@ def check_file_system(path: Path) -> None:
     """
     kind = far_kind(path)
     if kind is not None:
-        raise UnfitFileSystem(str(path), "tell which processes are alive and what is on disk", f"it is {kind}")
+        raise UnsupportedFileSystem(str(path), "tell which processes are alive and what is on disk", f"it is {kind}")
 
 
-def _typed(store: Store, batch: Batch, command: str) -> str:
+def _typed(store: StoreDir, batch: BatchDir, command: str) -> str:
     return _words(read_command(store, batch, command).run)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import codebatch
-from codebatch.application.checking import Checked, Checker, conditions_of
+from codebatch.application.checking import Checker, CheckResult, conditions_of
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 
 from .git_repositories import DAY, NOW, git, make_repository
 from .inline import run
@@ -39,7 +39,7 @@ class Project:
         git(self.tree, "commit", "-qm", "m", "--allow-empty")
         return git(self.tree, "rev-parse", "HEAD")
 
-    def run(self, commit: str = "") -> Batch:
+    def run(self, commit: str = "") -> BatchDir:
         """A batch of the tree as it is; of a commit, which is checked out for it."""
         if commit:
             git(self.tree, "checkout", "-q", commit)
@@ -47,7 +47,7 @@ class Project:
 
     def check(
         self, *conditions: str, base: str | None = None, environment: Mapping[str, str] | None = None, **more: bool
-    ) -> Checked:
+    ) -> CheckResult:
         changed_lines = more.pop("changed_lines", False)
         execution = Execution(configuration=load_configuration(self.tree), jobs=2)
         with codebatch.open(self.store, project=self.tree) as store:

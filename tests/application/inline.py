@@ -18,7 +18,7 @@ import pytest
 from codebatch.application import continuing
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
-from codebatch.application.ran import Ran
+from codebatch.application.ran import RunResult
 from codebatch.application.running import run_paths
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.crew import Died, Heard, Member, Said
@@ -28,7 +28,7 @@ from codebatch.model.task import OwnPlace
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import FromWorker, Hello, Stop, ToWorker
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.store import open_store
@@ -105,7 +105,7 @@ class InlineCrew:
 
     def __init__(
         self,
-        batch: Batch,
+        batch: BatchDir,
         *,
         store_root: str,
         coordinator: HolderId,
@@ -197,7 +197,7 @@ def inline(calls: SystemCalls | None = None) -> Iterator[None]:
         yield
 
 
-def resume(tree: Path, ran: Ran) -> Ran:
+def resume(tree: Path, ran: RunResult) -> RunResult:
     """`codebatch resume` of a batch, as the tree is configured."""
     execution = Execution(configuration=load_configuration(tree), jobs=2)
     return continuing.resume(execution, ran.store, ran.batch, Listener())
@@ -211,7 +211,7 @@ def run(
     reuses: bool = True,
     task: str | None = None,
     pipeline: str | None = None,
-) -> Ran:
+) -> RunResult:
     """`codebatch run PATH` as the tree is configured, PATH itself where it is not said which; with two workers."""
     execution = Execution(configuration=load_configuration(configured or path), jobs=2, reuses=reuses)
     return run_paths((path,), StorePlace(store), execution, task=task, pipeline=pipeline, listener=Listener())

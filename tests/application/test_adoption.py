@@ -13,7 +13,7 @@ from codebatch.application import ignore_note
 from codebatch.application.configuration import load_configuration
 from codebatch.application.freezing import freeze, rules_for
 from codebatch.application.planning import Planner, choose_pipeline, planner_of
-from codebatch.application.ran import Ran
+from codebatch.application.ran import RunResult
 from codebatch.coordinator.merge import merge_outputs
 from codebatch.errors import StoreUnwritable
 from codebatch.model.outcome import Outcome
@@ -23,11 +23,11 @@ from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
 from codebatch.store.adoption import adopt_batch
 from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import Batch, batch_ids, iter_batches
+from codebatch.store.batches import BatchDir, batch_ids, iter_batches
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes, encode_outcome
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import StoreDir, create_store
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
@@ -36,7 +36,7 @@ from .inline import inline, resume, run
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     """A store beside two equal trees."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -45,7 +45,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def _planner(
-    store: Store,
+    store: StoreDir,
     name: str,
     notes: list[str] | None = None,
     kind: type[Planner] = Planner,
@@ -62,7 +62,7 @@ def _planner(
     return kind(**{field: getattr(found, field) for field in Planner.__struct_fields__})
 
 
-def _end(batch: Batch) -> Batch:
+def _end(batch: BatchDir) -> BatchDir:
     """Have every task say nothing of every file, and merge."""
     plan = batch.plan()
     committer = Committer(batch.files, batch.root, new_holder_id())
@@ -74,18 +74,18 @@ def _end(batch: Batch) -> Batch:
     return batch
 
 
-def _run(store: Store, name: str, notes: list[str] | None = None) -> Batch:
+def _run(store: StoreDir, name: str, notes: list[str] | None = None) -> BatchDir:
     batch, is_new = _planner(store, name, notes).find_or_make(again=False)
     return _end(batch) if is_new else batch
 
 
-def test_two_equal_trees_do_not_adopt_each_other_for_ever(store: Store) -> None:
+def test_two_equal_trees_do_not_adopt_each_other_for_ever(store: StoreDir) -> None:
     first, second = _run(store, "one"), _run(store, "two")
     assert [_run(store, name).id for name in ("one", "two", "one")] == [first.id, second.id, first.id]
     assert batch_ids(store) == [first.id, second.id]
 
 
-def test_a_batch_whose_plan_is_damaged_is_passed_over_once_said(store: Store) -> None:
+def test_a_batch_whose_plan_is_damaged_is_passed_over_once_said(store: StoreDir) -> None:
     damaged = _run(store, "one")
     (damaged.root / "plan.json").write_text("{")
     notes: list[str] = []
@@ -95,7 +95,7 @@ def test_a_batch_whose_plan_is_damaged_is_passed_over_once_said(store: Store) ->
     assert _run(store, "one").plan().items == 1
 
 
-def test_what_another_made_while_we_planned_is_adopted_too(store: Store) -> None:
+def test_what_another_made_while_we_planned_is_adopted_too(store: StoreDir) -> None:
     class Late(Planner, frozen=True):
         def plan(self) -> Plan:
             _run(self.store, "one")
@@ -108,7 +108,7 @@ def test_what_another_made_while_we_planned_is_adopted_too(store: Store) -> None
 
 @pytest.mark.parametrize("strange", ["", "20990101-000000-999999", "20990231-000000-000000", "99991231-235959-999999"])
 def test_clock_that_was_set_back_makes_no_batch_older_than_those_before(
-    store: Store, monkeypatch: pytest.MonkeyPatch, strange: str
+    store: StoreDir, monkeypatch: pytest.MonkeyPatch, strange: str
 ) -> None:
     """Else questions go on being answered for the tree as it was, and each run adopts what the one before it found."""
     times = iter(range(10**18, 0, -(10**17)))
@@ -125,14 +125,14 @@ def test_clock_that_was_set_back_makes_no_batch_older_than_those_before(
 
 
 @pytest.mark.parametrize("number", [errno.EMLINK, errno.EPERM, errno.EXDEV, errno.ENOSPC])
-def test_a_file_that_gets_no_further_name_is_copied(store: Store, number: int) -> None:
+def test_a_file_that_gets_no_further_name_is_copied(store: StoreDir, number: int) -> None:
     """ext4 gives a file 65,000 names, btrfs fewer; one of another user may get none (fs.protected_hardlinks)."""
     first = _run(store, "one")
 
     def watch(operation: Operation) -> Fate | None:
         return Fate(OSError(number, "refused")) if operation.call == "link" else None
 
-    watched = Store(RealFiles(WatchedCalls(RealCalls(), watch)), store.root, store.id)
+    watched = StoreDir(RealFiles(WatchedCalls(RealCalls(), watch)), store.root, store.id)
     if number == errno.ENOSPC:
         with pytest.raises(StoreUnwritable):
             adopt_batch(watched, first, sources=(b"/two",), stat_cache="", at_ns=1)
@@ -153,7 +153,7 @@ def task(file):
 
 
 @pytest.fixture
-def found(store: Store) -> Path:
+def found(store: StoreDir) -> Path:
     """What an own task finds; its key does not cover that. The task is told so, for nobody watches it here."""
     project = store.root.parent / "project"
     project.mkdir()
@@ -163,20 +163,20 @@ def found(store: Store) -> Path:
     return project / "found"
 
 
-def _run_own(store: Store, name: str, task: str | None = None) -> Ran:
+def _run_own(store: StoreDir, name: str, task: str | None = None) -> RunResult:
     root = store.root.parent
     return run(root / name, store.root, configured=root / "project", task=task)
 
 
-def _marked(store: Store, _: Path) -> None:
+def _marked(store: StoreDir, _: Path) -> None:
     _run_own(store, "one", "own")
 
 
-def _not_marked_yet(store: Store, _: Path) -> None:
+def _not_marked_yet(store: StoreDir, _: Path) -> None:
     _run_own(store, "one", "parse")
 
 
-def _resumed_and_not_merged(store: Store, found: Path) -> None:
+def _resumed_and_not_merged(store: StoreDir, found: Path) -> None:
     found.unlink()
     failed = _run_own(store, "one")
     found.write_text("1")
@@ -187,13 +187,13 @@ def _resumed_and_not_merged(store: Store, found: Path) -> None:
 
 @pytest.mark.parametrize("begin", [_marked, _not_marked_yet, _resumed_and_not_merged])
 def test_what_a_batch_that_was_broken_off_has_in_no_key_is_of_no_other_tree(
-    store: Store, found: Path, begin: Callable[[Store, Path], None]
+    store: StoreDir, found: Path, begin: Callable[[StoreDir, Path], None]
 ) -> None:
     with inline():
         begin(store, found)
         found.write_text("2")
         ended = _run_own(store, "two")
-    assert (ended.action, ended.is_complete) == ("ran", True)
+    assert (ended.action, ended.is_complete) == ("new", True)
     assert len({batch.about.plan_digest for batch in iter_batches(store)}) == 1
     shutil.copytree(store.root.parent / "two", store.root.parent / "three")
     planner = _planner(store, "three", pipeline="full", configured=found.parent)

@@ -13,7 +13,7 @@ import pytest
 import codebatch
 from codebatch.application.base_selection import Base, NoBase
 from codebatch.application.baselines import read_baseline
-from codebatch.application.checking import Checked
+from codebatch.application.checking import CheckResult
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 
 from .git_project import Project
@@ -42,13 +42,13 @@ def _inline() -> Iterator[None]:
         yield
 
 
-def _new(checked: Checked) -> list[tuple[object, object]]:
+def _new(checked: CheckResult) -> list[tuple[object, object]]:
     assert checked.comparison is not None
     told = [each.new for each in checked.comparison.differences() if each.state == "new"]
     return [(each.path, each.code) for each in told]  # type: ignore[union-attr]  # they are findings, which are new
 
 
-def _base(checked: Checked) -> Base:
+def _base(checked: CheckResult) -> Base:
     assert isinstance(checked.base, Base), checked.base
     return checked.base
 
@@ -110,7 +110,7 @@ def test_what_lies_between_the_nearest_batch_and_the_change_is_not_of_the_change
     checked = project.check("new")
     assert _base(checked).batch.id == older.id
     assert "files that need a git filter" in _base(checked).why
-    assert checked.not_of_change == 1
+    assert checked.outside_change == 1
     assert [(each.new.path, each.new.line) for each in checked.forbidden] == [("b.py", 2), ('c "d\t.py', 1)]  # type: ignore[union-attr]
 
 
@@ -215,8 +215,8 @@ def test_only_changed_lines_where_these_are_wanted(project: Project) -> None:
     project.run()
     found = project.check("new", base="latest~1")
     changed = project.check("new", base="latest~1", changed_lines=True)
-    assert found.on_other_lines == 0
-    assert changed.on_other_lines == 1
+    assert found.on_unchanged_lines == 0
+    assert changed.on_unchanged_lines == 1
     assert len(found.forbidden) == len(changed.forbidden) + 1
 
 

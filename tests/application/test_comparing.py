@@ -12,10 +12,10 @@ import pytest
 
 import codebatch
 from codebatch.application.comparing import STATES, Comparison, compare
-from codebatch.application.opened import OpenedStore
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened import Store
+from codebatch.application.opened_batch import Batch
 from codebatch.compare import trees
-from codebatch.compare.differences import Difference
+from codebatch.compare.differences import Change
 from codebatch.compare.lines import Written, written_in
 from codebatch.compare.trees import Trees
 from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, ObjectMissing
@@ -42,7 +42,7 @@ Row = tuple[str, str | None, str, int | None, int | None, str]
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenedStore]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """With a batch of each of the two trees."""
     tree = tmp_path_factory.mktemp("compared")
     (tree / ".git").mkdir()
@@ -65,17 +65,15 @@ def _run(tree: Path, files: Mapping[str, str | None], part: str = ".") -> None:
         run(tree / part, tree / ".codebatch", configured=tree, pipeline="full")
 
 
-def _compare(
-    store: OpenedStore, old: str = "latest~1", new: str = "latest", asked: RecordFilter | None = None
-) -> Comparison:
+def _compare(store: Store, old: str = "latest~1", new: str = "latest", asked: RecordFilter | None = None) -> Comparison:
     return compare(store.batch(old), store.batch(new), asked=asked)
 
 
-def _rows(found: Iterator[Difference]) -> list[Row]:
+def _rows(found: Iterator[Change]) -> list[Row]:
     return [_row(each) for each in found]
 
 
-def _row(each: Difference) -> Row:
+def _row(each: Change) -> Row:
     about = each.new or each.old
     assert isinstance(about, Diagnostic)
     assert isinstance(about.path, str)
@@ -96,7 +94,7 @@ _ROWS: list[Row] = [
 ]
 
 
-def test_what_was_touched_is_told_and_nothing_else(store: OpenedStore) -> None:
+def test_what_was_touched_is_told_and_nothing_else(store: Store) -> None:
     """The findings below a line that was added, and those of a file that nobody touched, are unchanged."""
     comparison = _compare(store)
     assert _rows(comparison.differences()) == _ROWS
@@ -105,19 +103,19 @@ def test_what_was_touched_is_told_and_nothing_else(store: OpenedStore) -> None:
     }  # fmt: skip
 
 
-def test_batch_is_as_it_is_itself(store: OpenedStore) -> None:
+def test_batch_is_as_it_is_itself(store: Store) -> None:
     comparison = _compare(store, "latest", "latest")
     assert not [*comparison.differences()]
     assert {state for state, number in comparison.counts.items() if number} == {"unchanged"}
 
 
-def test_filter_holds_for_either_side(store: OpenedStore) -> None:
+def test_filter_holds_for_either_side(store: Store) -> None:
     comparison = _compare(store, asked=RecordFilter(codes=("F401",)))
     assert _rows(comparison.differences()) == [row for row in _ROWS if row[-1] == "F401"]
     assert comparison.counts["unchanged"] == 2
 
 
-def test_lines_of_a_file_that_moved(store: OpenedStore) -> None:
+def test_lines_of_a_file_that_moved(store: Store) -> None:
     comparison = _compare(store)
     assert [*(comparison.lines(b"new/place.py") or ())][:9] == [0, 1, 2, 3, 4, 5, 6, 7, -1]
     assert [*(comparison.lines(b"edited.py") or ())][:6] == [-1, 0, -1, 2, 3, -1]
@@ -164,18 +162,18 @@ _CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, str | None], 
     ),
     "syntax error": ({"a.py": "x = (\n"}, {"a.py": "x = 1\n"}, ("fixed", None), ("new", None)),
     "noqa": (
-        {"a.py": _X}, {"a.py": "import os  # noqa: F401\nx = 1\n"}, ("suppressed", "silenced"), (_NOT, "silenced"),
+        {"a.py": _X}, {"a.py": "import os  # noqa: F401\nx = 1\n"}, ("suppressed", "suppressed"), (_NOT, "suppressed"),
     ),
     "noqa of another rule": (
         {"a.py": "import os, sys\n"}, {"a.py": "import os  # noqa: E501\n"}, ("fixed", None), ("new", None),
     ),
     "note": (
         {"a.py": _X}, {"a.py": "import os  # codebatch: ignore\nx = 1\n"},
-        ("suppressed", "silenced"), (_NOT, "silenced"),
+        ("suppressed", "suppressed"), (_NOT, "suppressed"),
     ),
     "note of the file": (
         {"a.py": _X}, {"a.py": "# codebatch: ignore-file[F4*]\nimport os\nx = 1\n"},
-        ("suppressed", "silenced"), (_NOT, "silenced"),
+        ("suppressed", "suppressed"), (_NOT, "suppressed"),
     ),
     "few rules check": (
         {"a.js": "// TODO x\nf(1)\n", "codebatch.toml": _ALL}, {"a.js": "\0", "codebatch.toml": _ALL},
@@ -254,7 +252,7 @@ def test_without_contents_findings_are_compared_by_what_they_say(tmp_path: Path)
         assert not comparison.is_complete
 
 
-def test_few_texts_are_kept_whatever_their_lines(store: OpenedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_texts_are_kept_whatever_their_lines(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = store.batch("latest~1"), store.batch("latest")
     told = [_row(each) for each in compare(old, new).differences()]
     bound = 300
@@ -272,7 +270,7 @@ def test_few_texts_are_kept_whatever_their_lines(store: OpenedStore, monkeypatch
     assert 0 < max(held) <= bound
 
 
-def test_what_is_lost_behind_the_pairing_of_lines_is_said(store: OpenedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_lost_behind_the_pairing_of_lines_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     comparison = compare(store.batch("latest~1"), store.batch("latest"))
     assert comparison.lines(b"edited.py") is not None
     for kept in (comparison.trees._contents, comparison.trees._written):
@@ -329,11 +327,11 @@ def test_history_of_a_tree_is_told_as_it_was(tmp_path: Path, seed: int) -> None:
                 assert _rows_of(compare(old, new)) == _rows_of(compare(old_anew, new_anew))
 
 
-def _are_strangers(old: OpenedBatch, new: OpenedBatch) -> bool:
+def _are_strangers(old: Batch, new: Batch) -> bool:
     return Trees(old.question.records, new.question.records).are_strangers
 
 
-def _check(old: OpenedBatch, new: OpenedBatch) -> None:
+def _check(old: Batch, new: Batch) -> None:
     comparison, mirrored = compare(old, new), compare(new, old)
     every = [*comparison.differences(STATES)]
     sides = ((old, [each.old for each in every]), (new, [each.new for each in every]))
@@ -350,12 +348,12 @@ def _check(old: OpenedBatch, new: OpenedBatch) -> None:
             assert each.state in ("suppressed", "not_comparable") or objects[0] != objects[1], each
 
 
-def _object(batch: OpenedBatch, path: bytes) -> str | None:
+def _object(batch: Batch, path: bytes) -> str | None:
     entry = batch.question.records.snapshot.entry(path)
     return None if entry is None else entry.object
 
 
-def _pairs(every: Iterable[Difference]) -> set[tuple[bytes, bytes]]:
+def _pairs(every: Iterable[Change]) -> set[tuple[bytes, bytes]]:
     return {(msgspec.json.encode(each.old), msgspec.json.encode(each.new)) for each in every if each.old and each.new}
 
 

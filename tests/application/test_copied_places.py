@@ -6,22 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.application.copied_places import join_blocks
-from codebatch.application.copies import CopiedBlock, make_place
+from codebatch.application.copies import DuplicateBlock, make_place
 
 
-def _block(group: str, lines: int, *places: tuple[str, int]) -> CopiedBlock:
+def _block(group: str, lines: int, *places: tuple[str, int]) -> DuplicateBlock:
     made = tuple(make_place(path.encode(), line, line + lines) for path, line in sorted(places))
-    return CopiedBlock(number=0, group=group, lines=lines, copies=len(made), places=made)
+    return DuplicateBlock(number=0, group=group, lines=lines, copies=len(made), locations=made)
 
 
-def _told(blocks: list[CopiedBlock]) -> list[tuple[int, int, list[tuple[str, int, int]]]]:
+def _told(blocks: list[DuplicateBlock]) -> list[tuple[int, int, list[tuple[str, int, int]]]]:
     return [
         (
             block.number,
             block.copies,
             [
                 (place.path_bytes.decode(), place.line, place.lines if isinstance(place.lines, int) else block.lines)
-                for place in block.places
+                for place in block.locations
             ],
         )
         for block in blocks
@@ -60,15 +60,15 @@ def test_every_place_is_listed_or_is_within_one_that_is_and_none_is_listed_twice
     blocks = [_block(str(number), lines, *places) for number, (lines, places) in enumerate(drawn)]
     blocks.sort(key=lambda block: -block.lines)
     joined = join_blocks(blocks)
-    listed = [(place.path_bytes, place.line, place.end) for block in joined for place in block.places]
+    listed = [(place.path_bytes, place.line, place.end) for block in joined for place in block.locations]
     for block in blocks:
-        for place in block.places:
+        for place in block.locations:
             assert any(
                 path == place.path_bytes
                 and (place.end - place.line) - (min(end, place.end) - max(line, place.line)) < 10
                 for path, line, end in listed
             )
     for block in joined:
-        assert block.copies == len(block.places)
+        assert block.copies == len(block.locations)
         assert len(block.whole_places) >= 2
     assert [block.number for block in joined] == [*range(1, len(joined) + 1)]

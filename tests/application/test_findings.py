@@ -9,8 +9,8 @@ import pytest
 
 from codebatch.application.findings import FEW, by_rule
 from codebatch.application.headline import headline
-from codebatch.application.opened import OpenedStore
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened import Store
+from codebatch.application.opened_batch import Batch
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.record import File, FileClass, Record
 from codebatch.query.apart import FilesApart
@@ -45,15 +45,15 @@ SAID: Said = {
 
 
 @pytest.fixture(scope="module")
-def batch(tmp_path_factory: pytest.TempPathFactory) -> OpenedBatch:
+def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
     store = make_store(tmp_path_factory.mktemp("said"))
     make_saying(store, len(CLASSES), SAID)
-    return OpenedStore(store, pytest.fail).batch()
+    return Store(store, pytest.fail).batch()
 
 
-def told(batch: OpenedBatch, **filters: object) -> list[tuple[str, str, int, int]]:
+def told(batch: Batch, **filters: object) -> list[tuple[str, str, int, int]]:
     rules = batch.findings(**filters).found.rules  # type: ignore[arg-type]
-    return [(rule.severity, rule.code, rule.count, rule.apart) for rule in rules]
+    return [(rule.severity, rule.code, rule.count, rule.non_production) for rule in rules]
 
 
 def test_of_a_rule_files_with_few_findings_come_first() -> None:
@@ -68,7 +68,7 @@ def test_of_a_rule_files_with_few_findings_come_first() -> None:
     assert list(dict.fromkeys(each["path"] for each in rule.findings)) == ["b", "e", "a", "d", "c"]
 
 
-def test_the_gravest_come_first_then_what_is_not_of_tests_alone_then_the_rarest(batch: OpenedBatch) -> None:
+def test_the_gravest_come_first_then_what_is_not_of_tests_alone_then_the_rarest(batch: Batch) -> None:
     assert told(batch) == [
         ("error", "GRAVE", 2, 0),
         ("error", "IN_TEST", 1, 1),
@@ -81,7 +81,7 @@ def test_the_gravest_come_first_then_what_is_not_of_tests_alone_then_the_rarest(
     assert (often.files, batch.findings().found.count, batch.findings().found.hints_hidden) == (3, 8, 1)
 
 
-def test_filters_are_those_of_diagnostics_and_a_severity_that_is_named_hides_nothing(batch: OpenedBatch) -> None:
+def test_filters_are_those_of_diagnostics_and_a_severity_that_is_named_hides_nothing(batch: Batch) -> None:
     assert told(batch, severity="hint") == [("hint", "HINT", 1, 0)]
     assert batch.findings(severity=("hint", "info")).found.hints_hidden == 0
     assert told(batch, path="001") == [("error", "IN_TEST", 1, 1), ("warning", "OFTEN", 1, 1)]
@@ -90,14 +90,14 @@ def test_filters_are_those_of_diagnostics_and_a_severity_that_is_named_hides_not
         batch.findings(severity="bad")  # type: ignore[arg-type]
 
 
-def test_a_headline_has_the_first_of_each_and_how_many_there_are(batch: OpenedBatch) -> None:
+def test_a_headline_has_the_first_of_each_and_how_many_there_are(batch: Batch) -> None:
     found = headline(batch.question)
-    assert [rule.code for rule in found.bugs] == ["GRAVE", "IN_TEST", "ONCE", "OFTEN"]
-    assert (found.bugs_count, found.minor, found.partial) == (7, {"info": 1, "hint": 1}, 1)
-    assert (found.hard, found.copies, found.cycles) == ((), (), ())
+    assert [rule.code for rule in found.findings] == ["GRAVE", "IN_TEST", "ONCE", "OFTEN"]
+    assert (found.findings_count, found.minor_findings, found.partially_parsed) == (7, {"info": 1, "hint": 1}, 1)
+    assert (found.hotspots, found.duplicates, found.cycles) == ((), (), ())
 
 
-def test_files_are_chosen_by_what_parse_says_of_them(batch: OpenedBatch) -> None:
+def test_files_are_chosen_by_what_parse_says_of_them(batch: Batch) -> None:
     assert [entry.path for entry, _ in batch.entries(parse="partial").found] == [b"004"]
     assert [entry.path for entry, _ in batch.entries(file_class=("test", "vendored")).found] == [b"001", b"003"]
     assert [entry.path for entry, _ in batch.entries(1, file_class="text", parse="ok").found] == [b"000"]
@@ -111,4 +111,4 @@ def test_a_diagnostic_that_is_none_is_damage(tmp_path: Path) -> None:
     bad = msgspec.structs.replace(diagnostic("E"), line="x")
     make_saying(store, 1, {"lint": [[of(0, bad)]]})
     with pytest.raises(StoreCorrupt, match="not a valid diagnostic"):
-        OpenedStore(store, pytest.fail).batch().findings()
+        Store(store, pytest.fail).batch().findings()

@@ -20,14 +20,14 @@ from msgspec.structs import replace
 
 from codebatch.application.collecting import collect_garbage
 from codebatch.application.misses import explain_misses
-from codebatch.application.ran import Ran
+from codebatch.application.ran import RunResult
 from codebatch.coordinator.run import Executed
 from codebatch.errors import InvalidInput, NothingToDo, StoreNotFound
 from codebatch.model.plan import Plan, items_of
 from codebatch.query.records import BatchRecords
-from codebatch.store.batches import Batch, batch_ids, iter_batches, snapshot_of
+from codebatch.store.batches import BatchDir, batch_ids, iter_batches, snapshot_of
 from codebatch.store.outputs import TaskOutput, current_outputs
-from codebatch.store.store import Store, open_store
+from codebatch.store.store import StoreDir, open_store
 from codebatch.system.files import RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
 from tests.application.histories import History
@@ -106,7 +106,7 @@ def _compare(root: Path, known: Known, tree: Path, path: str, told: str) -> None
     if not ran.is_complete:
         assert resume(tree, ran).result_digest == ran.result_digest, told
     anew = run(tree / path, root / "anew", configured=tree, reuses=False)
-    assert anew.executed.served == 0
+    assert anew.executed.reused == 0
     assert ran.result_digest == anew.result_digest, told
     assert _said(ran.batch) == _said(anew.batch), told
     shutil.rmtree(root / "anew")
@@ -136,7 +136,7 @@ def _remove_caches(root: Path, known: Known, chance: random.Random) -> None:
 DISTURBANCES = (_leave_unfinished, _leave_unfinished, _collect, _remove_a_batch, _remove_caches)
 
 
-def _said(batch: Batch) -> tuple[dict[str, bytes], list[TaskOutput]]:
+def _said(batch: BatchDir) -> tuple[dict[str, bytes], list[TaskOutput]]:
     """All that a batch says: the bytes of its outputs, and what the manifest counts, but for what was served."""
     if not (batch.root / "settled.json").exists():
         check_registers(batch, batch.plan())
@@ -144,7 +144,7 @@ def _said(batch: Batch) -> tuple[dict[str, bytes], list[TaskOutput]]:
     outputs = current_outputs(batch)
     assert outputs is not None
     tasks = [
-        replace(task, shards=tuple(replace(shard, served=0) for shard in task.shards))
+        replace(task, shards=tuple(replace(shard, reused=0) for shard in task.shards))
         for task in outputs.manifest.tasks
     ]
     return merged(batch).files, tasks
@@ -157,14 +157,14 @@ class Known:
     results: dict[str, set[Key]] = field(default_factory=dict)
     places: dict[str, tuple[object, str]] = field(default_factory=dict)
 
-    def check(self, ran: Ran, told: str, tasks: tuple[str, ...] = ()) -> None:
+    def check(self, ran: RunResult, told: str, tasks: tuple[str, ...] = ()) -> None:
         """Hold what was executed against what the keys say, and take note of the batch."""
         batch = ran.batch
         keys = _keys(ran.store, batch)
-        if ran.action == "ran":
+        if ran.action == "new":
             bases = self._bases(ran.store, batch)
             assert list(batch.about.bases) == bases, f"{told}: {batch.about.bases} and not {bases}"
-        if ran.action in ("ran", "continued") and ran.executed.served + ran.executed.executed:
+        if ran.action in ("new", "resumed") and ran.executed.reused + ran.executed.executed:
             held = set[Key]().union(*(self.results.get(base, ()) for base in batch.about.bases))
             missing = sorted(pair for pair, key in keys.items() if key not in held)
             _check_executed(ran, missing, tasks, f"{told}: {missing}")
@@ -173,7 +173,7 @@ class Known:
                 self.places[each.id] = each.about.sources, each.about.pipeline
                 self.results[each.id] = {keys[pair] for pair in _results(ran.store, each)}
 
-    def _bases(self, store: Store, batch: Batch) -> list[str]:
+    def _bases(self, store: StoreDir, batch: BatchDir) -> list[str]:
         """Those that a new batch should have: of its place and pipeline, of its place, any; the latest first."""
         wanted = batch.about.sources, batch.about.pipeline
         there = sorted((each for each in batch_ids(store) if self.results.get(each)), reverse=True)
@@ -181,7 +181,7 @@ class Known:
         return [each for each in there if each != batch.id][:BASES_MAX]
 
 
-def _check_executed(ran: Ran, missing: list[tuple[bytes, str]], tasks: tuple[str, ...], told: str) -> None:
+def _check_executed(ran: RunResult, missing: list[tuple[bytes, str]], tasks: tuple[str, ...], told: str) -> None:
     """Hold what was executed of files, and what `explain-miss` says of it, against what no base has.
 
     Of some tasks alone where the others are not done, or were done before.
@@ -189,7 +189,7 @@ def _check_executed(ran: Ran, missing: list[tuple[bytes, str]], tasks: tuple[str
     scopes = {task.name: task.scope for task in ran.batch.plan().tasks}
     asked, _ = explain_misses(ran.store, ran.batch, TaskCatalogue(), note=lambda _: None)
     of_files = [task for task in asked.tasks if scopes[task.task] == "file"]
-    assert sum(task.served for task in of_files) == ran.executed.served, told
+    assert sum(task.reused for task in of_files) == ran.executed.reused, told
     assert sum(task.executed for task in of_files) == ran.executed.executed, told
     for task in (task for task in of_files if not tasks or task.task in tasks):
         fields = {each.field for reason in task.reasons for each in reason.differences}
@@ -197,7 +197,7 @@ def _check_executed(ran: Ran, missing: list[tuple[bytes, str]], tasks: tuple[str
         assert fields.isdisjoint({"unknown", "not_taken", "base"}), f"{told}: {task}"
 
 
-def _keys(store: Store, batch: Batch) -> dict[tuple[bytes, str], Key]:
+def _keys(store: StoreDir, batch: BatchDir) -> dict[tuple[bytes, str], Key]:
     """All that decides a result, by path and file task."""
     plan = batch.plan()
     tasks = {task.name: task for task in plan.tasks}
@@ -217,7 +217,7 @@ def _keys(store: Store, batch: Batch) -> dict[tuple[bytes, str], Key]:
     return found
 
 
-def _results(store: Store, batch: Batch) -> Iterator[tuple[bytes, str]]:
+def _results(store: StoreDir, batch: BatchDir) -> Iterator[tuple[bytes, str]]:
     records = BatchRecords(store, batch)
     plan: Plan = records.plan
     for name in set(plan.task_names) - set(plan.project_tasks):

@@ -14,13 +14,13 @@ import pytest
 import codebatch
 from codebatch.application.asking import ask
 from codebatch.application.base_selection import Base
-from codebatch.application.checking import Checked, Checker, conditions_of
+from codebatch.application.checking import Checker, CheckResult, conditions_of
 from codebatch.application.collecting import collect_garbage
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
-from codebatch.application.importing import Imported, Unimportable, import_into
+from codebatch.application.importing import ImportResult, InvalidImport, import_into
 from codebatch.application.opened import open as open_store
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.application.running import run_paths
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.score import Phase
@@ -30,9 +30,9 @@ from codebatch.model.entry import path_fields
 from codebatch.model.imported import ImportFormat, LeftOut, join_files, split_files
 from codebatch.model.record import SEVERITIES, Diagnostic
 from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import Batch, batch_ids
+from codebatch.store.batches import BatchDir, batch_ids
 from codebatch.store.collection import objects_of_records
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 from . import inline
 
@@ -45,8 +45,8 @@ class Project(NamedTuple):
     """A tree that was run."""
 
     tree: Path
-    store: Store
-    first: Batch
+    store: StoreDir
+    first: BatchDir
 
     def take(
         self,
@@ -54,9 +54,9 @@ class Project(NamedTuple):
         task: str,
         *,
         form: ImportFormat = "jsonl",
-        start: Batch | None = None,
+        start: BatchDir | None = None,
         failed: bool = False,
-    ) -> Imported:
+    ) -> ImportResult:
         """Import, into the latest batch unless another is named."""
         execution = Execution(configuration=load_configuration(self.tree), jobs=2)
         start = start or resolve_batch(self.store, None)
@@ -65,11 +65,11 @@ class Project(NamedTuple):
             execution, self.store, start, files, form=form, task=task, allow_failed=failed, listener=Listener()
         )
 
-    def findings(self, batch: Batch, task: str) -> list[Diagnostic]:
-        opened = OpenedBatch(ask(self.store, batch.id), lambda: None, partial=False)
+    def findings(self, batch: BatchDir, task: str) -> list[Diagnostic]:
+        opened = Batch(ask(self.store, batch.id), lambda: None, partial=False)
         return list(opened.diagnostics(task=task))
 
-    def run(self) -> tuple[Batch, list[str]]:
+    def run(self) -> tuple[BatchDir, list[str]]:
         """Run the tree again: the batch that answers for it, and what was noted."""
         notes: list[str] = []
 
@@ -93,7 +93,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
         yield Project(tree, ran.store, ran.batch)
 
 
-def executed(batch: Batch) -> list[str]:
+def executed(batch: BatchDir) -> list[str]:
     """The tasks that were executed for a batch, and not taken over."""
     from codebatch.store.journal import Began, read_journal
 
@@ -106,7 +106,7 @@ def test_a_new_batch_has_all_that_there_was_and_the_findings_alone_are_executed(
     batch = imported.batch
     assert resolve_batch(project.store, None).id == batch.id > project.first.id
     assert batch.about.snapshot_id == project.first.about.snapshot_id
-    assert (imported.action, imported.findings, imported.left_out) == ("ran", 2, LeftOut())
+    assert (imported.action, imported.findings, imported.left_out) == ("new", 2, LeftOut())
     assert [task.name for task in batch.plan().tasks] == [*(task.name for task in project.first.plan().tasks), "other"]
     assert executed(batch) == ["other"]
     one, two = project.findings(batch, "other")
@@ -118,7 +118,7 @@ def test_a_new_batch_has_all_that_there_was_and_the_findings_alone_are_executed(
 
 
 def test_imports_add_up_in_any_order_and_the_same_again_is_up_to_date(project: Project) -> None:
-    ends: list[Batch] = []
+    ends: list[BatchDir] = []
     for order in ("mzb", "bmz"):
         last = project.first
         for task in order:
@@ -142,27 +142,27 @@ def test_imports_add_up_in_any_order_and_the_same_again_is_up_to_date(project: P
 
 def test_what_is_of_no_file_or_line_is_counted(project: Project) -> None:
     imported = project.take(ELSEWHERE, "other")
-    assert imported.left_out == LeftOut(no_file=1, no_place=1, dismissed=1, examples=("c.py",))
+    assert imported.left_out == LeftOut(unknown_files=1, unknown_locations=1, dismissed=1, examples=("c.py",))
     assert (imported.findings, project.take(ELSEWHERE, "other").left_out) == (0, imported.left_out)
 
 
 def test_what_cannot_be_imported_leaves_the_latest_batch_the_latest(project: Project) -> None:
-    with pytest.raises(Unimportable, match="not readable as jsonl: line 1: input data was truncated"):
+    with pytest.raises(InvalidImport, match="not readable as jsonl: line 1: input data was truncated"):
         project.take(b"{", "other")
-    with pytest.raises(Unimportable, match="marked as incomplete"):
+    with pytest.raises(InvalidImport, match="marked as incomplete"):
         project.take(BROKEN, "other", form="checkstyle")
     for task in ("lint", "import", "A", ""):
         with pytest.raises(InvalidInput):
             project.take(LINES, task)
     assert [each.name for each in project.store.batches.iterdir()] == [project.first.id]
-    assert project.take(BROKEN, "other", form="checkstyle", failed=True).left_out == LeftOut(has_failed=True)
+    assert project.take(BROKEN, "other", form="checkstyle", failed=True).left_out == LeftOut(tool_failed=True)
 
 
 def test_an_absolute_path_is_below_where_the_tree_lies(project: Project) -> None:
     line = b'{"path":"file://%s/a.py","message":"m"}\n{"path":"/elsewhere/a.py","message":"m"}' % bytes(project.tree)
     imported = project.take(line, "other")
     assert [each.path for each in project.findings(imported.batch, "other")] == ["a.py"]
-    assert imported.left_out == LeftOut(no_file=1, examples=("/elsewhere/a.py",))
+    assert imported.left_out == LeftOut(unknown_files=1, examples=("/elsewhere/a.py",))
 
 
 def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
@@ -178,8 +178,8 @@ def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
     assert [note for note in notes if "other" in note]
 
 
-def states(project: Project, old: Batch, new: Batch, tool: str) -> list[tuple[str, str, object]]:
-    one, other = (OpenedBatch(ask(project.store, each.id), lambda: None, partial=False) for each in (old, new))
+def states(project: Project, old: BatchDir, new: BatchDir, tool: str) -> list[tuple[str, str, object]]:
+    one, other = (Batch(ask(project.store, each.id), lambda: None, partial=False) for each in (old, new))
     found = other.compare(one, tool=tool)
     rows = [(each.state, each.reason or "", each.new or each.old) for each in found.differences()]
     return [(state, reason, row.code) for state, reason, row in rows if isinstance(row, Diagnostic)]
@@ -214,7 +214,7 @@ def test_two_imports_of_one_program_are_not_taken_for_one_another(project: Proje
 
 @pytest.mark.slow
 def test_the_base_of_a_change_has_what_was_imported_of_its_own_tree(project: Project) -> None:
-    def check() -> Checked:
+    def check() -> CheckResult:
         execution = Execution(configuration=load_configuration(project.tree), jobs=2)
         with open_store(project.store.root, project=project.tree) as store:
             return Checker(store, execution, Listener(), {}).check(conditions_of(["new"]))
@@ -288,7 +288,7 @@ def test_what_we_export_is_what_we_import(project: Project) -> None:
     wanted = sorted(map(msgspec.json.encode, project.findings(batch, "first")))
     assert len(wanted) > 150
     for form in ("sarif", "checkstyle", "rdjson"):
-        opened = OpenedBatch(ask(project.store, batch.id), lambda: None, partial=False)
+        opened = Batch(ask(project.store, batch.id), lambda: None, partial=False)
         data = make_export(opened, form, severity=SEVERITIES, task="first").found.data
         imported = project.take(data, form, form=form)
         assert imported.left_out == LeftOut(), form
@@ -301,10 +301,10 @@ def test_a_program_imports_a_file_by_its_name(project: Project, monkeypatch: pyt
     file.write_bytes(LINES + ELSEWHERE.replace(b"c.py", b"/elsewhere/b.py"))
     store = project.store.root
     imported = codebatch.import_findings(file, "jsonl", "other", store=store, root="/elsewhere")
-    assert (imported.findings, imported.left_out) == (3, LeftOut(no_place=1, dismissed=1))
+    assert (imported.findings, imported.left_out) == (3, LeftOut(unknown_locations=1, dismissed=1))
     with pytest.raises(InvalidInput, match=r"nothing\.jsonl: No such file"):
         codebatch.import_findings("nothing.jsonl", "jsonl", "other", store=store)
-    with pytest.raises(codebatch.Unimportable, match=r"found\.jsonl: not readable as rdjson"):
+    with pytest.raises(codebatch.InvalidImport, match=r"found\.jsonl: not readable as rdjson"):
         codebatch.import_findings("found.jsonl", "rdjson", "other", store=store)
 
 
@@ -316,14 +316,14 @@ def test_several_files_are_one_import(project: Project, monkeypatch: pytest.Monk
     store = project.store.root
     imported = codebatch.import_findings(["../one.jsonl", Path("../other.jsonl")], "jsonl", "other", store=store)
     assert imported.findings == 2
-    assert imported.left_out == LeftOut(no_file=1, no_place=1, dismissed=1, examples=("c.py",))
+    assert imported.left_out == LeftOut(unknown_files=1, unknown_locations=1, dismissed=1, examples=("c.py",))
     assert [each.message for each in project.findings(imported.batch, "other")] == ["one", "two"]
     again = project.take([LINES, ELSEWHERE], "other")
     assert (again.action, again.batch.id) == ("up to date", imported.batch.id)
     assert collect_garbage(project.store, keep=1) is not None
     assert project.take([LINES, ELSEWHERE], "other").action == "up to date"
-    assert project.take([ELSEWHERE, LINES], "other").action == "ran"
-    with pytest.raises(codebatch.Unimportable, match=r"one\.jsonl, \.\./bad\.jsonl: not readable .* file 2 of 2: "):
+    assert project.take([ELSEWHERE, LINES], "other").action == "new"
+    with pytest.raises(codebatch.InvalidImport, match=r"one\.jsonl, \.\./bad\.jsonl: not readable .* file 2 of 2: "):
         codebatch.import_findings(["../one.jsonl", "../bad.jsonl"], "jsonl", "other", store=store)
     for names, message in ([], "no file given"), (["-", "-"], "standard input was given twice"):
         with pytest.raises(InvalidInput, match=message):
@@ -340,7 +340,7 @@ def test_any_files_are_joined_to_one_object_and_split_again() -> None:
 
 def test_files_that_are_too_much_together_are_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codebatch.application.importing.IMPORT_BYTES_MAX", len(LINES) + 1)
-    with pytest.raises(codebatch.Unimportable, match="together they have more than"):
+    with pytest.raises(codebatch.InvalidImport, match="together they have more than"):
         project.take([LINES, LINES], "other")
     assert project.take([LINES], "other").findings == 2
 
@@ -359,7 +359,7 @@ def test_of_imports_at_once_none_is_lost(project: Project, monkeypatch: pytest.M
             if self.left and phase == "merging":
                 self.left.pop()()
 
-    def take(task: str, meanwhile: Callable[[], object], batch: str | None = None) -> Imported:
+    def take(task: str, meanwhile: Callable[[], object], batch: str | None = None) -> ImportResult:
         listener, file = Meanwhile(meanwhile), project.tree.parent / "found.jsonl"
         root = project.store.root
         return codebatch.import_findings(file, "jsonl", task, store=root, batch=batch, listener=listener)

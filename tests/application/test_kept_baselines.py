@@ -194,6 +194,6 @@ def test_of_a_baseline_that_was_written_alone_nothing_else_is_analysed(project: 
     project.create()
     ran = inline.run(project.tree, project.store)
     misses = explain_misses(ran.store, ran.batch, TaskCatalogue(), note=print)[0].tasks
-    executed = {each.task: (each.served, each.executed) for each in misses if each.task not in PROJECT_TASKS}
+    executed = {each.task: (each.reused, each.executed) for each in misses if each.task not in PROJECT_TASKS}
     assert {*executed.values()} == {(3, 1)}, executed
     assert project.told() == (0, 0, 0)

@@ -20,7 +20,7 @@ def test_it_is_made_once_of_each_state(tmp_path: Path, monkeypatch: pytest.Monke
     made: list[Headline] = []
 
     def make(_question: Question) -> Headline:
-        made.append(Headline(partial=len(made)))
+        made.append(Headline(partially_parsed=len(made)))
         return made[-1]
 
     monkeypatch.setattr(kept_headline, "headline", make)
@@ -32,7 +32,7 @@ def test_it_is_made_once_of_each_state(tmp_path: Path, monkeypatch: pytest.Monke
         vars(question)["newest_commit"] = commit
         outputs = current_outputs(batches[number])
         assert outputs is not None
-        return find_headline(question, outputs).partial
+        return find_headline(question, outputs).partially_parsed
 
     assert [ask(), ask(), ask(1), ask(), ask(1)] == [0, 0, 1, 0, 1]
     assert [ask(commit="a"), ask(commit="a"), ask(commit="b")] == [2, 2, 3]
@@ -46,11 +46,15 @@ def test_it_is_made_once_of_each_state(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_headline_that_may_know_more_later_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = [Headline(changes_told="the next question reads more"), Headline(partial=1), Headline(partial=2)]
+    made = [
+        Headline(history_note="the next question reads more"),
+        Headline(partially_parsed=1),
+        Headline(partially_parsed=2),
+    ]
     monkeypatch.setattr(kept_headline, "headline", lambda _: made.pop(0))
     store = make_store(tmp_path)
     batch = make_saying(store, 3, {})
     outputs = current_outputs(batch)
     assert outputs is not None
     questions = [Question(store, batch, is_named=True, note=pytest.fail) for _ in range(3)]
-    assert [find_headline(each, outputs).partial for each in questions] == [0, 1, 1]
+    assert [find_headline(each, outputs).partially_parsed for each in questions] == [0, 1, 1]

@@ -21,18 +21,18 @@ from hypothesis import strategies as st
 import codebatch
 from codebatch.application.asking import Answer, ask
 from codebatch.application.indexing import build_index
-from codebatch.application.opened import OpenedStore
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened import Store
+from codebatch.application.opened_batch import Batch
 from codebatch.cli import cli
 from codebatch.cli.ending import run_to_exit_status
 from codebatch.cli.filtering import NOUNS
-from codebatch.errors import BatchIncomplete, InvalidInput, StoreCorrupt, StoreForeign, UnknownId
+from codebatch.errors import BatchIncomplete, InvalidInput, StoreCorrupt, StoreUntrusted, UnknownId
 from codebatch.model.counts import Counts
 from codebatch.model.record import Diagnostic, Edge, File, Metric, Record, Symbol
 from codebatch.query.completeness import Completeness
 from codebatch.query.sources import Piece
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir
 from codebatch.store.store import open_store as open_store_at
 from codebatch.system.counted_files import CountedFiles
 from tests.index.batches import Said, calls, diagnostic, make_saying, make_store, symbol
@@ -76,7 +76,7 @@ SAID: Said = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def made(tmp_path_factory: pytest.TempPathFactory) -> StoreDir:
     """A store with a merged batch. Read-only for whoever uses it."""
     store = make_store(tmp_path_factory.mktemp("opened"))
     make_saying(store, ITEMS, SAID)
@@ -84,19 +84,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture
-def batch(made: Store) -> OpenedBatch:
+def batch(made: StoreDir) -> Batch:
     return codebatch.open(made.root).batch("latest")
 
 
 @pytest.fixture
-def unfinished(tmp_path: Path) -> OpenedStore:
+def unfinished(tmp_path: Path) -> Store:
     """A store whose batch was planned, and no more."""
     store = make_store(tmp_path)
     make_batch(store, [b"a", b"b"], shard_items=2)
     return codebatch.open(store.root)
 
 
-def test_records_have_types_which_a_type_checker_knows(batch: OpenedBatch) -> None:
+def test_records_have_types_which_a_type_checker_knows(batch: Batch) -> None:
     """mypy looks at this file: what it is to refuse is marked, and it says so where it does not."""
     errors: list[codebatch.Diagnostic] = list(batch.diagnostics(severity="error", path="0"))
     assert [(each.path_bytes, each.code) for each in errors] == [(b"000", "E0"), (b"004", "E1"), (b"008", "E2")]
@@ -112,9 +112,9 @@ def test_records_have_types_which_a_type_checker_knows(batch: OpenedBatch) -> No
         batch.files(metric="lines")  # type: ignore[call-arg]
 
 
-def test_the_first_record_is_there_before_the_last_shard_is_read(made: Store) -> None:
+def test_the_first_record_is_there_before_the_last_shard_is_read(made: StoreDir) -> None:
     files = CountedFiles()
-    batch = OpenedStore(open_store_at(files, made.root), pytest.fail).batch()
+    batch = Store(open_store_at(files, made.root), pytest.fail).batch()
     found = iter(batch.diagnostics())
     first = next(found)
     assert first.path_bytes == b"000"
@@ -127,7 +127,7 @@ def _shards_read(files: CountedFiles) -> list[Path]:
     return [path for path in files.paths if path.name.endswith(".jsonl.zst") and path.parent.name == "lint"]
 
 
-def test_records_can_be_gone_through_again_and_rows_have_the_fields_that_were_wanted(batch: OpenedBatch) -> None:
+def test_records_can_be_gone_through_again_and_rows_have_the_fields_that_were_wanted(batch: Batch) -> None:
     found = batch.symbols(name="f1", fields=("path", "lang"))
     assert list(found) == list(found)
     assert len(list(found)) == 3
@@ -140,7 +140,7 @@ def test_records_can_be_gone_through_again_and_rows_have_the_fields_that_were_wa
 
 
 @pytest.mark.parametrize("noun", sorted({*NOUNS} - {"stats"}))
-def test_part_of_an_answer_is_an_error_where_it_is_not_wanted(unfinished: OpenedStore, noun: str) -> None:
+def test_part_of_an_answer_is_an_error_where_it_is_not_wanted(unfinished: Store, noun: str) -> None:
     with pytest.raises(BatchIncomplete, match=r"0\.0% of the data needed .* partial=True"):
         getattr(unfinished.batch(), noun)()
     part = getattr(unfinished.batch(partial=True), noun)()
@@ -148,9 +148,9 @@ def test_part_of_an_answer_is_an_error_where_it_is_not_wanted(unfinished: Opened
     assert part.progress == "0 of 2 files done"
 
 
-def test_every_other_answer_of_an_unfinished_batch_is_an_error_too(unfinished: OpenedStore) -> None:
+def test_every_other_answer_of_an_unfinished_batch_is_an_error_too(unfinished: Store) -> None:
     batch, partial = unfinished.batch(), unfinished.batch(partial=True)
-    questions: list[Callable[[OpenedBatch], Answer[object]]] = [
+    questions: list[Callable[[Batch], Answer[object]]] = [
         lambda batch: batch.summary(),
         lambda batch: batch.worst(3),
         lambda batch: batch.errors(),
@@ -190,7 +190,7 @@ def test_every_other_answer_of_an_unfinished_batch_is_an_error_too(unfinished: O
     ],
 )
 def test_what_lacks_of_an_answer_is_said_with_what_to_do(
-    batch: OpenedBatch, whole: Completeness, told: str | None, hint: str | None
+    batch: Batch, whole: Completeness, told: str | None, hint: str | None
 ) -> None:
     lacks = Answer(question=batch.question, found=(), whole=whole).shortfall
     if told is None or hint is None:
@@ -205,7 +205,7 @@ def test_what_lacks_of_an_answer_is_said_with_what_to_do(
     assert raised.value.hint == lacks.hint
 
 
-def test_nothing_is_asked_of_a_store_that_was_closed(made: Store) -> None:
+def test_nothing_is_asked_of_a_store_that_was_closed(made: StoreDir) -> None:
     with codebatch.open(made.root) as store:
         batch = store.batch()
         found, other = batch.files(), iter(batch.files())
@@ -261,7 +261,7 @@ def _arguments(asked: dict[str, object]) -> Iterable[str]:
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_questions())
 def test_what_a_filter_finds_is_what_the_command_line_prints(
-    made: Store, monkeypatch: pytest.MonkeyPatch, question: tuple[str, dict[str, object]]
+    made: StoreDir, monkeypatch: pytest.MonkeyPatch, question: tuple[str, dict[str, object]]
 ) -> None:
     noun, asked = question
     printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
@@ -305,9 +305,7 @@ def test_what_a_filter_finds_is_what_the_command_line_prints(
         ({"name": "f", "severity": "error"}, "no record can match all filters"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_when_it_is_asked(
-    batch: OpenedBatch, asked: dict[str, object], problem: str
-) -> None:
+def test_what_cannot_be_asked_is_refused_when_it_is_asked(batch: Batch, asked: dict[str, object], problem: str) -> None:
     with pytest.raises(InvalidInput, match=problem):
         batch.outputs(**asked)  # type: ignore[arg-type]
 
@@ -322,7 +320,7 @@ def test_what_cannot_be_asked_is_refused_when_it_is_asked(
         b'{"kind":"metric","metric":"m","value":1,"path_b64":"%"}',
     ],
 )
-def test_a_record_that_is_none_is_damage(batch: OpenedBatch, monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
+def test_a_record_that_is_none_is_damage(batch: Batch, monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
     piece = Piece(Counts(kinds={"file": 1}), lambda: iter([line + b"\n"]), "")
     monkeypatch.setattr(batch.question.records.source, "iter_pieces", lambda *_: iter([piece]))
     found = batch.outputs(task="parse")
@@ -331,11 +329,11 @@ def test_a_record_that_is_none_is_damage(batch: OpenedBatch, monkeypatch: pytest
 
 
 def test_a_store_of_others_is_opened_where_it_is_named(
-    made: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: StoreDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(made.root, tmp_path / ".codebatch")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(StoreForeign):
+    with pytest.raises(StoreUntrusted):
         codebatch.open()
     assert len(list(codebatch.open(".codebatch").batch().files())) == ITEMS
     with pytest.raises(InvalidInput):
@@ -359,14 +357,14 @@ def test_an_older_batch_that_answers_for_a_damaged_one_is_a_warning(tmp_path: Pa
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Batch]:
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoreDir, BatchDir]:
     store = make_store(tmp_path_factory.mktemp("indexed"))
     batch = make_saying(store, ITEMS, SAID)
     build_index(store, batch)
     return store, batch
 
 
-def test_nothing_is_left_open_by_who_gives_up_and_closes_nothing(indexed: tuple[Store, Batch]) -> None:
+def test_nothing_is_left_open_by_who_gives_up_and_closes_nothing(indexed: tuple[StoreDir, BatchDir]) -> None:
     """Not even until the collector of garbage comes. A database of an index is memory with a descriptor."""
     gc.collect()
     gc.disable()
@@ -391,7 +389,7 @@ def _open_files() -> list[str]:
     return sorted(found)
 
 
-def test_a_process_that_was_forked_goes_on_with_what_was_begun(indexed: tuple[Store, Batch]) -> None:
+def test_a_process_that_was_forked_goes_on_with_what_was_begun(indexed: tuple[StoreDir, BatchDir]) -> None:
     batch = codebatch.open(indexed[0].root, note=pytest.fail).batch()
     found = iter(batch.symbols(name="f*"))
     first = next(found)
@@ -408,7 +406,7 @@ def test_a_process_that_was_forked_goes_on_with_what_was_begun(indexed: tuple[St
     assert (first.name, len(list(found))) == ("f0", ITEMS - 1), "and so does the one that forked"
 
 
-def test_several_threads_ask_one_batch(indexed: tuple[Store, Batch]) -> None:
+def test_several_threads_ask_one_batch(indexed: tuple[StoreDir, BatchDir]) -> None:
     batch = codebatch.open(indexed[0].root, note=pytest.fail).batch()
     at_once = threading.Barrier(4)
     found: list[int] = []
@@ -425,7 +423,7 @@ def test_several_threads_ask_one_batch(indexed: tuple[Store, Batch]) -> None:
     assert found == [1] * 12
 
 
-def test_what_was_named_is_what_the_use_cases_are_asked(made: Store, batch: OpenedBatch) -> None:
+def test_what_was_named_is_what_the_use_cases_are_asked(made: StoreDir, batch: Batch) -> None:
     question = ask(made)
     assert (batch.id, batch.tasks) == (question.batch.id, question.records.task_names)
     assert (batch.whole.is_complete, batch.whole.progress) == (True, "")
@@ -454,7 +452,7 @@ def test_calls_through_a_pointer_are_calls_of_the_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reference", [3, b"latest", ["latest"]])
-def test_a_batch_is_named_by_a_text(made: Store, reference: object) -> None:
+def test_a_batch_is_named_by_a_text(made: StoreDir, reference: object) -> None:
     with pytest.raises(InvalidInput, match="given as str, not as") as told:
         codebatch.open(made.root).batch(reference)  # type: ignore[arg-type]
     assert "latest~N" in str(told.value.hint)

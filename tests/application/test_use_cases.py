@@ -30,8 +30,8 @@ from codebatch.query.shaping import Shape
 from codebatch.query.sources import Piece
 from codebatch.snapshotting import staleness
 from codebatch.store import index_frames, snapshots
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir
 from codebatch.system import ahead
 
 
@@ -73,11 +73,11 @@ def test_a_pattern_that_can_match_nothing_is_refused_before_anything_is_written(
 
 
 @pytest.fixture
-def store(tree: Path) -> Store:
+def store(tree: Path) -> StoreDir:
     return StorePlace(tree / "store").open_or_make()
 
 
-def _planner(store: Store, tree: Path, notes: list[str], *exclude: str) -> Planner:
+def _planner(store: StoreDir, tree: Path, notes: list[str], *exclude: str) -> Planner:
     configuration = load_configuration(tree)
     rules = rules_for(configuration, (), exclude)
     with store.writing():
@@ -85,13 +85,13 @@ def _planner(store: Store, tree: Path, notes: list[str], *exclude: str) -> Plann
     return planner_of(configuration, store, frozen, choose_pipeline(configuration, "parse"), notes.append)
 
 
-def _open(store: Store, tree: Path) -> Batch:
+def _open(store: StoreDir, tree: Path) -> BatchDir:
     with store.writing():
         return _planner(store, tree, []).find_or_make(again=False)[0]
 
 
 @pytest.fixture
-def question(store: Store, tree: Path) -> Question:
+def question(store: StoreDir, tree: Path) -> Question:
     """Of a batch of which nothing is done."""
     _open(store, tree)
     return ask(store)
@@ -106,7 +106,7 @@ def test_store_that_is_nowhere_is_not_found_and_one_is_made_where_it_is_told(tre
     assert open_store().id == open_store(tree / ".codebatch").id == made.id
 
 
-def test_same_tree_finds_its_batch_and_again_makes_another(store: Store, tree: Path) -> None:
+def test_same_tree_finds_its_batch_and_again_makes_another(store: StoreDir, tree: Path) -> None:
     notes: list[str] = []
     with store.writing():
         first, is_new = _planner(store, tree, notes).find_or_make(again=False)
@@ -118,7 +118,7 @@ def test_same_tree_finds_its_batch_and_again_makes_another(store: Store, tree: P
     assert [each.id for each in list_batches(store)] == [first.id, other.id]
 
 
-def test_what_run_and_batch_init_plan_over_one_tree_is_the_same(store: Store, tree: Path) -> None:
+def test_what_run_and_batch_init_plan_over_one_tree_is_the_same(store: StoreDir, tree: Path) -> None:
     made = _open(store, tree)
     other, plan = plan_snapshot(load_configuration(tree), store, made.about.snapshot_id, "parse", ignore_note)
     mine, theirs = made.about, other.about
@@ -154,13 +154,13 @@ def test_a_run_decodes_the_entries_once_and_one_that_finds_its_batch_never(
         assert len(decoded) == count
 
 
-def test_excluded_files_are_frozen_in_no_plan(store: Store, tree: Path) -> None:
+def test_excluded_files_are_frozen_in_no_plan(store: StoreDir, tree: Path) -> None:
     planner = _planner(store, tree, [], "b.py", "store")
     assert (planner.frozen.files, planner.frozen.size_bytes) == (1, 6)
     assert planner.plan().items == 1
 
 
-def test_one_task_is_all_of_a_scope_and_a_task_that_there_is_not_is_refused(store: Store, tree: Path) -> None:
+def test_one_task_is_all_of_a_scope_and_a_task_that_there_is_not_is_refused(store: StoreDir, tree: Path) -> None:
     batch = _open(store, tree)
     assert scope_of(batch, None).tasks is None
     assert scope_of(batch, "parse").tasks == frozenset({"parse"})
@@ -168,7 +168,7 @@ def test_one_task_is_all_of_a_scope_and_a_task_that_there_is_not_is_refused(stor
         run_batch(Execution(configuration=load_configuration(tree)), store, batch, "lint", Listener())
 
 
-def test_status_of_a_batch_of_which_nothing_is_done(store: Store, tree: Path) -> None:
+def test_status_of_a_batch_of_which_nothing_is_done(store: StoreDir, tree: Path) -> None:
     batch = _open(store, tree)
     found = status(store, batch)
     (task,) = found.tasks
@@ -178,7 +178,7 @@ def test_status_of_a_batch_of_which_nothing_is_done(store: Store, tree: Path) ->
     ]
 
 
-def test_damaged_batch_is_listed_and_hides_no_other(store: Store, tree: Path) -> None:
+def test_damaged_batch_is_listed_and_hides_no_other(store: StoreDir, tree: Path) -> None:
     damaged, whole = _open(store, tree), _open(store, tree)
     (damaged.root / "batch.json").write_text("{")
     notes: list[str] = []
@@ -315,13 +315,13 @@ def test_limits_under_which_no_file_can_be_worked_on_are_refused(tree: Path) -> 
         Execution(configuration=configuration, memory_mb=0)
 
 
-def test_what_depends_on_a_file_whose_name_is_no_utf_8_is_not_known(store: Store, tree: Path) -> None:
+def test_what_depends_on_a_file_whose_name_is_no_utf_8_is_not_known(store: StoreDir, tree: Path) -> None:
     (tree / "\udcff.py").touch()
     _open(store, tree)
     with pytest.raises(InvalidInput, match="not valid UTF-8"):
         impact(ask(store), "\udcff.py")
 
 
-def test_unknown_batch_is_asked_nothing(store: Store) -> None:
+def test_unknown_batch_is_asked_nothing(store: StoreDir) -> None:
     with pytest.raises(UnknownId):
         ask(store)

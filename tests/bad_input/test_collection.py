@@ -160,7 +160,7 @@ def test_batches_before_the_latest_are_settled_and_answer_all_the_same(codebatch
     assert codebatch("batch", "list", "--json").json[2]["status"] == "DAMAGED"
     assert codebatch("status", "--json", status=4).error["code"] == "store_corrupt"
     again = codebatch("run", "tree", "--pipeline", "parse", "--json").json
-    assert (again["action"], again["batch_id"] in ids) == ("ran", False)
+    assert (again["action"], again["batch_id"] in ids) == ("new", False)
 
 
 def _answers(codebatch: CommandLine, batch: str) -> list[object]:

@@ -148,7 +148,7 @@ def test_a_store_moves_with_its_project_and_outlives_changes_of_permission(
     subprocess.run(["chmod", "-R", "go-rwx", moved], check=True)
     subprocess.run(["touch", *(moved / "project" / ".codebatch").iterdir()], check=True)
     told = codebatch("errors", "--json", cwd=moved / "project", status=3).error
-    assert told["code"] == "no_batch_of_project"
+    assert told["code"] == "no_batch"
     # The tree lies elsewhere, so it is looked at again; what is in the store is used.
     assert codebatch("run", ".", "--json", cwd=moved / "project").json["executed"] == 0
     assert "syntax-error" in codebatch("errors", cwd=moved / "project").text

@@ -13,7 +13,7 @@ import pytest
 from codebatch.model.outcome import HolderId
 from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
 from codebatch.store.leftovers import BatchLeftovers
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import StoreDir, create_store
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.system.host import this_host
@@ -31,11 +31,11 @@ def left_in(store: Path) -> list[str]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def plant(store: Store) -> list[Path]:
+def plant(store: StoreDir) -> list[Path]:
     """A file and a directory with something in it, unfinished, wherever there may be some."""
     planted = []
     for name in DIRECTORIES:
@@ -46,7 +46,7 @@ def plant(store: Store) -> list[Path]:
     return [*planted, store.root / "objects" / f"{'cd' * 16}.part"]
 
 
-def test_who_writes_alone_sweeps(store: Store) -> None:
+def test_who_writes_alone_sweeps(store: StoreDir) -> None:
     planted = plant(store)
     write(store.root / "snapshots" / ".DS_Store", "not ours")
     with store.writing():
@@ -67,7 +67,7 @@ def test_a_directory_is_swept_where_unlink_refuses_it_as_it_does_a_file(tmp_path
         assert not [path for path in planted if path.exists()]
 
 
-def test_beside_another_writer_only_parts_that_nobody_holds_are_swept(store: Store) -> None:
+def test_beside_another_writer_only_parts_that_nobody_holds_are_swept(store: StoreDir) -> None:
     with store.writing():
         planted = plant(store)
         held = RealFiles().try_lock(planted[-1])
@@ -83,7 +83,7 @@ def test_beside_another_writer_only_parts_that_nobody_holds_are_swept(store: Sto
         assert not [path for path in planted if path.exists()]
 
 
-def test_writers_share_the_store_after_the_sweep(store: Store) -> None:
+def test_writers_share_the_store_after_the_sweep(store: StoreDir) -> None:
     with store.writing(), store.writing(), store.writing():
         assert RealFiles().try_lock(store.root / "locks" / "store") is None
     lock = RealFiles().try_lock(store.root / "locks" / "store")
@@ -91,7 +91,7 @@ def test_writers_share_the_store_after_the_sweep(store: Store) -> None:
     lock.release()
 
 
-def test_a_link_in_the_place_of_what_is_unfinished_is_removed_and_not_followed(store: Store, tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_what_is_unfinished_is_removed_and_not_followed(store: StoreDir, tmp_path: Path) -> None:
     write(tmp_path / "outside" / "precious", "x")
     (store.root / "batches" / TMP).symlink_to(tmp_path / "outside")
     with store.writing():

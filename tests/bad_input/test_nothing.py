@@ -104,7 +104,7 @@ def test_project_task_that_fails_over_no_file_is_no_success(codebatch: CommandLi
     assert (row["path"], row["task"], row["reason"]) == (".", "layers", "exception")
     assert "ValueError: no" in row["evidence"]
     again = codebatch("run", "tree", "--allow-empty", "--json", status=3).json
-    assert again["action"] == "ended before"
+    assert again["action"] == "already ended"
     trouble.unlink()
     mended = codebatch("resume", "--json").json
     assert (mended["status"], mended["failures"]) == ("COMPLETED", 0)

@@ -130,7 +130,7 @@ def test_run_mends_what_an_unfinished_batch_took_over(shared: CommandLine) -> No
     asked = shared("inspect", "tree/m00.py", "--json", status=4)
     assert asked.error["hint"] == "repair it with: codebatch diagnose --repair"
     ran = shared("run", "tree", "--json")
-    assert (ran.json["action"], ran.json["status"]) == ("continued", "COMPLETED")
+    assert (ran.json["action"], ran.json["status"]) == ("resumed", "COMPLETED")
     assert "executed again" not in ran.notes
     assert _contents(shared) == sound
 

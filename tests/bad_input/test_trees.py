@@ -179,7 +179,7 @@ def test_a_file_that_kills_its_worker_is_a_failure_with_evidence_and_resume_sett
     assert {row["path"] for row in failures} >= {"long.py"}
     assert {row["reason"] for row in failures} <= {"timeout", "needs"}
     again = codebatch("run", "project", "--json", status=3)
-    assert again.json["action"] == "ended before"
+    assert again.json["action"] == "already ended"
     assert again.json["result_digest"] == ended.json["result_digest"]
     assert codebatch("resume", "--json").json["status"] == "COMPLETED"
     assert codebatch("resume", "--json").json["action"] == "up to date"

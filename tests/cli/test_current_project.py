@@ -169,7 +169,7 @@ def test_a_project_without_a_batch_gets_an_error_that_names_the_others(
         assert (status, error["code"]) == (2, "unknown_id")
         assert "of this project is running" in error["message"]
         return
-    assert (status, error["code"]) == (3, "no_batch_of_project")
+    assert (status, error["code"]) == (3, "no_batch")
     assert str(shared.unknown) in error["message"]
     assert str(shared.elsewhere) in error["hint"]
     assert str(shared.here) in error["hint"]
@@ -186,7 +186,7 @@ def test_outside_of_git_the_only_project_below_is_meant(codebatch: CommandLine) 
     two = codebatch("run", "two", "--json").json
     assert two["batch_id"] != one
     error = codebatch("findings", "--json", status=3).error
-    assert (error["code"], one in error["hint"]) == ("no_batch_of_project", True)
+    assert (error["code"], one in error["hint"]) == ("no_batch", True)
     answer = codebatch("findings", "--json", cwd=codebatch.directory / "one").json
     assert (answer["batch_id"], answer["project"]) == (one, str(codebatch.directory / "one"))
 
@@ -253,7 +253,7 @@ def test_linked_work_trees_inside_are_no_part_of_the_project(codebatch: CommandL
     codebatch.shell("cd main && git worktree add -q .agents/3 HEAD")
     assert codebatch("summary", "--json", cwd=main).json["stale"] is False, "one more is no change"
     inside = main / ".claude" / "worktrees" / "agent1"
-    assert codebatch("def", "one", "--json", cwd=inside, status=3).error["code"] == "no_batch_of_project"
+    assert codebatch("def", "one", "--json", cwd=inside, status=3).error["code"] == "no_batch"
     assert codebatch("run", "--json", cwd=inside).json["executed"] == 0
     assert codebatch("def", "one", "--json", cwd=inside).json["project"] == str(inside)
     codebatch.shell("git init -q main/nested && echo 'x = 1' > main/nested/n.py")
@@ -362,7 +362,7 @@ def test_a_work_list_is_found_upwards_and_runs_once_at_a_time(codebatch: Command
     wait_until((codebatch.directory / "ran").exists, "the task has begun")
     for words in ((), ("-f", "../../work.toml")):
         error = codebatch("work", "run", *words, "--json", status=3, cwd=below).error
-        assert error["code"] == "batch_conducted"
+        assert error["code"] == "batch_running"
     (codebatch.directory / "fifo").write_text("go on")
     codebatch.finish(first)
     assert codebatch("status", "--json", cwd=below).json["source"] == "work.toml"
@@ -403,7 +403,7 @@ def test_in_a_directory_that_was_removed_no_batch_is_the_default(codebatch: Comm
         removed = codebatch.shell(f"mkdir gone && cd gone && rmdir ../gone && codebatch {words} --json", status=3)
         error = removed.error
         assert (error["code"], error["message"]) == (
-            "no_batch_of_project",
+            "no_batch",
             "the current directory no longer exists",
         )
         assert batch in error["hint"]

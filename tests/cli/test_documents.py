@@ -27,7 +27,7 @@ PAGES = ROOT / "codebatch" / "help"
 DOCUMENTS = [ROOT / "README.md", *(PAGES / f"{topic}.md" for topic in TOPICS)]
 BEFORE_A_RUN = {"README.md", "first-run.md"}
 PAGE_LINES_MAX = 116
-README_LINES_MAX = 160
+README_LINES_MAX = 130
 PROMPT = "$ "
 GIT = ("git", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")
 

@@ -94,7 +94,7 @@ def test_the_document_has_the_same_beside_what_it_had(found: CommandLine) -> Non
     assert (hard["path"], hard["symbol"], hard["cognitive"], hard["dependents"]) == ("app/core.py", "hard", 21, 2)
     assert headline["copies"][0]["lines"] == 23
     assert headline["cycles"][0]["files"] == ["app/core.py", "app/tools.py"]
-    assert (headline["partial"], headline["broken"]) == (2, 1)
+    assert (headline["partial"], headline["partially_parsed"]) == (2, 1)
 
 
 def test_what_was_not_parsed_is_one_line_of_what_and_how_many(codebatch: CommandLine) -> None:

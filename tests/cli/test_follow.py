@@ -374,7 +374,7 @@ def test_a_batch_runs_in_the_background(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     batch_id = line("work", "run", "--detach").text.strip()
     assert status(line)["batch_id"] == batch_id
-    assert line("work", "run", "--detach", "--json", status=3).error["code"] == "batch_conducted"
+    assert line("work", "run", "--detach", "--json", status=3).error["code"] == "batch_running"
     write(line.directory / "go", "")
     assert line("follow", "--batch", batch_id).lines[-1].split()[1] == "COMPLETED:"
     assert names(told(line))[0] == "STARTED"

@@ -117,7 +117,7 @@ def test_without_time_changes_are_not_known_and_the_next_question_knows_them(
         question = store.batch().question
         question.tell_phase = lambda *phase: told.append(phase)
         found = headline(question)
-        assert [each.changes for each in found.hard] == [expected]
-        assert ("the next query reads more" in found.changes_told) == (expected is None)
+        assert [each.commits_per_year for each in found.hotspots] == [expected]
+        assert ("the next query reads more" in found.history_note) == (expected is None)
     assert told[0] == ("reading history", 0, 8, "commits")
     assert told[-1][0] == "comparing versions"

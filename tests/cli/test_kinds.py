@@ -14,7 +14,7 @@ import pytest
 import codebatch
 from codebatch.cli import cli
 from codebatch.cli.ending import run_to_exit_status
-from codebatch.errors import WrongKind
+from codebatch.errors import WrongBatchKind
 from codebatch.model.command import Command, CommandId
 from codebatch.model.work import Work
 from codebatch.store.batches import iter_batches
@@ -161,7 +161,7 @@ def test_what_looks_for_a_batch_by_itself_finds_analyses(both: Both, ran: Ran) -
     assert [batch.id for batch in iter_batches(store, kind="work")] == [both.work]
     with codebatch.open(both.store, project=ran.project) as opened:
         assert opened.batch().id == both.analysis
-        with pytest.raises(WrongKind):
+        with pytest.raises(WrongBatchKind):
             opened.batch(both.work)
 
 
@@ -198,7 +198,7 @@ def test_a_store_of_commands_alone_has_no_analysis(both: Both, tmp_path: Path) -
         )
     for command in ("summary", "verify", "check"):
         error = line(command, "--json", status=3).error
-        assert error["code"] == "no_batch_of_project"
+        assert error["code"] == "no_batch"
         assert error["message"].startswith(f"no analysis of project {tmp_path} in the store ")
     assert line("snapshot", "show", "--json", status=2).error["code"] == "unknown_id"
     assert line("rules", "show", "F401", "--json").json.get("batch_id") is None

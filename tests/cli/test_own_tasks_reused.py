@@ -63,7 +63,7 @@ def test_what_is_in_the_key_decides_what_is_done_again(project: CommandLine) -> 
     assert executed(project) == FILES
     write(project.directory / "tree" / "m03.txt", "one\n")
     ended = project("run", "tree", "--json")
-    assert ended.json["unkeyed"] == {}
+    assert ended.json["outside_key"] == {}
     assert "words" not in ended.notes
     assert explain(project, "--task", "words") == {"words": (1, FILES - 1, {"object": 1})}
     assert (ended.json["executed"], ended.json["served"]) == (5, 5 * (FILES - 1))
@@ -109,7 +109,7 @@ def test_its_configuration_and_the_version_of_what_it_imports_decide_too(project
     _install(site, "1.0", 10)
     write(project.directory / "tools" / "words.py", CONFIGURED)
     first = project("run", "tree", "--json").json
-    assert first["unkeyed"] == {}
+    assert first["outside_key"] == {}
     write(project.directory / "codebatch.toml", SHARDS + TABLE + "least = 2\n")
     assert executed(project) == FILES
     assert explain(project, "--task", "words")["words"][2] == {"config least": FILES}
@@ -130,7 +130,7 @@ def test_the_examples_that_ship_are_taken_over(project: CommandLine) -> None:
     project("run", "tree")
     write(project.directory / "tree" / "m03.txt", "one\n")
     answer = project("run", "tree", "--json").json
-    assert (answer["executed"], answer["unkeyed"]) == (5, {})
+    assert (answer["executed"], answer["outside_key"]) == (5, {})
 
 
 def test_kill_9_loses_no_mark(project: CommandLine) -> None:
@@ -140,7 +140,7 @@ def test_kill_9_loses_no_mark(project: CommandLine) -> None:
     assert run_with_kills(project, ["run", "tree", "-j", "2"], store, points=[1, 2], seed=1) > 0
     commits = [decode_commit(path.read_bytes()) for path in store.glob("batches/*/outcomes/*.words.*")]
     outcomes = [one for commit in commits for one in commit.outcomes if (one.task, one.type) == ("words", "result")]
-    assert {one.unkeyed for one in outcomes} == {"open tools/words.txt"}
+    assert {one.inputs_outside_key for one in outcomes} == {"open tools/words.txt"}
     write(project.directory / "tree" / "m03.txt", "one\n")
     assert executed(project) == FILES
 
@@ -148,7 +148,7 @@ def test_kill_9_loses_no_mark(project: CommandLine) -> None:
 def test_what_the_key_does_not_cover_is_told_and_never_taken_over(project: CommandLine) -> None:
     own(project, READ)
     ended = project("run", "tree", "--json")
-    assert ended.json["unkeyed"] == {"words": "open tools/words.txt"}
+    assert ended.json["outside_key"] == {"words": "open tools/words.txt"}
     assert ended.notes.count("results of words are not reused by later runs") == 1
     assert "open tools/words.txt" in ended.notes
     write(project.directory / "tools" / "words.txt", "9")
@@ -156,11 +156,11 @@ def test_what_the_key_does_not_cover_is_told_and_never_taken_over(project: Comma
     ended = project("run", "tree", "--json")
     assert (ended.json["executed"], ended.json["served"]) == (4 + FILES, 4 * (FILES - 1))
     assert values(project) == [12, 12, 12, 10, *[12] * 8], "none of what an older file gave"
-    assert explain(project, "--task", "words")["words"][2] == {"unkeyed": FILES - 1, "object": 1}
+    assert explain(project, "--task", "words")["words"][2] == {"outside_key": FILES - 1, "object": 1}
     told = project("explain-miss", "m00.txt", "--task", "words").text
     assert "the older result depends on inputs not covered by the cache key: open tools/words.txt" in told
     ended = project("run", "tree", "--json")
-    assert (ended.json["action"], ended.json["unkeyed"]) == ("up to date", {"words": "open tools/words.txt"})
+    assert (ended.json["action"], ended.json["outside_key"]) == ("up to date", {"words": "open tools/words.txt"})
     manifests = project.directory.glob(".codebatch/batches/*/outputs/*/manifest.json")
     assert not any(str(project.directory).encode() in path.read_bytes() for path in manifests)
 
@@ -174,7 +174,7 @@ def test_the_same_tree_again_is_not_answered_with_what_is_in_no_key(project: Com
     write(project.directory / "tools" / "words.txt", "100")
     write(project.directory / "tree" / "m03.txt", "one two 3\n")
     answer = project("run", "tree", "--json").json
-    assert (answer["action"], answer["executed"]) == ("ran", FILES)
+    assert (answer["action"], answer["executed"]) == ("new", FILES)
     assert values(project) == [103] * FILES
     own(project, "0")
     project("run", "tree")
@@ -191,7 +191,7 @@ def test_the_mark_is_in_the_commit_whatever_became_of_the_batch(project: Command
     (batch,) = project.directory.glob(".codebatch/batches/*")
     assert not (batch / "outputs").exists() or not list((batch / "outputs").iterdir())
     commits = [json.loads(path.read_bytes()) for path in (batch / "outcomes").glob("*.words.r1")]
-    assert {outcome["unkeyed"] for commit in commits for outcome in commit["outcomes"]} == {"open tools/words.txt"}
+    assert {outcome["outside_key"] for commit in commits for outcome in commit["outcomes"]} == {"open tools/words.txt"}
     write(project.directory / "tree" / "m03.txt", "one\n")
     assert executed(project) == FILES
 
@@ -199,7 +199,7 @@ def test_the_mark_is_in_the_commit_whatever_became_of_the_batch(project: Command
 def test_a_task_that_is_set_not_to_be_taken_over_is_not(project: CommandLine) -> None:
     own(project, "len(os.environ['HOME'])", "reuse = false\n")
     ended = project("run", "tree", "--json")
-    assert (ended.json["unkeyed"], "taken over" in ended.notes) == ({}, False), "who said it knows it"
+    assert (ended.json["outside_key"], "taken over" in ended.notes) == ({}, False), "who said it knows it"
     write(project.directory / "tree" / "m03.txt", "one\n")
     assert executed(project) == FILES
     assert explain(project, "--task", "words")["words"][2] == {"reuse": FILES}

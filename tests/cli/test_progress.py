@@ -190,7 +190,7 @@ def test_a_phase_of_which_nothing_is_known_shows_that_time_goes_by() -> None:
 def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(codebatch: CommandLine) -> None:
     shown, _ = on_a_terminal(codebatch, "run", "many", shown="stderr", TERM="dumb")
     assert ESCAPE not in shown
-    assert "snapshot snap-" in shown
+    assert "next: codebatch findings" in shown
 
 
 def test_quiet_is_quiet_on_a_terminal_too(codebatch: CommandLine) -> None:
@@ -254,7 +254,7 @@ def test_a_run_is_one_count_and_names_the_tasks_that_are_left_at_last(
         results_planned=21,
         results_done=count,
         work_done=count / 21,
-        served=0,
+        reused=0,
         records=records,
         failures=failures,
         workers=2,

@@ -235,7 +235,7 @@ def test_batch_init_plans_as_run_does(codebatch: CommandLine, repository: Path, 
     made = codebatch("snapshot", ".", "--json").json["snapshot_id"]
     planned = codebatch("batch", "init", "--snapshot", made, "--json").json
     ran = codebatch("run", ".", "--json").json
-    assert (ran["batch_id"], ran["action"]) == (planned["batch_id"], "continued")
+    assert (ran["batch_id"], ran["action"]) == (planned["batch_id"], "resumed")
     codebatch("run", ".", "--again", "-q")
     first, second = (
         codebatch("batch", "show", "--batch", reference, "--json").json for reference in ("latest~1", "latest")

@@ -104,4 +104,4 @@ def test_a_single_task_can_be_run_and_the_rest_later(codebatch: CommandLine) -> 
     assert first["status"] == "RUNNING"
     assert codebatch("query", "outputs", "--task", "parse", "--kind", "file", "--json").records
     whole = codebatch("run", "project", "--json").json
-    assert (whole["status"], whole["batch_id"], whole["action"]) == ("COMPLETED", first["batch_id"], "continued")
+    assert (whole["status"], whole["batch_id"], whole["action"]) == ("COMPLETED", first["batch_id"], "resumed")

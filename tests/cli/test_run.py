@@ -48,7 +48,7 @@ def test_several_roots_are_one_batch_whose_paths_begin_where_they_part(codebatch
 
 def test_the_same_tree_again_is_up_to_date_until_it_changes(codebatch: CommandLine) -> None:
     first = codebatch("run", "project", "--json").json
-    assert (first["action"], first["success"]) == ("ran", True)
+    assert (first["action"], first["success"]) == ("new", True)
     again = codebatch("run", "project", "--json")
     of_the_run = {"seconds": 0, "action": "", "executed": 0}
     assert again.json | of_the_run == first | of_the_run
@@ -57,7 +57,7 @@ def test_the_same_tree_again_is_up_to_date_until_it_changes(codebatch: CommandLi
     assert "nothing to do" in again.notes
     write(codebatch.directory / "project" / "new.py", "y = 2\n")
     changed = codebatch("run", "project", "--json").json
-    assert (changed["action"], changed["files"]) == ("ran", 10)
+    assert (changed["action"], changed["files"]) == ("new", 10)
     (codebatch.directory / "project" / "new.py").unlink()
     back = codebatch("run", "project", "--json")
     assert back.json["result_digest"] == first["result_digest"]
@@ -176,7 +176,7 @@ def test_runs_that_begin_together_share_one_batch(codebatch: CommandLine, count:
     assert len({answer["result_digest"] for answer in answers}) == 1
     assert len({answer["batch_id"] for answer in answers}) == 1
     assert len(codebatch("batch", "list", "--store", "store", "--json").json) == 1
-    assert [answer["action"] for answer in answers].count("ran") == 1
+    assert [answer["action"] for answer in answers].count("new") == 1
 
 
 @pytest.mark.parametrize(

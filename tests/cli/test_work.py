@@ -323,10 +323,10 @@ def test_a_second_batch_in_the_same_directory_waits_to_be_asked_for(line: Comman
     batch_id = status(line)["batch_id"]
     error = line("work", "run", "--json", status=3).error
     assert (error["code"], error["message"]) == (
-        "batch_conducted",
+        "batch_running",
         f"batch {batch_id} is running in the same directory",
     )
-    assert line("resume", "--json", status=3).error["code"] == "batch_conducted"
+    assert line("resume", "--json", status=3).error["code"] == "batch_running"
     beside = line.start("work", "run", "--parallel-batches", "-q")
     wait_until(lambda: count(line, "one.began") == 2, "the second one begins")
     error = line("cancel", "--json", status=2).error

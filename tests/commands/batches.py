@@ -18,11 +18,11 @@ from codebatch.model.plan import Plan
 from codebatch.model.work import WORK_TASK, Work
 from codebatch.protocol.messages import Assign, Committed, Finished, FromWorker, Hello, Returned
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.journal import Ran, read_journal
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.requests import Requests
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import StoreDir, create_store
 from codebatch.store.work import make_work_batch
 from codebatch.system.files import RealFiles
 
@@ -36,8 +36,8 @@ Message = TypeVar("Message", bound=FromWorker)
 class Place:
     """A work batch on disk; its commands start in `root`."""
 
-    store: Store
-    batch: Batch
+    store: StoreDir
+    batch: BatchDir
     plan: Plan
     root: Path
 

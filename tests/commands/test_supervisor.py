@@ -178,7 +178,7 @@ def test_a_request_stops_the_attempt_that_it_names(tmp_path: Path, epoch: int, e
         coordinator.assign()
         wait_began(place)
         coordinator.vanish()
-        stop = StopRequest(cause="timeout", attempts={CommandId("a"): epoch}, ends=ends)
+        stop = StopRequest(cause="timeout", attempts={CommandId("a"): epoch}, terminates=ends)
         for body in (stop, Cancel()):
             place.requests.append(body, by="test", at_ns=0)
         assert coordinator.wait_end() == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codebatch.compare.conditions import FORMS, judge, parse_condition
-from codebatch.compare.differences import Difference
+from codebatch.compare.differences import Change
 from codebatch.compare.states import State
 from codebatch.model.record import Diagnostic, Metric, Severity
 
@@ -16,17 +16,17 @@ def _found(severity: Severity) -> Diagnostic:
     )
 
 
-def _finding(state: State, old: Severity | None, new: Severity | None) -> Difference:
-    return Difference(state, old and _found(old), new and _found(new))
+def _finding(state: State, old: Severity | None, new: Severity | None) -> Change:
+    return Change(state, old and _found(old), new and _found(new))
 
 
 def _metric(
     old: int | None, new: int | None, name: str = "complexity", state: State = "changed", symbol: str = "f"
-) -> Difference:
+) -> Change:
     before, after = (
         None if value is None else Metric(path="a.py", metric=name, value=value, symbol=symbol) for value in (old, new)
     )
-    return Difference(state, before, after)
+    return Change(state, before, after)
 
 
 _NEW_ERROR = _finding("new", None, "error")
@@ -53,11 +53,16 @@ _OF_FINDINGS = [
 
 
 @pytest.mark.parametrize(("text", "forbidden"), _OF_FINDINGS)
-def test_what_a_condition_of_findings_forbids(text: str, forbidden: list[Difference]) -> None:
+def test_what_a_condition_of_findings_forbids(text: str, forbidden: list[Change]) -> None:
     (judged,), found, allowed = judge([parse_condition(text)], _FINDINGS)
     assert found == forbidden
     assert allowed == [each for each in _MOST_SEVERE_FIRST if each not in forbidden]
-    assert (judged.value, judged.limit, judged.found, judged.verdict) == (len(forbidden), 0, len(forbidden), "failed")
+    assert (judged.value, judged.limit, judged.violations, judged.verdict) == (
+        len(forbidden),
+        0,
+        len(forbidden),
+        "failed",
+    )
 
 
 _OF_METRICS = [
@@ -78,10 +83,10 @@ _OF_METRICS = [
 
 @pytest.mark.parametrize(("text", "differences", "value", "found"), _OF_METRICS)
 def test_what_a_condition_of_metrics_forbids(
-    text: str, differences: list[Difference], value: int | None, found: int
+    text: str, differences: list[Change], value: int | None, found: int
 ) -> None:
     (judged,), forbidden, _ = judge([parse_condition(text)], differences)
-    assert (judged.condition, judged.value, judged.found, len(forbidden)) == (text, value, found, found)
+    assert (judged.condition, judged.value, judged.violations, len(forbidden)) == (text, value, found, found)
     assert judged.verdict == ("failed" if found else "passed")
 
 

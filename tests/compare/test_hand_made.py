@@ -13,7 +13,7 @@ import pytest
 
 import codebatch
 from codebatch.application.comparing import Comparison, compare
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.compare.differences import Thing
 from codebatch.query.filters import RecordFilter
 from tests.compare.hand_made import BACKWARDS, CASES, Row
@@ -62,7 +62,7 @@ Told = Mapping[str, list[Row]]
 
 
 @pytest.fixture(scope="module")
-def batches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[OpenedBatch, OpenedBatch]]:
+def batches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Batch, Batch]]:
     """Of the tree before all changes, and of that after them."""
     root = tmp_path_factory.mktemp("hand_made")
     (root / ".git").mkdir()
@@ -78,7 +78,7 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[OpenedBa
 
 
 @pytest.fixture(scope="module")
-def told(batches: tuple[OpenedBatch, OpenedBatch]) -> tuple[Told, Told]:
+def told(batches: tuple[Batch, Batch]) -> tuple[Told, Told]:
     """What became of the findings of each case, and of those of the other way round."""
     old, new = batches
     return _by_case(compare(old, new)), _by_case(compare(new, old))
@@ -145,14 +145,14 @@ def test_each_change_is_told_as_it_is_and_the_other_way_round(name: str, told: t
         ("metric", "line-edited", [("changed", "", "a.py:1", "a.py:1")]),
     ],
 )
-def test_other_kinds(batches: tuple[OpenedBatch, OpenedBatch], kind: str, case: str, rows: list[Row]) -> None:
+def test_other_kinds(batches: tuple[Batch, Batch], kind: str, case: str, rows: list[Row]) -> None:
     asked = RecordFilter(metrics=("bytes",)) if kind == "metric" else None
     assert sorted(_by_case(compare(*batches, (kind,), asked=asked)).get(case, [])) == sorted(rows)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["duplicate", "edge", "file", "metric", "symbol"])
-def test_what_is_not_touched_is_counted(batches: tuple[OpenedBatch, OpenedBatch], kind: str) -> None:
+def test_what_is_not_touched_is_counted(batches: tuple[Batch, Batch], kind: str) -> None:
     """As many are unchanged of a batch and itself as it has, and of those that are told and all, the rest."""
     old, new = batches
     states = compare(old, new, (kind,)).counts

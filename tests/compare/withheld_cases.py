@@ -24,7 +24,7 @@ class Case(NamedTuple):
 def _withheld(reason: str, *places: str, code: str = "F821") -> tuple[tuple[Row, ...], tuple[Row, ...]]:
     """Findings that are in the old tree alone, and neither fixed nor new."""
     rows = tuple(("not_comparable", reason, code, place) for place in places)
-    there = "suppressed" if reason == "silenced" else "not_comparable"
+    there = "suppressed" if reason == "suppressed" else "not_comparable"
     return tuple((there, *row[1:]) for row in rows), rows
 
 
@@ -42,41 +42,45 @@ _KEY = "-----BEGIN RSA PRIVATE KEY-----\n@\n-----END RSA PRIVATE KEY-----\n".rep
 )
 
 CASES: dict[str, Case] = {
-    "syntax-error": Case({"a.py": _ONE}, {"a.py": _ONE + "\ndef (:\n"}, *_withheld("broken", "a.py:2")),
+    "syntax-error": Case({"a.py": _ONE}, {"a.py": _ONE + "\ndef (:\n"}, *_withheld("partially_parsed", "a.py:2")),
     "syntax-error-and-a-line-edited": Case(
         {"a.py": _ONE + "print(other_@)\n"},
         {"a.py": _ONE + "print(1)\n\ndef (:\n"},
-        (("not_comparable", "broken", "F821", "a.py:2"), ("fixed", "", "F821", "a.py:3")),
-        (("not_comparable", "broken", "F821", "a.py:2"), ("new", "", "F821", "a.py:3")),
+        (("not_comparable", "partially_parsed", "F821", "a.py:2"), ("fixed", "", "F821", "a.py:3")),
+        (("not_comparable", "partially_parsed", "F821", "a.py:2"), ("new", "", "F821", "a.py:3")),
     ),
     "too-many-names": Case(
         {"a.py": _FIVE},
         {"a.py": _FIVE + "print(undef_@_f)\n"},
-        *_withheld("doubted", *(f"a.py:{line}" for line in range(2, 6))),
+        *_withheld("withheld", *(f"a.py:{line}" for line in range(2, 6))),
     ),
     "note-behind-a-string-of-lines": Case(
-        {"a.py": _STRING + "\n"}, {"a.py": _STRING + "  # noqa\n"}, *_withheld("silenced", "a.py:2")
+        {"a.py": _STRING + "\n"}, {"a.py": _STRING + "  # noqa\n"}, *_withheld("suppressed", "a.py:2")
     ),
     "note-behind-a-continued-line": Case(
-        {"a.py": _CONTINUED + "\n"}, {"a.py": _CONTINUED + "  # noqa\n"}, *_withheld("silenced", "a.py:1")
+        {"a.py": _CONTINUED + "\n"}, {"a.py": _CONTINUED + "  # noqa\n"}, *_withheld("suppressed", "a.py:1")
     ),
     "note-in-capitals": Case(
-        {"a.py": _ONE}, {"a.py": _ONE[:-1] + "  # NOQA : F821,E501\n"}, *_withheld("silenced", "a.py:2")
+        {"a.py": _ONE}, {"a.py": _ONE[:-1] + "  # NOQA : F821,E501\n"}, *_withheld("suppressed", "a.py:2")
     ),
     "note-of-other-codes": Case({"a.py": _ONE}, {"a.py": _ONE[:-1] + "  # noqa: E501\n"}, (), ()),
-    "note-of-the-file": Case({"a.py": _ONE}, {"a.py": "# ruff: noqa: F821\n" + _ONE}, *_withheld("silenced", "a.py:2")),
+    "note-of-the-file": Case(
+        {"a.py": _ONE}, {"a.py": "# ruff: noqa: F821\n" + _ONE}, *_withheld("suppressed", "a.py:2")
+    ),
     "range-of-ruff": Case(
         {"a.py": _ONE},
         {"a.py": "# ruff: disable[F821]\n" + _ONE + "# ruff: enable[F821]\n"},
-        *_withheld("silenced", "a.py:2"),
+        *_withheld("suppressed", "a.py:2"),
     ),
     "note-for-pylint": Case(
         {"a.py": _ONE},
         {"a.py": _ONE[:-1] + "  # pylint: disable=undefined-variable\n"},
-        *_withheld("silenced", "a.py:2"),
+        *_withheld("suppressed", "a.py:2"),
     ),
     "note-for-bandit": Case(
-        {"a.py": "print(f'{undef_@}')\n"}, {"a.py": "print(f'{undef_@}')  # nosec\n"}, *_withheld("silenced", "a.py:1")
+        {"a.py": "print(f'{undef_@}')\n"},
+        {"a.py": "print(f'{undef_@}')  # nosec\n"},
+        *_withheld("suppressed", "a.py:1"),
     ),
     "noted-and-mended": Case(
         {"a.py": _ONE},
@@ -101,16 +105,16 @@ CASES: dict[str, Case] = {
     "became-compatible": Case(
         {"a.py": "import os_@\nx_@ = 1\n"},
         {"compat.py": "import os_@\nx_@ = 1\n"},
-        *_withheld("doubted", "a.py:1", code="F401"),
+        *_withheld("withheld", "a.py:1", code="F401"),
     ),
     "runs-what-it-is-given": Case(
         {"a.py": _ONE + "exec('x')\n"},
         {"a.py": _ONE + "exec_@ = 'x'\n"},
-        (("not_comparable", "doubted", "F821", "a.py:2"), ("fixed", "", "S102", "a.py:3")),
-        (("not_comparable", "doubted", "F821", "a.py:2"), ("new", "", "S102", "a.py:3")),
+        (("not_comparable", "withheld", "F821", "a.py:2"), ("fixed", "", "S102", "a.py:3")),
+        (("not_comparable", "withheld", "F821", "a.py:2"), ("new", "", "S102", "a.py:3")),
     ),
     "only-imported-for-others": Case(
-        {"a.py": _EXPORTS + "x_@ = 1\n"}, {"a.py": _EXPORTS}, *_withheld("doubted", "a.py:1", "a.py:2", code="F401")
+        {"a.py": _EXPORTS + "x_@ = 1\n"}, {"a.py": _EXPORTS}, *_withheld("withheld", "a.py:1", "a.py:2", code="F401")
     ),
     "default-is-changed-now": Case(
         {"a.py": "def f_@(x=[]):\n    return 1\n"},
@@ -133,14 +137,14 @@ CASES: dict[str, Case] = {
     "one-too-many": Case(
         {"a.py": _MANY},
         {"a.py": "# TODO: @\n" + _MANY},
-        (("new", "", "todo-comment", "a.py:1"), ("not_comparable", "doubted", "todo-comment", "a.py:1000")),
-        (("fixed", "", "todo-comment", "a.py:1"), ("not_comparable", "doubted", "todo-comment", "a.py:1000")),
+        (("new", "", "todo-comment", "a.py:1"), ("not_comparable", "withheld", "todo-comment", "a.py:1000")),
+        (("fixed", "", "todo-comment", "a.py:1"), ("not_comparable", "withheld", "todo-comment", "a.py:1000")),
     ),
     "behind-one-too-many": Case(
         {"a.py": _MANY},
         {"a.py": "# TODO: @\n" + _MANY.replace("# FIXME", '"""\n# FIXME') + '"""\n'},
-        (("new", "", "todo-comment", "a.py:1"), ("not_comparable", "doubted", "todo-comment", "a.py:1000")),
-        (("fixed", "", "todo-comment", "a.py:1"), ("not_comparable", "doubted", "todo-comment", "a.py:1000")),
+        (("new", "", "todo-comment", "a.py:1"), ("not_comparable", "withheld", "todo-comment", "a.py:1000")),
+        (("fixed", "", "todo-comment", "a.py:1"), ("not_comparable", "withheld", "todo-comment", "a.py:1000")),
     ),
     "one-of-less-in-a-string": Case(
         {"a.py": "# TODO 1 @\n# TODO 2 @\n"},

@@ -16,7 +16,7 @@ from codebatch.coordinator.limits import Guard, Limits, default_memory_bytes
 from codebatch.coordinator.workers import Death, WorkerProcess
 from codebatch.protocol.messages import MessageBuffer, Stop, encode_message
 from codebatch.store import layout
-from codebatch.store.batches import Batch, BatchFile
+from codebatch.store.batches import BatchDir, BatchFile
 from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.system.cell import PHASE_BATCHED, PHASE_ITEM, PHASE_PROJECT, Cell, Step
 from codebatch.system.files import RealFiles
@@ -80,7 +80,7 @@ def test_only_a_kill_that_is_nobodys_here_came_from_outside(
 def test_a_holder_of_another_host_is_never_taken_for_stuck(tmp_path: Path) -> None:
     """Its cell is on our disk, and its clock is not ours."""
     (tmp_path / layout.HOLDERS).mkdir()
-    batch = Batch(RealFiles(), tmp_path, cast("BatchFile", None))
+    batch = BatchDir(RealFiles(), tmp_path, cast("BatchFile", None))
     guard = Guard(Limits(project_seconds=1.0, file_seconds=1.0, memory_bytes=1))
     seen = {}
     for host in (this_host(), Host(name="elsewhere", boot="x")):
@@ -94,7 +94,7 @@ def test_a_holder_of_another_host_is_never_taken_for_stuck(tmp_path: Path) -> No
 
 def test_a_holder_of_another_host_has_the_time_of_its_step(tmp_path: Path) -> None:
     (tmp_path / layout.HOLDERS).mkdir()
-    batch = Batch(RealFiles(), tmp_path, cast("BatchFile", None))
+    batch = BatchDir(RealFiles(), tmp_path, cast("BatchFile", None))
     elsewhere = Host(name="elsewhere", boot="x")
     about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=elsewhere, since_ns=1)
     cell = Cell(batch.files, tmp_path / layout.HOLDERS / layout.cell_name(about.holder), create=True)

@@ -22,7 +22,7 @@ from codebatch.model.plan import items_of
 from codebatch.protocol.messages import Assign, Drain, GaveUp, ToWorker
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import HolderFile, LeaseReader, new_holder_id
 from codebatch.store.outcomes import Committer, failed_outcome
 from codebatch.store.snapshots import load_snapshot
@@ -112,7 +112,7 @@ class _Bench:
 
     def __init__(self, root: Path, crew: _Crew | None = None, *, cost_per_worker: float = 1.0, items: int = 2) -> None:
         store, _ = create_store(RealFiles(), root / "store")
-        self.batch: Batch = make_batch(store, [b"%c" % (97 + item) for item in range(items)], shard_items=items)
+        self.batch: BatchDir = make_batch(store, [b"%c" % (97 + item) for item in range(items)], shard_items=items)
         plan = self.batch.plan()
         self.shard = plan.shards[0].id
         about = HolderFile(holder=new_holder_id(), role="coordinator", pid=1, host=this_host(), since_ns=1)

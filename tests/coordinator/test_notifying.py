@@ -30,7 +30,7 @@ def task_event(number: int) -> TaskCompleted:
 
 def last_event(seq: int = 99) -> BatchCompleted:
     """The last event of a batch."""
-    return BatchCompleted(cursor=f"1.{seq}", seq=seq, at="", batch_id="b", counts={}, seconds=0.0, total=1)
+    return BatchCompleted(cursor=f"1.{seq}", seq=seq, at="", batch_id="b", counts={}, seconds=0.0, task_count=1)
 
 
 class Hook:

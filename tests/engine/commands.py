@@ -375,9 +375,9 @@ class World(StartChecks):
         """How it is to end for the first request that its coordinator had not in mind."""
         id_ = self.agenda.ids[start.item]
         for body in (request.body for request in self.requests[start.requests :]):
-            if isinstance(body, Cancel) or (isinstance(body, Skip) and body.task == id_ and body.over >= start.round):
+            if isinstance(body, Cancel) or (isinstance(body, Skip) and body.task == id_ and body.round >= start.round):
                 return "cancelled"
-            if isinstance(body, Stop) and body.ends and body.attempts.get(id_) == start.epoch:
+            if isinstance(body, Stop) and body.terminates and body.attempts.get(id_) == start.epoch:
                 return "stopped"
         return ""
 

@@ -103,6 +103,6 @@ def live_out(world: CheckedWorld, *, drains: bool = False) -> None:
             again = [
                 item for item in last if world.conductor.state(item) in (CommandState.FAILED, CommandState.CANCELLED)
             ]
-            world.write(Open(over={world.agenda.ids[item]: last[item] for item in again}))
+            world.write(Open(rounds={world.agenda.ids[item]: last[item] for item in again}))
             world.begin()
     raise AssertionError(f"no end: {[world.conductor.state(item).value for item in range(world.count)]}")

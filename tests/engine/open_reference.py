@@ -20,7 +20,7 @@ def own_of(id_: CommandId, policy: Policy, rounds: Mapping[int, Conclusion], req
     """`open`, `retry`, or what it ended as."""
     bodies = [request.body for request in requests]
     opens = [
-        (place, body.over[id_]) for place, body in enumerate(bodies) if isinstance(body, Open) and id_ in body.over
+        (place, body.rounds[id_]) for place, body in enumerate(bodies) if isinstance(body, Open) and id_ in body.rounds
     ]
     if (skipped := _skipped(id_, rounds, bodies, opens)) is not None:
         return skipped
@@ -58,10 +58,10 @@ def _skipped(
     begun = [one for one in rounds.values() if one.reason != "unbegun"]
     for place, body in reversed([*enumerate(bodies)]):
         if isinstance(body, Skip) and body.task == id_:
-            is_lifted = any(later > place and over >= body.over for later, over in opens)
-            if not is_lifted and all(one.round <= body.over for one in begun):
+            is_lifted = any(later > place and over >= body.round for later, over in opens)
+            if not is_lifted and all(one.round <= body.round for one in begun):
                 has_result = bool(begun) and max(begun, key=lambda one: one.round).type == "result"
-                return "done" if body.as_done or has_result else "skipped"
+                return "done" if body.marked_done or has_result else "skipped"
             return None
     return None
 

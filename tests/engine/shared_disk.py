@@ -74,7 +74,7 @@ class SharedDisk:
             return Answer(task=id_, round=last, question=question, text=text)
         if kind == "s":
             over = last + (self.conductor.attempt(item)[0] > last)
-            return Skip(task=id_, over=over, as_done=self.random.random() < 0.5)
+            return Skip(task=id_, round=over, marked_done=self.random.random() < 0.5)
         if kind == "p":
             return Pause()
         if kind == "u":
@@ -83,4 +83,4 @@ class SharedDisk:
             return Set(max_parallel=self.random.randint(1, 4), pools={"db": self.random.randint(1, 3)})
         over_ = last - (self.random.random() < 0.2)
         lifts: Literal["all", "named"] = self.random.choice(("all", "named"))
-        return Open(over={id_: over_} if self.random.random() < 0.8 else {}, lifts=lifts)
+        return Open(rounds={id_: over_} if self.random.random() < 0.8 else {}, lifts=lifts)

@@ -21,7 +21,7 @@ class StartChecks(SharedDisk):
         may_repeat = self.agenda.policies[item].if_interrupted == "restart"
         for body in (request.body for request in self.requests[: self.conductor.requests_seen]):
             if isinstance(body, Stop | Cancel) and (epoch := body.attempts.get(self.agenda.ids[item])) is not None:
-                ends = isinstance(body, Cancel) or body.ends
+                ends = isinstance(body, Cancel) or body.terminates
                 if ends or may_repeat:
                     found[epoch] = ends or found.get(epoch, False)
         return found
@@ -51,7 +51,7 @@ class StartChecks(SharedDisk):
         for request in self.requests[: self.conductor.requests_seen]:
             body = request.body
             if isinstance(body, Open):
-                stands = stands and body.lifts == "named" and self.agenda.ids[item] not in body.over
+                stands = stands and body.lifts == "named" and self.agenda.ids[item] not in body.rounds
             elif isinstance(body, Answer):
                 stands = stands and body.task != self.agenda.ids[item]
             elif isinstance(body, Unpause):

@@ -202,8 +202,8 @@ class _HeedsOpensOfFormerRounds(Conductor):
     def _note_request(self, request: Request) -> list[int]:
         body = request.body
         if isinstance(body, Open):
-            over = {id_: self.attempt(self.agenda.ids.index(id_))[0] for id_ in body.over}
-            body = replace(body, over=over)
+            over = {id_: self.attempt(self.agenda.ids.index(id_))[0] for id_ in body.rounds}
+            body = replace(body, rounds=over)
         return super()._note_request(Request(request.head, body))
 
 
@@ -430,4 +430,4 @@ def test_what_a_worker_was_given_at_once_comes_back_where_a_pool_is_closed() -> 
 
 
 def _opened(task: str, round_: int) -> Request:
-    return Request(RequestHead(n=1, at_ns=0, by="test"), Open(over={CommandId(task): round_}))
+    return Request(RequestHead(n=1, at_ns=0, by="test"), Open(rounds={CommandId(task): round_}))

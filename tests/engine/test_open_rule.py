@@ -134,10 +134,10 @@ FAILED: tuple[str, str | None] = ("failed", "exit")
 
 
 def test_a_request_opens_just_the_round_that_it_names() -> None:
-    assert _state([FAILED], Open(over={A: 1})) is CommandState.READY
-    assert _state([FAILED, FAILED], Open(over={A: 1})) is CommandState.FAILED
-    assert _state([FAILED], Open(over={A: 2})) is CommandState.FAILED
-    assert _state([FAILED, FAILED], Open(over={A: 2}), Open(over={A: 1})) is CommandState.READY
+    assert _state([FAILED], Open(rounds={A: 1})) is CommandState.READY
+    assert _state([FAILED, FAILED], Open(rounds={A: 1})) is CommandState.FAILED
+    assert _state([FAILED], Open(rounds={A: 2})) is CommandState.FAILED
+    assert _state([FAILED, FAILED], Open(rounds={A: 2}), Open(rounds={A: 1})) is CommandState.READY
 
 
 def test_our_own_question_takes_its_choices_alone_and_the_first_of_them() -> None:
@@ -153,8 +153,8 @@ def test_our_own_question_takes_its_choices_alone_and_the_first_of_them() -> Non
     assert _state(ended, answer("again")) is CommandState.READY
     assert _state(ended, answer("done", our_question("interrupted", A, 2))) is CommandState.BLOCKED
     assert _state(ended, answer("done", round_=2)) is CommandState.BLOCKED
-    assert _state(ended, answer("failed"), Open(over={A: 1})) is CommandState.READY
-    assert _state(ended, Open(over={A: 1}), answer("failed")) is CommandState.READY
+    assert _state(ended, answer("failed"), Open(rounds={A: 1})) is CommandState.READY
+    assert _state(ended, Open(rounds={A: 1}), answer("failed")) is CommandState.READY
 
 
 def test_a_cancel_and_a_pause_hold_until_what_lifts_them() -> None:
@@ -162,7 +162,7 @@ def test_a_cancel_and_a_pause_hold_until_what_lifts_them() -> None:
     assert _state([], Cancel(), Open()) is CommandState.READY
     assert _state([], Cancel(), Open(), Cancel()) is CommandState.CANCELLED
     assert _state([], Cancel(), Open(lifts="named")) is CommandState.CANCELLED
-    assert _state([], Cancel(), Open(over={A: 0}, lifts="named")) is CommandState.READY
+    assert _state([], Cancel(), Open(rounds={A: 0}, lifts="named")) is CommandState.READY
     assert _conductor(Policy(), [], [Pause()]).is_paused
     assert not _conductor(Policy(), [], [Pause(), Unpause()]).is_paused
     ended, answer = [("blocked", None)], Answer(task=A, round=1, question=ASKED, text="so")
@@ -174,23 +174,23 @@ def test_a_cancel_and_a_pause_hold_until_what_lifts_them() -> None:
 def test_a_cancel_is_lifted_by_an_answer_after_it_though_a_later_round_was_answered_before() -> None:
     ended: list[tuple[str, str | None]] = [("blocked", None), ("blocked", None)]
     second, first = (Answer(task=A, round=round_, question=ASKED, text="so") for round_ in (2, 1))
-    assert _state(ended, Open(over={A: 1}), second, Cancel(), first) is CommandState.READY
+    assert _state(ended, Open(rounds={A: 1}), second, Cancel(), first) is CommandState.READY
 
 
 def test_a_skip_holds_for_the_attempts_that_its_author_saw() -> None:
-    assert _state([], Skip(task=A, over=0)) is CommandState.SKIPPED
-    assert _state([FAILED], Skip(task=A, over=0)) is CommandState.FAILED
-    assert _state([FAILED], Skip(task=A, over=1, as_done=True)) is CommandState.DONE
-    assert _state([("result", None)], Skip(task=A, over=1)) is CommandState.DONE
-    assert _state([FAILED], Skip(task=A, over=1), Open(over={A: 1})) is CommandState.READY
-    assert _state([("cancelled", None)], Skip(task=A, over=1)) is CommandState.SKIPPED
+    assert _state([], Skip(task=A, round=0)) is CommandState.SKIPPED
+    assert _state([FAILED], Skip(task=A, round=0)) is CommandState.FAILED
+    assert _state([FAILED], Skip(task=A, round=1, marked_done=True)) is CommandState.DONE
+    assert _state([("result", None)], Skip(task=A, round=1)) is CommandState.DONE
+    assert _state([FAILED], Skip(task=A, round=1), Open(rounds={A: 1})) is CommandState.READY
+    assert _state([("cancelled", None)], Skip(task=A, round=1)) is CommandState.SKIPPED
 
 
 def test_tries_are_counted_anew_from_what_opened_it() -> None:
     policy = Policy(retries=1)
     assert _state([FAILED], policy=policy) is CommandState.WAITING
     assert _state([FAILED, FAILED], policy=policy) is CommandState.FAILED
-    assert _state([FAILED, FAILED, FAILED], Open(over={A: 2}), policy=policy) is CommandState.WAITING
+    assert _state([FAILED, FAILED, FAILED], Open(rounds={A: 2}), policy=policy) is CommandState.WAITING
     assert _state([FAILED, ("cancelled", "unbegun"), FAILED], policy=policy) is CommandState.FAILED
     asks = Policy(retries=1, on_exhausted="ask")
     assert _state([FAILED, FAILED], policy=asks) is CommandState.BLOCKED
@@ -212,7 +212,7 @@ def test_a_rate_limit_that_never_ends_is_a_failure_in_the_end() -> None:
     assert _state([LIMITED] * WAITS_MAX) is CommandState.WAITING
     assert _state([LIMITED] * (WAITS_MAX + 1)) is CommandState.FAILED
     assert _state([LIMITED] * (WAITS_MAX + 1), policy=Policy(on_exhausted="ask")) is CommandState.BLOCKED
-    opened = Open(over={A: WAITS_MAX + 1})
+    opened = Open(rounds={A: WAITS_MAX + 1})
     assert _state([LIMITED] * (WAITS_MAX + 1), opened) is CommandState.READY
     assert _state([LIMITED] * (WAITS_MAX + 2), opened) is CommandState.WAITING
 

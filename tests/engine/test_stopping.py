@@ -101,7 +101,7 @@ def test_a_second_signal_ends_what_runs_and_counts_as_no_crash() -> None:
     run = _Run(_agenda(A, B))
     run.begin_all()
     run.hand(DrainRequested(), Signalled("SIGINT", ends=False))
-    assert run.made() == [Stop(cause="signal", detail="SIGINT", attempts={A: 1, B: 1}, ends=False)]
+    assert run.made() == [Stop(cause="signal", detail="SIGINT", attempts={A: 1, B: 1}, terminates=False)]
     assert run.told_to_end() == []
     run.hand(Signalled("SIGINT", ends=True))
     assert run.made()[1:] == [Stop(cause="signal", detail="SIGINT", attempts={A: 1, B: 1})]
@@ -131,7 +131,7 @@ def test_what_died_while_it_could_go_on_is_begun_twice_only_if_it_may_be(
 ) -> None:
     """After one signal everything is killed, as by a container that is stopped: nobody ended the command itself."""
     agenda = _agenda(A, policy=Policy(if_interrupted=if_interrupted, restarts_max=0))
-    left = _left(agenda, {0: 1}, [Stop(cause="signal", detail="SIGTERM", attempts={A: 1}, ends=False)])
+    left = _left(agenda, {0: 1}, [Stop(cause="signal", detail="SIGTERM", attempts={A: 1}, terminates=False)])
     assert left.state(0).value == state
     assert (left.find_stop(0) is None) == (if_interrupted != "restart")
 
@@ -191,7 +191,7 @@ def test_the_first_failure_ends_what_runs_where_it_halts() -> None:
     assert [state.value for state in run.conductor.states()] == ["PENDING", "FAILED", "PENDING"]
     assert run.conductor.find_stop(0) == ("failure", "b", True)
     one = Conclusion(item=1, round=1, type="failed", reason="exit", epoch=1)
-    bodies: list[RequestBody] = [*run.made(), Open(over={B: 1}, seen={B: 1})]
+    bodies: list[RequestBody] = [*run.made(), Open(rounds={B: 1}, acknowledged={B: 1})]
     left = _left(agenda, {0: 1, 1: 1, 2: 1}, bodies, one)
     assert {left.state(item) for item in range(3)} == {CommandState.READY}
 

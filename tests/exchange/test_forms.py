@@ -113,7 +113,7 @@ def test_sarif_holds_no_more_than_github_takes(monkeypatch: pytest.MonkeyPatch) 
     runs = json.loads(export.data)["runs"]
     assert [(run["tool"]["driver"]["name"], len(run["results"])) for run in runs] == [("a", 3), ("b", 3)]
     assert export.count == 6
-    assert export.left_out == (
+    assert export.excluded == (
         "omitted: 3 tools with 5 findings, because GitHub accepts at most 2",
         "omitted: the 2 least severe of 5 findings of a, because GitHub accepts no more",
         "GitHub shows 2 of the 3 findings of a",
@@ -131,7 +131,7 @@ def test_annotations_are_one_line_each_and_say_what_they_leave_out() -> None:
     assert first.startswith('::error file=a b/%2541%3A%2C\\t"<&\\xe9\\xff.py,line=3,endLine=3,col=5,')
     assert first.endswith("::100%25 a,b: ::error::c%0D%0A\\x1b[31m\\x85\\u202e<b>&\"'|`]]>\ufffe\U0001f600\\")
     assert len(rest) == ANNOTATIONS_MAX
-    assert export.left_out == ("omitted: 3 warnings, because GitHub shows at most 10 per step",)
+    assert export.excluded == ("omitted: 3 warnings, because GitHub shows at most 10 per step",)
     assert b"## codebatch: 14 findings" in export.summary
 
 

@@ -18,7 +18,7 @@ import msgspec
 from codebatch.errors import CodebatchError
 from codebatch.store import layout
 from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import LeaseReader
 from codebatch.store.outputs import current_outputs
 from codebatch.store.store import open_store
@@ -30,17 +30,17 @@ from tests.cli.process import CommandLine
 class Finished:
     """A batch that ended: its digest, and the sha256 of every output's uncompressed bytes."""
 
-    batch: Batch
+    batch: BatchDir
     result_digest: str
     sums: dict[str, str]
 
 
-def open_latest(store: Path) -> Batch:
+def open_latest(store: Path) -> BatchDir:
     """The latest batch of a store."""
     return resolve_batch(open_store(RealFiles(), store), None)
 
 
-def finished(batch: Batch) -> Finished:
+def finished(batch: BatchDir) -> Finished:
     """Read a finished batch, checking every output against its item table and every frame by the way."""
     outputs = current_outputs(batch)
     assert outputs is not None
@@ -94,7 +94,7 @@ def run_with_kills(run: CommandLine, arguments: list[str], store: Path, *, point
     return kills
 
 
-def check_no_process_left(batch: Batch) -> None:
+def check_no_process_left(batch: BatchDir) -> None:
     """No holder of the batch is alive, and none of their pids is a process of ours."""
     assert not [holder for holder, is_live in LeaseReader(batch.files, batch.root).holders() if is_live]
 

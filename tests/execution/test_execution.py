@@ -23,7 +23,7 @@ from codebatch.model.task import OwnPlace, TaskDeclaration
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.pack_writer import PackWriter
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import StoreDir, create_store
 from codebatch.system.files import RealFiles
 from codebatch.system.plugins import package_digest
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -87,7 +87,7 @@ class Runner(TaskRunner):
         self,
         tasks: Mapping[str, Task],
         needs: Mapping[str, tuple[str, ...]],
-        store: Store | None = None,
+        store: StoreDir | None = None,
         contexts: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         nothing = Digest("0" * 64)
@@ -241,7 +241,7 @@ def test_results_that_are_all_kept_rest_on_nothing_that_was_seen_here(monkeypatc
     (made,) = runner.encode(unit, results)
     results.results["one"] = [Kept(b"")]
     (kept,) = runner.encode(unit, results)
-    assert (made.outcome.unkeyed, kept.outcome.unkeyed) == ("the clock", "")
+    assert (made.outcome.inputs_outside_key, kept.outcome.inputs_outside_key) == ("the clock", "")
 
 
 class Finding(Tool):
@@ -349,11 +349,11 @@ def test_what_is_made_must_be_a_task_of_the_declared_scope(
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def test_objects_are_on_disk_before_what_names_them_is_given(store: Store) -> None:
+def test_objects_are_on_disk_before_what_names_them_is_given(store: StoreDir) -> None:
     digests: list[Digest] = []
 
     def run(file: SourceFile) -> list[Record]:
@@ -366,7 +366,7 @@ def test_objects_are_on_disk_before_what_names_them_is_given(store: Store) -> No
     assert [store.objects().read(digest) for digest in digests] == [b"text"]
 
 
-def test_objects_of_a_project_task_are_on_disk_before_its_outcome_is_given(store: Store) -> None:
+def test_objects_of_a_project_task_are_on_disk_before_its_outcome_is_given(store: StoreDir) -> None:
     digests: list[Digest] = []
 
     def run(project: Project) -> Iterator[Record]:
@@ -386,7 +386,7 @@ class Updating(Whole):
         raise LookupError("cannot go on")
 
 
-def test_project_task_that_fails_to_go_on_does_all_and_says_why(store: Store) -> None:
+def test_project_task_that_fails_to_go_on_does_all_and_says_why(store: StoreDir) -> None:
     task = Updating(lambda project: iter([Metric(path="a", metric="mine", value=1)]))
     looked: list[str] = []
 
@@ -402,7 +402,7 @@ def test_project_task_that_fails_to_go_on_does_all_and_says_why(store: Store) ->
 
 
 def _run_project(
-    runner: Runner, store: Store, before: Callable[[], BatchBefore | None] = lambda: None
+    runner: Runner, store: StoreDir, before: Callable[[], BatchBefore | None] = lambda: None
 ) -> EncodedOutcome:
     batch = make_batch(store, [b"a"], shard_items=1)
     plan = batch.plan()

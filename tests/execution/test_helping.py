@@ -51,7 +51,7 @@ def test_a_second_run_helps_and_both_end_well_with_one_digest(tmp_path: Path) ->
     second = run(*arguments)
     answers = [json_answer(second.text), json_answer(run.finish(first).text)]
     assert [answer["status"] for answer in answers] == ["COMPLETED", "COMPLETED"]
-    assert answers[0]["action"] == "helped"
+    assert answers[0]["action"] == "joined"
     assert answers[0]["result_digest"] == answers[1]["result_digest"]
     batch = open_latest(tmp_path / "store")
     lines = read_journal(batch.files, batch.root)
@@ -68,5 +68,5 @@ def test_the_second_run_takes_over_at_once_when_the_first_is_killed(tmp_path: Pa
     os.kill(first.pid, signal.SIGKILL)
     first.communicate()
     answer = json_answer(run(*arguments).text)
-    assert (answer["status"], answer["action"]) == ("COMPLETED", "continued")
+    assert (answer["status"], answer["action"]) == ("COMPLETED", "resumed")
     check_no_process_left(open_latest(tmp_path / "store"))

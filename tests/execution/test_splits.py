@@ -18,13 +18,13 @@ from codebatch.model.shard import ShardRule
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.take import take_snapshot
 from codebatch.store import layout
-from codebatch.store.batches import Batch, create_batch
+from codebatch.store.batches import BatchDir, create_batch
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.outputs import Outputs
 from codebatch.store.snapshots import Snapshot, load_snapshot
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import StoreDir, create_store
 from codebatch.system.files import RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.runtime.execution import TaskRunner
@@ -35,7 +35,7 @@ ITEMS = 24
 
 
 @pytest.fixture
-def planned(tmp_path: Path) -> tuple[Store, Plan, Snapshot]:
+def planned(tmp_path: Path) -> tuple[StoreDir, Plan, Snapshot]:
     """A plan of one shard over made files."""
     tree = tmp_path / "tree"
     tree.mkdir()
@@ -53,7 +53,7 @@ def planned(tmp_path: Path) -> tuple[Store, Plan, Snapshot]:
     return store, plan, snapshot
 
 
-def _commit(store: Store, batch: Batch, plan: Plan, snapshot: Snapshot, unit: Unit, scratch: Path) -> None:
+def _commit(store: StoreDir, batch: BatchDir, plan: Plan, snapshot: Snapshot, unit: Unit, scratch: Path) -> None:
     """What a worker does with a unit, without the process."""
     scratch.mkdir(parents=True, exist_ok=True)
     runner = TaskRunner(TaskCatalogue(), plan.tasks, scratch)
@@ -75,7 +75,7 @@ def _commit(store: Store, batch: Batch, plan: Plan, snapshot: Snapshot, unit: Un
     committer.close()
 
 
-def _merge(planned: tuple[Store, Plan, Snapshot], cuts: Sequence[int], scratch: Path, at_ns: int) -> Outputs:
+def _merge(planned: tuple[StoreDir, Plan, Snapshot], cuts: Sequence[int], scratch: Path, at_ns: int) -> Outputs:
     store, plan, snapshot = planned
     batch = create_batch(store, plan, sources=(), at_ns=at_ns)
     for start, end in zip([0, *cuts], [*cuts, ITEMS], strict=True):
@@ -86,7 +86,7 @@ def _merge(planned: tuple[Store, Plan, Snapshot], cuts: Sequence[int], scratch: 
 
 @pytest.mark.parametrize("cuts", [[1], [12], [23], [5, 6, 20], list(range(1, ITEMS))])
 def test_two_parts_committed_by_hand_merge_to_the_same_file_bytes(
-    tmp_path: Path, planned: tuple[Store, Plan, Snapshot], cuts: list[int]
+    tmp_path: Path, planned: tuple[StoreDir, Plan, Snapshot], cuts: list[int]
 ) -> None:
     whole = _merge(planned, [], tmp_path / "scratch", 1)
     parts = _merge(planned, cuts, tmp_path / "scratch", 2)
@@ -97,7 +97,7 @@ def test_two_parts_committed_by_hand_merge_to_the_same_file_bytes(
 
 
 def test_tasks_of_a_unit_committed_apart_merge_to_the_same_bytes(
-    tmp_path: Path, planned: tuple[Store, Plan, Snapshot]
+    tmp_path: Path, planned: tuple[StoreDir, Plan, Snapshot]
 ) -> None:
     store, plan, snapshot = planned
     whole = _merge(planned, [], tmp_path / "scratch", 1)
@@ -109,7 +109,9 @@ def test_tasks_of_a_unit_committed_apart_merge_to_the_same_bytes(
     assert apart.manifest.result_digest == whole.manifest.result_digest
 
 
-def test_a_cut_segment_is_named_and_nothing_is_published(tmp_path: Path, planned: tuple[Store, Plan, Snapshot]) -> None:
+def test_a_cut_segment_is_named_and_nothing_is_published(
+    tmp_path: Path, planned: tuple[StoreDir, Plan, Snapshot]
+) -> None:
     store, plan, snapshot = planned
     batch = create_batch(store, plan, sources=(), at_ns=1)
     unit = Unit(shard=plan.shards[0].id, start=0, end=ITEMS, tasks=plan.task_names)

@@ -426,7 +426,7 @@ def _marks(watch: Watch | None, place: OwnPlace, scratch: Path, paths: Sequence[
             file = SourceFile(path.encode(), b"x", executable=False, contexts={})
             results.results[name].append(runner.run_item(file, [name])[name])
     unit = Unit(shard=ShardId("0" * 8), start=0, end=len(paths), tasks=(name,))
-    return [one.outcome.unkeyed for one in runner.encode(unit, results)]
+    return [one.outcome.inputs_outside_key for one in runner.encode(unit, results)]
 
 
 def test_what_is_found_bears_the_mark_of_what_it_rests_on(watch: Watch, tmp_path: Path) -> None:

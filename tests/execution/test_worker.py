@@ -37,10 +37,10 @@ from codebatch.protocol.messages import (
     encode_message,
 )
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.outcomes import EncodedOutcome, join_parts
 from codebatch.store.snapshots import Snapshot
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import StoreDir, create_store
 from codebatch.system.calls import RealCalls
 from codebatch.system.clock import running_ns
 from codebatch.system.files import Files, RealFiles
@@ -61,7 +61,7 @@ HEEDED_AGAIN_NS = 2_000_000
 class Runner(CheapRunner):
     """Does something at the first item of a unit, and something before it is committed."""
 
-    def __init__(self, batch: Batch, at_first: Callable[[], None], before_commit: Callable[[], None]) -> None:
+    def __init__(self, batch: BatchDir, at_first: Callable[[], None], before_commit: Callable[[], None]) -> None:
         super().__init__(batch.plan().tasks, lambda: None, lambda: False)
         self._at_first = at_first
         self._before_commit = before_commit
@@ -111,11 +111,13 @@ def pair() -> Iterator[tuple[Coordinator, Channel]]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def worker_of(store: Store, batch: Batch, channel: Channel, runner: CheapRunner, files: Files | None = None) -> Worker:
+def worker_of(
+    store: StoreDir, batch: BatchDir, channel: Channel, runner: CheapRunner, files: Files | None = None
+) -> Worker:
     launch = Launch(
         store=str(store.root), batch=batch.id, holder=HolderId("1" * 32), coordinator=HolderId("2" * 32), channel=0,
         parent=0,
@@ -124,7 +126,7 @@ def worker_of(store: Store, batch: Batch, channel: Channel, runner: CheapRunner,
 
 
 def work(
-    store: Store,
+    store: StoreDir,
     pair: tuple[Coordinator, Channel],
     at_first: Callable[[Coordinator], None] = lambda _: None,
     before_commit: Callable[[], None] = lambda: None,
@@ -154,7 +156,7 @@ def end_of(heard: Sequence[FromWorker]) -> int:
 
 
 def test_a_unit_of_files_is_done_without_all_the_entries(
-    store: Store, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch
+    store: StoreDir, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
     between = Snapshot.items_between
@@ -170,25 +172,25 @@ def test_a_unit_of_files_is_done_without_all_the_entries(
     assert asked == [(0, ITEMS)]
 
 
-def test_unit_is_done_to_its_end(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+def test_unit_is_done_to_its_end(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
     unit, heard = work(store, pair)
     assert end_of(heard) == unit.end == ITEMS
 
 
-def test_unit_ends_where_the_least_of_its_ends_is(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+def test_unit_ends_where_the_least_of_its_ends_is(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
     """A message for a unit that began elsewhere is none for this one."""
     ends = (Shrink(start=7, end=1), Shrink(start=0, end=3), Shrink(start=0, end=5))
     _, heard = work(store, pair, lambda coordinator: coordinator.send(*ends))
     assert end_of(heard) == 3
 
 
-def test_drain_ends_a_unit_after_the_item_at_hand(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+def test_drain_ends_a_unit_after_the_item_at_hand(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
     _, heard = work(store, pair, lambda coordinator: coordinator.send(Drain()))
     assert end_of(heard) == 1
 
 
 def test_worker_whose_tasks_leak_descriptors_ends_its_unit_and_says_so(
-    store: Store, pair: tuple[Coordinator, Channel]
+    store: StoreDir, pair: tuple[Coordinator, Channel]
 ) -> None:
     with contextlib.ExitStack() as leaked:
 
@@ -202,7 +204,7 @@ def test_worker_whose_tasks_leak_descriptors_ends_its_unit_and_says_so(
     assert heard[-1].is_worn
 
 
-def test_worker_that_cannot_go_on_says_why_and_ends(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+def test_worker_that_cannot_go_on_says_why_and_ends(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
     def refuse() -> None:
         raise StoreUnwritable("full") from OSError(errno.ENOSPC, "full")
 
@@ -210,7 +212,7 @@ def test_worker_that_cannot_go_on_says_why_and_ends(store: Store, pair: tuple[Co
     assert heard[1:] == [GaveUp(code="store_unwritable", message="full", hint=None)]
 
 
-def test_worker_without_descriptors_is_no_fault_of_the_disk(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+def test_worker_without_descriptors_is_no_fault_of_the_disk(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
     """It crashes, and what it was at is done again by another."""
 
     def refuse() -> None:
@@ -220,7 +222,7 @@ def test_worker_without_descriptors_is_no_fault_of_the_disk(store: Store, pair: 
         work(store, pair, before_commit=refuse)
 
 
-def test_task_that_cannot_be_set_up_is_told(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+def test_task_that_cannot_be_set_up_is_told(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
     def refuse() -> None:
         raise InvalidConfiguration("no such task", hint="look")
 
@@ -236,7 +238,7 @@ class RefusedRunner(CheapRunner):
 
 
 def _set_up_without_descriptors(
-    store: Store, pair: tuple[Coordinator, Channel], *, units_before: int
+    store: StoreDir, pair: tuple[Coordinator, Channel], *, units_before: int
 ) -> list[FromWorker]:
     coordinator, channel = pair
     batch = make_batch(store, [b"a"], shard_items=1)
@@ -247,7 +249,7 @@ def _set_up_without_descriptors(
     return coordinator.heard()
 
 
-def test_a_new_worker_that_cannot_set_its_tasks_up_says_why(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+def test_a_new_worker_that_cannot_set_its_tasks_up_says_why(store: StoreDir, pair: tuple[Coordinator, Channel]) -> None:
     """A task's file may have lowered the limit: the next worker would die of it as well, and so would the sixth."""
     _, gave_up = _set_up_without_descriptors(store, pair, units_before=0)
     assert isinstance(gave_up, GaveUp)
@@ -258,14 +260,14 @@ def test_a_new_worker_that_cannot_set_its_tasks_up_says_why(store: Store, pair: 
 
 
 def test_a_worker_whose_tasks_used_up_its_descriptors_is_replaced(
-    store: Store, pair: tuple[Coordinator, Channel]
+    store: StoreDir, pair: tuple[Coordinator, Channel]
 ) -> None:
     with pytest.raises(OSError, match="Too many open files"):
         _set_up_without_descriptors(store, pair, units_before=1)
 
 
 def test_worker_that_runs_tasks_of_others_keeps_no_directory_open(
-    store: Store, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch
+    store: StoreDir, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[tuple[Path, ...]] = []
 
@@ -283,7 +285,7 @@ class ProjectRunner(CheapRunner):
 
     def __init__(
         self,
-        batch: Batch,
+        batch: BatchDir,
         look: Callable[[BatchBefore | None], None] = lambda _: None,
         change: Callable[[EncodedOutcome], EncodedOutcome] = lambda encoded: encoded,
     ) -> None:
@@ -305,7 +307,7 @@ class ProjectRunner(CheapRunner):
         return self._change(super().run_project(unit, project, shards, inputs))
 
 
-def do_graph(worker: Worker, batch: Batch, *served: Served) -> None:
+def do_graph(worker: Worker, batch: BatchDir, *served: Served) -> None:
     """The one item of a batch, and then a task of project scope."""
     worker._do(Unit(shard=batch.plan().shards[0].id, start=0, end=1, tasks=FILE_TASKS), 1, [])
     worker._do(Unit(shard=ProjectWork("graph").id, start=0, end=1, tasks=("graph",)), 2, served)
@@ -313,7 +315,7 @@ def do_graph(worker: Worker, batch: Batch, *served: Served) -> None:
 
 @pytest.mark.parametrize(("path", "is_whole"), [(b"does/a", True), (b"fails/a", False)])
 def test_project_task_goes_on_from_an_older_batch_only_where_all_that_it_needs_is_there(
-    store: Store, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch, path: bytes, *, is_whole: bool
+    store: StoreDir, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch, path: bytes, *, is_whole: bool
 ) -> None:
     older = cast("BatchBefore", object())
     seen: list[BatchBefore | None] = []
@@ -325,7 +327,7 @@ def test_project_task_goes_on_from_an_older_batch_only_where_all_that_it_needs_i
 
 
 def test_names_of_adopted_shard_files_are_durable_before_the_outcome_that_names_them_is_committed(
-    store: Store, pair: tuple[Coordinator, Channel]
+    store: StoreDir, pair: tuple[Coordinator, Channel]
 ) -> None:
     batch = make_batch(store, [b"a"], shard_items=1)
     shard = batch.plan().shards[0].id

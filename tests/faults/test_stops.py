@@ -49,7 +49,7 @@ def test_a_run_that_is_stopped_is_robbed_and_ends_well_when_it_goes_on(poisoned:
     _stop(stopped, signal.SIGSTOP)
     began = time.monotonic()
     answer = run(*COMMON, "-j", "2", "--file-seconds", "1").json
-    assert (answer["status"], answer["action"]) == ("COMPLETED", "helped")
+    assert (answer["status"], answer["action"]) == ("COMPLETED", "joined")
     assert time.monotonic() - began > 6.0, "it did not wait out its patience"
     taken = finished(open_latest(run.directory / "store"))
 

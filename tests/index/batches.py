@@ -15,11 +15,11 @@ from codebatch.model.outcome import Outcome
 from codebatch.model.record import TAGS, Diagnostic, Edge, File, Metric, Record, Symbol
 from codebatch.model.shard import ProjectWork
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.store.batches import Batch, BatchId
+from codebatch.store.batches import BatchDir, BatchId
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes, encode_outcome, join_parts
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import StoreDir, create_store
 from codebatch.system.files import RealFiles
 from tests.proof.plans import FILE_TASKS, PROJECT, make_batch
 
@@ -59,11 +59,13 @@ def metric(name: str, value: int) -> Metric:
     return Metric(path="a", metric=name, value=value)
 
 
-def make_store(root: Path) -> Store:
+def make_store(root: Path) -> StoreDir:
     return create_store(RealFiles(), root / "store")[0]
 
 
-def make_saying(store: Store, items: int, said: Said, *, second: int = 0, bases: tuple[BatchId, ...] = ()) -> Batch:
+def make_saying(
+    store: StoreDir, items: int, said: Said, *, second: int = 0, bases: tuple[BatchId, ...] = ()
+) -> BatchDir:
     """A merged batch of so many items, three in a shard, whose file tasks say this, and nothing else."""
     paths = [b"%03d" % item for item in range(items)]
     batch = make_batch(store, paths, shard_items=SHARD_ITEMS, at_ns=second * 10**9, bases=bases)
@@ -102,7 +104,7 @@ def make_saying(store: Store, items: int, said: Said, *, second: int = 0, bases:
     return batch
 
 
-def opened(store: Store, batch: Batch) -> Index:
+def opened(store: StoreDir, batch: BatchDir) -> Index:
     """The index of a batch."""
     found = open_index(store, batch.id)
     assert found is not None

@@ -20,9 +20,9 @@ from codebatch.index.generations import generations, index_hint
 from codebatch.index.read import open_index
 from codebatch.index.terms import Column, Terms, encode_terms
 from codebatch.model.digest import Digest
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
-from codebatch.store.store import Store, create_store, open_store
+from codebatch.store.store import StoreDir, create_store, open_store
 from codebatch.system.files import RealFiles
 from codebatch.testing.disk import Disk
 from tests.proof.plans import make_batch
@@ -37,38 +37,38 @@ SAID: Said = {
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     return make_store(tmp_path)
 
 
 @pytest.fixture
-def batch(store: Store, monkeypatch: pytest.MonkeyPatch) -> Batch:
+def batch(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> BatchDir:
     """Seven items in three shards, a frame a record."""
     frame_lines(monkeypatch)
     return make_saying(store, 7, SAID)
 
 
-def _forget(store: Store, batch: Batch) -> None:
+def _forget(store: StoreDir, batch: BatchDir) -> None:
     shutil.rmtree(store.root / "indexes" / batch.id)
 
 
-def _outputs(batch: Batch) -> Outputs:
+def _outputs(batch: BatchDir) -> Outputs:
     outputs = current_outputs(batch)
     assert outputs is not None
     return outputs
 
 
-def _output(batch: Batch, task: str) -> TaskOutput:
+def _output(batch: BatchDir, task: str) -> TaskOutput:
     output = _outputs(batch).manifest.task(task)
     assert output is not None
     return output
 
 
-def _shard_file(batch: Batch, task: str, place: int) -> Path:
+def _shard_file(batch: BatchDir, task: str, place: int) -> Path:
     return _outputs(batch).path_of(_output(batch, task), place)
 
 
-def test_an_index_names_the_frames_of_each_shard(store: Store, batch: Batch) -> None:
+def test_an_index_names_the_frames_of_each_shard(store: StoreDir, batch: BatchDir) -> None:
     answer = build_index(store, batch)
     assert (answer.shard_files, answer.terms, answer.postings, answer.decoded, answer.damaged) == (6, 7, 9, 6, 0)
     index = opened(store, batch)
@@ -82,7 +82,9 @@ def test_an_index_names_the_frames_of_each_shard(store: Store, batch: Batch) -> 
     assert index.narrow(lint, [keys.look_for(keys.SYMBOL, "f")]) == [[], [], []]
 
 
-def test_of_terms_that_are_kept_the_same_index_is_made_without_reading_records(store: Store, batch: Batch) -> None:
+def test_of_terms_that_are_kept_the_same_index_is_made_without_reading_records(
+    store: StoreDir, batch: BatchDir
+) -> None:
     build_index(store, batch)
     first = opened(store, batch).posted()
     for path in batch.root.glob("outputs/*/*/*.zst"):
@@ -98,7 +100,7 @@ def test_of_terms_that_are_kept_the_same_index_is_made_without_reading_records(s
     [b"", b"cbterms", None, Terms(1, (Column(array("I", [1]), b""),)), Terms(1, (Column(array("I", [2]), b"nf"),))],
 )
 def test_a_terms_file_that_is_unsound_or_missing_is_made_anew(
-    store: Store, batch: Batch, content: bytes | Terms | None
+    store: StoreDir, batch: BatchDir, content: bytes | Terms | None
 ) -> None:
     """Also one that is forged, and fits itself."""
     build_index(store, batch)
@@ -115,7 +117,7 @@ def test_a_terms_file_that_is_unsound_or_missing_is_made_anew(
     assert {path: path.read_bytes() for path in whole} == whole
 
 
-def test_shards_that_a_later_batch_shares_are_not_read_again(store: Store, batch: Batch) -> None:
+def test_shards_that_a_later_batch_shares_are_not_read_again(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     changed = {**SAID, "symbols": [[symbol("h")], *SAID["symbols"][1:]]}
     later = make_saying(store, 7, changed, second=1)
@@ -124,7 +126,7 @@ def test_shards_that_a_later_batch_shares_are_not_read_again(store: Store, batch
     assert opened(store, later).narrow(_output(later, "symbols"), lookup) == [[0], [], []]
 
 
-def test_of_another_batch_an_index_knows_the_shard_files_that_are_the_same(store: Store, batch: Batch) -> None:
+def test_of_another_batch_an_index_knows_the_shard_files_that_are_the_same(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     changed = {**SAID, "symbols": [[symbol("f")], [], *SAID["symbols"][2:]]}
     later = make_saying(store, 7, changed, second=1)
@@ -134,7 +136,7 @@ def test_of_another_batch_an_index_knows_the_shard_files_that_are_the_same(store
         verify_index(store, later)
 
 
-def test_a_damaged_shard_is_told_and_left_out(store: Store, batch: Batch) -> None:
+def test_a_damaged_shard_is_told_and_left_out(store: StoreDir, batch: BatchDir) -> None:
     path = _shard_file(batch, "symbols", 1)
     path.write_bytes(path.read_bytes()[:-1])
     notes: list[str] = []
@@ -147,7 +149,7 @@ def test_a_damaged_shard_is_told_and_left_out(store: Store, batch: Batch) -> Non
         verify_index(store, batch)
 
 
-def test_verifying_holds_the_index_against_the_records(store: Store, batch: Batch) -> None:
+def test_verifying_holds_the_index_against_the_records(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*")}
     assert verify_index(store, batch).decoded == 6
@@ -163,7 +165,7 @@ def test_verifying_holds_the_index_against_the_records(store: Store, batch: Batc
         verify_index(store, batch)
 
 
-def test_a_new_index_takes_the_place_of_the_old_one(store: Store, batch: Batch) -> None:
+def test_a_new_index_takes_the_place_of_the_old_one(store: StoreDir, batch: BatchDir) -> None:
     assert open_index(store, batch.id) is None
     for number in (1, 2):
         build_index(store, batch)
@@ -173,7 +175,7 @@ def test_a_new_index_takes_the_place_of_the_old_one(store: Store, batch: Batch) 
 
 @pytest.mark.parametrize("is_asked_before", [False, True])
 def test_who_reads_while_a_new_one_is_made_has_the_old_one_or_that(
-    store: Store, batch: Batch, is_asked_before: bool
+    store: StoreDir, batch: BatchDir, is_asked_before: bool
 ) -> None:
     build_index(store, batch)
     index = opened(store, batch)
@@ -183,7 +185,7 @@ def test_who_reads_while_a_new_one_is_made_has_the_old_one_or_that(
     assert index.narrow(_output(batch, "symbols"), [keys.look_for(keys.SYMBOL, "f")]) == [[0], [0], []]
 
 
-def test_an_index_without_its_files_is_damaged(store: Store, batch: Batch) -> None:
+def test_an_index_without_its_files_is_damaged(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     for name in (BASE, "index.json"):
         (store.root / "indexes" / batch.id / "1" / name).unlink()
@@ -191,7 +193,7 @@ def test_an_index_without_its_files_is_damaged(store: Store, batch: Batch) -> No
             opened(store, batch).posted()
 
 
-def test_diagnose_tells_of_a_damaged_index_and_mends_it(store: Store, batch: Batch) -> None:
+def test_diagnose_tells_of_a_damaged_index_and_mends_it(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     sound = opened(store, batch).posted()
     assert diagnose(store, is_full=False).damaged == ()
@@ -201,14 +203,14 @@ def test_diagnose_tells_of_a_damaged_index_and_mends_it(store: Store, batch: Bat
     assert damage.names == (f"indexes/{batch.id}",)
     assert (str(path) in damage.problem, damage.hint) == (True, index_hint(batch.id))
     diagnosis, status = repair(Execution(configuration=load_configuration(store.root)), store, Listener())
-    assert (status, diagnosis.damaged, diagnosis.mended) == (0, (), (replace(damage, hint=""),))
+    assert (status, diagnosis.damaged, diagnosis.repaired) == (0, (), (replace(damage, hint=""),))
     assert opened(store, batch).posted() == sound
 
 
 @pytest.mark.parametrize("is_link", [False, True])
 @pytest.mark.parametrize("place", ["", "terms", "batch"])
 def test_diagnose_tells_of_what_stands_in_the_place_of_a_directory(
-    store: Store, batch: Batch, place: str, is_link: bool
+    store: StoreDir, batch: BatchDir, place: str, is_link: bool
 ) -> None:
     build_index(store, batch)
     path = store.root / "indexes" / (batch.id if place == "batch" else place)
@@ -222,7 +224,7 @@ def test_diagnose_tells_of_what_stands_in_the_place_of_a_directory(
     assert diagnose(store, is_full=False).damaged == ()
 
 
-def test_gc_takes_what_only_batches_needed_that_go(store: Store, batch: Batch) -> None:
+def test_gc_takes_what_only_batches_needed_that_go(store: StoreDir, batch: BatchDir) -> None:
     changed = {**SAID, "symbols": [[symbol("h")], *SAID["symbols"][1:]]}
     later = make_saying(store, 7, changed, second=1)
     for each in (batch, later):
@@ -239,17 +241,17 @@ def test_gc_takes_what_only_batches_needed_that_go(store: Store, batch: Batch) -
     assert verify_index(store, later).terms == 8
 
 
-def test_what_is_not_merged_has_no_index(store: Store) -> None:
+def test_what_is_not_merged_has_no_index(store: StoreDir) -> None:
     with pytest.raises(BatchIncomplete, match="has no merged results yet"):
         build_index(store, make_batch(store, [b"a"], shard_items=1))
 
 
-def test_a_batch_without_files_or_records_has_an_index(store: Store) -> None:
+def test_a_batch_without_files_or_records_has_an_index(store: StoreDir) -> None:
     batch = make_saying(store, 1, {})
     assert (build_index(store, batch).terms, verify_index(store, batch).postings) == (0, 0)
 
 
-def test_every_byte_of_an_index_counts(store: Store, batch: Batch) -> None:
+def test_every_byte_of_an_index_counts(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     path = store.root / "indexes" / batch.id / "1" / BASE
     for data in spoilt(path.read_bytes()):
@@ -266,7 +268,7 @@ def test_every_byte_of_an_index_counts(store: Store, batch: Batch) -> None:
 
 @pytest.mark.parametrize("broken", ["terms", "base", "generation"])
 def test_what_stands_in_the_place_of_a_file_of_an_index_hinders_no_new_one(
-    store: Store, batch: Batch, broken: str
+    store: StoreDir, batch: BatchDir, broken: str
 ) -> None:
     build_index(store, batch)
     first = opened(store, batch).posted()
@@ -288,7 +290,7 @@ def test_what_stands_in_the_place_of_a_file_of_an_index_hinders_no_new_one(
 
 
 def test_a_disk_that_gives_neither_terms_nor_a_base_hinders_no_new_index(
-    store: Store, batch: Batch, monkeypatch: pytest.MonkeyPatch
+    store: StoreDir, batch: BatchDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_index(store, batch)
     disk = store.files.read, store.files.read_range
@@ -301,10 +303,10 @@ def test_a_disk_that_gives_neither_terms_nor_a_base_hinders_no_new_index(
     monkeypatch.setattr(store.files, "read", lambda path: disk[0](given(path)))
     monkeypatch.setattr(store.files, "read_range", lambda path, *at: disk[1](given(path), *at))
     answer = build_index(store, batch)
-    assert (answer.known, answer.decoded) == (0, 6)
+    assert (answer.reused, answer.decoded) == (0, 6)
 
 
-def test_a_database_is_read_no_further_than_it_is_long(store: Store, batch: Batch) -> None:
+def test_a_database_is_read_no_further_than_it_is_long(store: StoreDir, batch: BatchDir) -> None:
     build_index(store, batch)
     with (store.root / "indexes" / batch.id / "1" / BASE).open("r+b") as file:
         file.truncate(1 << 43)
@@ -312,7 +314,7 @@ def test_a_database_is_read_no_further_than_it_is_long(store: Store, batch: Batc
         opened(store, batch).posted()
 
 
-def test_diagnose_sees_what_a_snapshot_lacks_by_its_length(store: Store, batch: Batch) -> None:
+def test_diagnose_sees_what_a_snapshot_lacks_by_its_length(store: StoreDir, batch: BatchDir) -> None:
     snapshot = store.root / "snapshots" / batch.about.snapshot_id
     path = snapshot / "files.index.jsonl.zst"
     whole = path.read_bytes()

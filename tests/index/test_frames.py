@@ -20,9 +20,9 @@ from codebatch.model.record import Record
 from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, iter_frames, iter_places
 from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch_workers.runtime.results import NOTHING_SAID, Kept, Sealed
 from codebatch_workers.runtime.terms import posted_by_frames
 
@@ -99,11 +99,11 @@ def test_lines_of_an_older_batch_that_are_no_records_post_nothing() -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     return make_store(tmp_path)
 
 
-def _shard(batch: Batch) -> tuple[Outputs, TaskOutput]:
+def _shard(batch: BatchDir) -> tuple[Outputs, TaskOutput]:
     outputs = current_outputs(batch)
     assert outputs is not None
     output = outputs.manifest.task("symbols")
@@ -111,12 +111,12 @@ def _shard(batch: Batch) -> tuple[Outputs, TaskOutput]:
     return outputs, output
 
 
-def _answer(store: Store, batch: Batch, note: bool = True) -> bytes:
+def _answer(store: StoreDir, batch: BatchDir, note: bool = True) -> bytes:
     records = BatchRecords(store, batch, pytest.fail if note else None)
     return msgspec.json.encode([*records.iter_records("symbols", ASKED)])
 
 
-def test_some_frames_are_those_of_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_some_frames_are_those_of_all(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
     frame_lines(monkeypatch)
     batch = make_saying(store, 3, {"symbols": [[symbol(f"{name}{item}") for name in "abc"] for item in range(3)]})
     outputs, output = _shard(batch)
@@ -133,7 +133,7 @@ def test_some_frames_are_those_of_all(store: Store, monkeypatch: pytest.MonkeyPa
 
 
 def test_an_index_that_names_frames_that_there_are_not_hides_nothing(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: StoreDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame_lines(monkeypatch)
     batch = make_saying(store, 6, {"symbols": [[symbol("f"), symbol(f"g{item}")] for item in range(6)]})
@@ -153,7 +153,7 @@ def test_an_index_that_names_frames_that_there_are_not_hides_nothing(
 
 
 def test_a_byte_that_is_flipped_in_a_frame_is_told_or_the_answer_is_right(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: StoreDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Anywhere in a shard file, of which the index leads to some frames. What is told ends a command with status 4."""
     frame_lines(monkeypatch)

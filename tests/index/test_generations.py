@@ -13,9 +13,9 @@ from codebatch.errors import CorruptFile
 from codebatch.index import keys
 from codebatch.index.build import posted_anew, publish_index, unite
 from codebatch.model.record import Record
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.outputs import current_outputs
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 from .batches import (
     BASE,
@@ -38,7 +38,7 @@ Symbols = dict[int, str]
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreDir:
     """One whose shard files have a frame for each record."""
     frame_lines(monkeypatch)
     return make_store(tmp_path)
@@ -52,7 +52,9 @@ def is_cut_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     return is_cut_small
 
 
-def _make(store: Store, second: int, changed: Symbols, bases: Sequence[Batch] = (), *, lints: bool = True) -> Batch:
+def _make(
+    store: StoreDir, second: int, changed: Symbols, bases: Sequence[BatchDir] = (), *, lints: bool = True
+) -> BatchDir:
     """A batch of 20 shards, each of which says something of symbols, and of lint."""
     said: Mapping[str, Sequence[Sequence[Record]]] = {
         "symbols": [[symbol(changed.get(item, f"s{item}"))] for item in range(ITEMS)],
@@ -61,21 +63,21 @@ def _make(store: Store, second: int, changed: Symbols, bases: Sequence[Batch] = 
     return make_saying(store, ITEMS, said, second=second, bases=tuple(base.id for base in bases))
 
 
-def _directory(store: Store, batch: Batch) -> Path:
+def _directory(store: StoreDir, batch: BatchDir) -> Path:
     (directory,) = (store.root / "indexes" / batch.id).iterdir()
     return directory
 
 
-def _base(store: Store, batch: Batch) -> int:
+def _base(store: StoreDir, batch: BatchDir) -> int:
     """Which file the base of its index is."""
     return (_directory(store, batch) / BASE).stat().st_ino
 
 
-def _has_overlay(store: Store, batch: Batch) -> bool:
+def _has_overlay(store: StoreDir, batch: BatchDir) -> bool:
     return (_directory(store, batch) / OVERLAY).exists()
 
 
-def _where(store: Store, batch: Batch, name: str) -> list[Sequence[int] | None]:
+def _where(store: StoreDir, batch: BatchDir, name: str) -> list[Sequence[int] | None]:
     outputs = current_outputs(batch)
     assert outputs is not None
     task = outputs.manifest.task("symbols")
@@ -84,16 +86,16 @@ def _where(store: Store, batch: Batch, name: str) -> list[Sequence[int] | None]:
 
 
 @pytest.mark.usefixtures("is_cut_small")
-def test_what_changed_since_the_base_goes_into_an_overlay(store: Store) -> None:
+def test_what_changed_since_the_base_goes_into_an_overlay(store: StoreDir) -> None:
     """Of each of several edits in a row: all that changed, and nothing twice."""
     first = _make(store, 0, {})
-    assert build_index(store, first).known == 0
+    assert build_index(store, first).reused == 0
     before, changed = first, Symbols()
     for number in range(4):
         changed = {**changed, 6 * number: "new"}
         batch = _make(store, number + 1, changed, [before])
         answer = build_index(store, batch)
-        made = (answer.shard_files, answer.known, answer.postings, answer.decoded)
+        made = (answer.shard_files, answer.reused, answer.postings, answer.decoded)
         assert made == (40, 39 - number, SHARD_ITEMS * (number + 1), 1)
         assert (_base(store, batch), _has_overlay(store, batch)) == (_base(store, first), True)
         assert verify_index(store, batch).shard_files == 40
@@ -104,49 +106,49 @@ def test_what_changed_since_the_base_goes_into_an_overlay(store: Store) -> None:
         before = batch
 
 
-def test_where_much_changed_there_is_a_new_base(store: Store) -> None:
+def test_where_much_changed_there_is_a_new_base(store: StoreDir) -> None:
     """One shard file more than a tenth of 40."""
     first = _make(store, 0, {})
     build_index(store, first)
     batch = _make(store, 1, {SHARD_ITEMS * shard: "new" for shard in range(5)}, [first])
-    assert build_index(store, batch).known == 0
+    assert build_index(store, batch).reused == 0
     assert (_base(store, batch) == _base(store, first), _has_overlay(store, batch)) == (False, False)
 
 
-def test_where_much_is_dead_there_is_a_new_base(store: Store) -> None:
+def test_where_much_is_dead_there_is_a_new_base(store: StoreDir) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
     batch = _make(store, 1, {}, [first], lints=False)
     answer = build_index(store, batch)
-    assert (answer.shard_files, answer.known, answer.decoded) == (20, 0, 0)
+    assert (answer.shard_files, answer.reused, answer.decoded) == (20, 0, 0)
 
 
-def test_where_nothing_changed_there_is_no_overlay(store: Store) -> None:
+def test_where_nothing_changed_there_is_no_overlay(store: StoreDir) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
     again = _make(store, 1, {}, [first])
     answer = build_index(store, again)
-    assert (answer.known, answer.bytes, _has_overlay(store, again)) == (40, 0, False)
+    assert (answer.reused, answer.bytes, _has_overlay(store, again)) == (40, 0, False)
     assert _base(store, again) == _base(store, first)
-    assert build_index(store, again).known == 40, "it stands on itself"
-    assert build_index(store, again, is_anew=True).known == 0
+    assert build_index(store, again).reused == 40, "it stands on itself"
+    assert build_index(store, again, is_anew=True).reused == 0
     assert verify_index(store, again).terms == 2 * ITEMS
 
 
-def test_the_nearest_batch_that_has_a_base_is_stood_on(store: Store) -> None:
+def test_the_nearest_batch_that_has_a_base_is_stood_on(store: StoreDir) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
     other = _make(store, 1, dict.fromkeys(range(ITEMS), "new"))
     build_index(store, other)
     without = _make(store, 2, {})
     batch = _make(store, 3, {0: "new"}, [without, other, first])
-    assert build_index(store, batch).known == 39
+    assert build_index(store, batch).reused == 39
     assert _base(store, batch) == _base(store, first)
 
 
 @pytest.mark.parametrize("name", [BASE, "index.json"])
 @pytest.mark.parametrize("is_cut", [False, True])
-def test_no_index_stands_on_what_is_damaged(store: Store, name: str, is_cut: bool) -> None:
+def test_no_index_stands_on_what_is_damaged(store: StoreDir, name: str, is_cut: bool) -> None:
     """Whoever has that base already says so, and the next one that is made has a new base."""
     first = _make(store, 0, {})
     build_index(store, first)
@@ -160,12 +162,12 @@ def test_no_index_stands_on_what_is_damaged(store: Store, name: str, is_cut: boo
             _where(store, batch, "s*")
     third = _make(store, 2, {0: "new"}, [first])
     answers: list[IndexAnswer] = [build_index(store, batch) for batch in (third, first)]
-    assert [answer.known for answer in answers] == [0, 0]
+    assert [answer.reused for answer in answers] == [0, 0]
     assert verify_index(store, first).postings == verify_index(store, third).postings == 2 * ITEMS
 
 
 @pytest.mark.parametrize("name", ["base", "overlay"])
-def test_every_byte_of_every_part_counts(store: Store, name: str, is_cut_small: bool) -> None:
+def test_every_byte_of_every_part_counts(store: StoreDir, name: str, is_cut_small: bool) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
     batch = _make(store, 1, {0: "new"}, [first])
@@ -187,7 +189,7 @@ def test_every_byte_of_every_part_counts(store: Store, name: str, is_cut_small: 
     opened(store, batch).check()
 
 
-def test_a_base_outlasts_the_batch_that_it_was_made_for(store: Store) -> None:
+def test_a_base_outlasts_the_batch_that_it_was_made_for(store: StoreDir) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
     batch = _make(store, 1, {0: "new"}, [first])
@@ -197,7 +199,7 @@ def test_a_base_outlasts_the_batch_that_it_was_made_for(store: Store) -> None:
     assert verify_index(store, batch).shard_files == 40
 
 
-def test_a_posting_of_no_slot_is_damage(store: Store) -> None:
+def test_a_posting_of_no_slot_is_damage(store: StoreDir) -> None:
     batch = _make(store, 0, {})
     outputs = current_outputs(batch)
     assert outputs is not None
@@ -209,7 +211,7 @@ def test_a_posting_of_no_slot_is_damage(store: Store) -> None:
         verify_index(store, batch)
 
 
-def test_a_base_that_goes_while_what_it_lacks_is_read_is_done_without(store: Store) -> None:
+def test_a_base_that_goes_while_what_it_lacks_is_read_is_done_without(store: StoreDir) -> None:
     """Another process makes a newer index of the same batch meanwhile, which takes the older one away."""
     batch = _make(store, 0, {})
     (path,) = (path for path in batch.root.glob("outputs/*/symbols/000000-*"))
@@ -224,5 +226,5 @@ def test_a_base_that_goes_while_what_it_lacks_is_read_is_done_without(store: Sto
 
     answer = build_index(store, batch, note=make_another)
     path.write_bytes(whole)
-    assert (len(meanwhile), answer.known, answer.shard_files) == (1, 0, 39)
+    assert (len(meanwhile), answer.reused, answer.shard_files) == (1, 0, 39)
     assert _where(store, batch, "s4") == [None, [1], *[[]] * 18]

@@ -16,7 +16,7 @@ from codebatch.errors import StoreUnwritable
 from codebatch.index.generations import generations
 from codebatch.index.read import open_index
 from codebatch.store.batches import batch_ids, open_batch
-from codebatch.store.store import Store, create_store, open_store
+from codebatch.store.store import StoreDir, create_store, open_store
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
@@ -44,7 +44,7 @@ def old(request: pytest.FixtureRequest) -> Iterator[Disk]:
         yield disk
 
 
-def _build(store: Store) -> None:
+def _build(store: StoreDir) -> None:
     (batch_id,) = batch_ids(store)
     build_index(store, open_batch(store, batch_id))
 

@@ -16,8 +16,8 @@ from codebatch.application.stores import open_store
 from codebatch.errors import StoreCorrupt
 from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
-from codebatch.store.batches import Batch, open_batch
-from codebatch.store.store import Store
+from codebatch.store.batches import BatchDir, open_batch
+from codebatch.store.store import StoreDir
 
 from .batches import cut_small, make_saying, make_store, symbol
 
@@ -26,7 +26,9 @@ ITEMS = 40
 
 
 @pytest.fixture(scope="module", params=["one part", "a part a key"])
-def indexed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Batch]]:
+def indexed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[StoreDir, BatchDir]]:
     """A third of 40 items holds what is asked for; the names of the others fill some pages."""
     store = make_store(tmp_path_factory.mktemp("indexed"))
     said = [[symbol("f" if item % 3 == 0 else f"s{item}"), *map(symbol, _many(item))] for item in range(ITEMS)]
@@ -46,7 +48,7 @@ def _answer(records: BatchRecords) -> bytes:
     return msgspec.json.encode([*records.iter_records("symbols", ASKED)])
 
 
-def _whole(indexed: tuple[Store, Batch]) -> bytes:
+def _whole(indexed: tuple[StoreDir, BatchDir]) -> bytes:
     return _answer(BatchRecords(*indexed))
 
 
@@ -62,7 +64,7 @@ def _ask_on(records: BatchRecords, expected: bytes) -> None:
     os._exit(0 if _answer(records) == expected else 1)
 
 
-def test_a_forked_process_reads_on_in_an_open_index(indexed: tuple[Store, Batch]) -> None:
+def test_a_forked_process_reads_on_in_an_open_index(indexed: tuple[StoreDir, BatchDir]) -> None:
     records, expected = BatchRecords(*indexed, pytest.fail), _whole(indexed)
     assert _answer(records) == expected
     process = multiprocessing.get_context("fork").Process(target=_ask_on, args=(records, expected))
@@ -73,7 +75,7 @@ def test_a_forked_process_reads_on_in_an_open_index(indexed: tuple[Store, Batch]
 
 
 @pytest.mark.slow
-def test_spawned_processes_read_while_it_is_made_anew(indexed: tuple[Store, Batch]) -> None:
+def test_spawned_processes_read_while_it_is_made_anew(indexed: tuple[StoreDir, BatchDir]) -> None:
     store, batch = indexed
     arguments = (str(store.root), batch.id, _whole(indexed))
     context = multiprocessing.get_context("spawn")
@@ -86,7 +88,7 @@ def test_spawned_processes_read_while_it_is_made_anew(indexed: tuple[Store, Batc
 
 
 def test_who_opens_it_as_it_is_made_anew_finds_the_new_one(
-    indexed: tuple[Store, Batch], monkeypatch: pytest.MonkeyPatch
+    indexed: tuple[StoreDir, BatchDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The old one goes between index.json and its part."""
     store, batch = indexed
@@ -105,7 +107,7 @@ def test_who_opens_it_as_it_is_made_anew_finds_the_new_one(
 
 
 @pytest.fixture
-def locked(indexed: tuple[Store, Batch]) -> Iterator[tuple[Store, Batch]]:
+def locked(indexed: tuple[StoreDir, BatchDir]) -> Iterator[tuple[StoreDir, BatchDir]]:
     """The store as one that nobody may write to."""
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in indexed[0].root.rglob("*")}
     for path, mode in modes.items():
@@ -115,7 +117,9 @@ def locked(indexed: tuple[Store, Batch]) -> Iterator[tuple[Store, Batch]]:
         path.chmod(mode)
 
 
-def test_a_store_that_cannot_be_written_is_read(locked: tuple[Store, Batch], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_cannot_be_written_is_read(
+    locked: tuple[StoreDir, BatchDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Root may write all the same, so every function that does is out of order as well."""
     store, batch = locked
     for name in ("write_atomic", "write_new", "write_volatile", "make_directory", "remove", "create_exclusive"):
@@ -123,7 +127,7 @@ def test_a_store_that_cannot_be_written_is_read(locked: tuple[Store, Batch], mon
     assert _answer(BatchRecords(store, batch, pytest.fail)) == _whole(locked)
 
 
-def test_a_damaged_shard_file_is_told_with_an_index_too(indexed: tuple[Store, Batch]) -> None:
+def test_a_damaged_shard_file_is_told_with_an_index_too(indexed: tuple[StoreDir, BatchDir]) -> None:
     """Every 10th byte of a trailer is flipped, or the file ends there: an answer is whole, or there is none."""
     store, batch = indexed
     expected = _whole(indexed)

@@ -26,13 +26,13 @@ from codebatch.model.plan import Plan, items_of
 from codebatch.model.result_key import Items, same_items
 from codebatch.model.shard import ProjectWork
 from codebatch.store.bases import open_base
-from codebatch.store.batches import Batch, snapshot_of
+from codebatch.store.batches import BatchDir, snapshot_of
 from codebatch.store.holders import LeaseReader
 from codebatch.store.journal import Began, Committed, JournalLine, read_journal
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import current_outputs
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Merged:
     files: dict[str, bytes]
 
 
-def merged(batch: Batch) -> Merged:
+def merged(batch: BatchDir) -> Merged:
     """Read the current outputs, checking every item against its row and every frame by the way."""
     outputs = current_outputs(batch)
     assert outputs is not None, "the batch was never merged"
@@ -56,7 +56,7 @@ def merged(batch: Batch) -> Merged:
     return Merged(result_digest=outputs.manifest.result_digest, files=files)
 
 
-def check_batch(batch: Batch, serial: Merged) -> None:
+def check_batch(batch: BatchDir, serial: Merged) -> None:
     """All of it. `serial` is what one undisturbed worker makes of an equal plan."""
     plan = batch.plan()
     check_registers(batch, plan)
@@ -67,7 +67,7 @@ def check_batch(batch: Batch, serial: Merged) -> None:
     check_nothing_committed_ran_again(batch)
 
 
-def check_served(store: Store, batch: Batch) -> None:
+def check_served(store: StoreDir, batch: BatchDir) -> None:
     """What the one older batch has was taken over, each item of each task, wherever the first round held."""
     plan = batch.plan()
     (base,) = (open_base(store, batch_id) for batch_id in batch.about.bases)
@@ -79,10 +79,10 @@ def check_served(store: Store, batch: Batch) -> None:
             for link in ledger.walk(shard.id, task):
                 expected = sum(same[shard.start + item] in known for item in range(link.start, link.end))
                 if link.round == 1:
-                    assert link.outcome.served == expected, f"{task} at {shard.id}.{link.start}"
+                    assert link.outcome.reused == expected, f"{task} at {shard.id}.{link.start}"
 
 
-def check_terms(store: Store, batch: Batch) -> int:
+def check_terms(store: StoreDir, batch: BatchDir) -> int:
     """What terms files there are of merged shards, whole ones, say what the records do; how many there are."""
     outputs = current_outputs(batch)
     assert outputs is not None, "the batch was never merged"
@@ -99,7 +99,7 @@ def check_terms(store: Store, batch: Batch) -> int:
     return found
 
 
-def check_registers(batch: Batch, plan: Plan) -> None:
+def check_registers(batch: BatchDir, plan: Plan) -> None:
     """Every register holds the outcome that its name says, under a round that it may have."""
     outcomes = Outcomes(batch.files, batch.root)
     found = outcomes.scan()
@@ -125,7 +125,7 @@ def check_registers(batch: Batch, plan: Plan) -> None:
         assert task in plan.task_names
 
 
-def check_chains(batch: Batch, plan: Plan) -> None:
+def check_chains(batch: BatchDir, plan: Plan) -> None:
     """The chain of every shard and task covers it."""
     ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
     work = plan.work()
@@ -137,7 +137,7 @@ def check_chains(batch: Batch, plan: Plan) -> None:
         assert link.outcome.inputs == ledger.inputs(task), f"{task} speaks of what is no more"
 
 
-def check_nothing_committed_ran_again(batch: Batch) -> None:
+def check_nothing_committed_ran_again(batch: BatchDir) -> None:
     """From the journals: no unit begins over items whose outcome of one of its tasks was committed before."""
     lines = read_journal(batch.files, batch.root)
     work = batch.plan().work()

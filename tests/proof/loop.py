@@ -17,7 +17,7 @@ from codebatch.engine.events import Committed, Event, ProgressReport
 from codebatch.model.entry import Entry
 from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import HolderFile
 from codebatch.system.clock import wall_ns
 from codebatch.system.host import this_host
@@ -37,7 +37,7 @@ class WatchedLoop(Coordinator):
     def __init__(
         self,
         world: World,
-        batch: Batch,
+        batch: BatchDir,
         plan: Plan,
         items: Sequence[Entry],
         crew: SimulatedCrew,

@@ -17,11 +17,11 @@ from codebatch.model.entry import Entry, SnapshotId, encode_entry
 from codebatch.model.plan import Plan, PlannedTask, plan_digest, task_key
 from codebatch.model.record import Failure, Metric, Record
 from codebatch.model.shard import ShardRule
-from codebatch.store.batches import Batch, BatchId, create_batch
+from codebatch.store.batches import BatchDir, BatchId, create_batch
 from codebatch.store.index_frames import make_index
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.snapshots import SnapshotSource, publish_snapshot
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
@@ -54,14 +54,14 @@ def make_paths(chance: random.Random, *, items: int, failing: int, healing: int,
 
 
 def make_batch(
-    store: Store,
+    store: StoreDir,
     paths: Sequence[bytes],
     *,
     shard_items: int,
     bases: Sequence[BatchId] = (),
     at_ns: int = 0,
     for_comparison: bool = False,
-) -> Batch:
+) -> BatchDir:
     """A batch over files of these paths, planned and on disk. A shard has this many items, the last one fewer."""
     with PackWriter(store.objects()) as writer:
         entries = sorted(

@@ -17,7 +17,7 @@ import pytest
 from codebatch.store.batches import batch_ids, open_batch
 from codebatch.store.outputs import current_outputs
 from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import Store, open_store
+from codebatch.store.store import StoreDir, open_store
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.disk import Disk
@@ -75,7 +75,7 @@ def _crashed(recorded: Recorded, length: int) -> Disk:
     return disk
 
 
-def _check_every_batch(store: Store) -> None:
+def _check_every_batch(store: StoreDir) -> None:
     objects = store.objects()
     for each in batch_ids(store):
         batch = open_batch(store, each)

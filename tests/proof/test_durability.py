@@ -13,13 +13,13 @@ from codebatch.engine.ledger import Ledger
 from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import ProjectWork
-from codebatch.store.batches import Batch, batch_ids, make_batch_directories, open_batch
+from codebatch.store.batches import BatchDir, batch_ids, make_batch_directories, open_batch
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.objects import ObjectStore
 from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.outputs import current_outputs
 from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import Store, create_store, open_store
+from codebatch.store.store import StoreDir, create_store, open_store
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
@@ -39,16 +39,16 @@ def disk() -> Disk:
     return Disk()
 
 
-def _store(disk: Disk) -> Store:
+def _store(disk: Disk) -> StoreDir:
     return create_store(RealFiles(disk.calls()), PLACE)[0]
 
 
-def _reopened(disk: Disk, batch: Batch) -> Batch:
+def _reopened(disk: Disk, batch: BatchDir) -> BatchDir:
     disk.lose_power()
     return open_batch(open_store(RealFiles(disk.calls()), PLACE), batch.id)
 
 
-def _commit(store: Store, batch: Batch, calls: WatchedCalls | None = None) -> Commit:
+def _commit(store: StoreDir, batch: BatchDir, calls: WatchedCalls | None = None) -> Commit:
     """The one unit of files of a batch, then its project tasks, as a worker commits them. Returns the first commit."""
     plan = batch.plan()
     runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
@@ -142,7 +142,7 @@ def test_what_is_found_made_is_there_after_power_loss_though_its_maker_died_befo
         return Fate(Killed()) if operation.call == "fsync" and operation.path.name == died_in else None
 
     with pytest.raises(Killed):
-        make_batch(Store(RealFiles(_watched(disk, die)), store.root, store.id), [b"a"], shard_items=1)
+        make_batch(StoreDir(RealFiles(_watched(disk, die)), store.root, store.id), [b"a"], shard_items=1)
     found = [open_batch(store, name) for name in batch_ids(store)]
     batch = found[0] if found else make_batch(store, [b"a"], shard_items=1)
     make_batch_directories(batch)
@@ -204,7 +204,7 @@ def test_who_finds_outputs_merged_makes_their_name_durable(disk: Disk) -> None:
         renames += operation.call == "rename"
         return Fate(Killed()) if renames and operation.call == "fsync" else None
 
-    dying = Batch(RealFiles(_watched(disk, watch)), batch.root, batch.about)
+    dying = BatchDir(RealFiles(_watched(disk, watch)), batch.root, batch.about)
     with pytest.raises(Killed):
         merge_outputs(dying, plan, _ledger_of(batch, plan))
     merge_outputs(batch, plan, _ledger_of(batch, plan))
@@ -223,7 +223,7 @@ def test_a_store_whose_maker_was_killed_at_any_write_can_be_made(tmp_path: Path)
             return
 
 
-def _ledger_of(batch: Batch, plan: Plan) -> Ledger:
+def _ledger_of(batch: BatchDir, plan: Plan) -> Ledger:
     return load_ledger(plan, Outcomes(batch.files, batch.root))
 
 

@@ -21,10 +21,10 @@ from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import ShardId
 from codebatch.protocol.launch import Launch
 from codebatch.store import layout
-from codebatch.store.batches import Batch, BatchId, open_batch, snapshot_of
+from codebatch.store.batches import BatchDir, BatchId, open_batch, snapshot_of
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
-from codebatch.store.store import Store, create_store, open_store
+from codebatch.store.store import StoreDir, create_store, open_store
 from codebatch.system.calls import SystemCalls
 from codebatch.system.files import Files, RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -141,11 +141,11 @@ class World:
         self.writes: list[int] = []
         self.refusal: Refusal | None = None
 
-    def store(self) -> Store:
+    def store(self) -> StoreDir:
         """The store as a process sees it that nobody disturbs."""
         return open_store(RealFiles(self.disk.calls()), STORE)
 
-    def batch(self) -> Batch:
+    def batch(self) -> BatchDir:
         """The batch as such a process sees it."""
         return open_batch(self.store(), self.batch_id)
 

@@ -20,9 +20,9 @@ from codebatch.model.record import Record
 from codebatch.query.filters import RecordFilter
 from codebatch.query.narrowing import lookups_of
 from codebatch.query.records import BatchRecords
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.outputs import current_outputs
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from tests.index.batches import (
     BASE,
     calls,
@@ -90,7 +90,7 @@ def _answer(records: BatchRecords, asked: RecordFilter) -> bytes:
     return msgspec.json.encode([[*records.iter_records(task, asked)] for task in records.task_names])
 
 
-def _notes(store: Store, batch: Batch, asked: RecordFilter = SYMBOLS) -> list[str]:
+def _notes(store: StoreDir, batch: BatchDir, asked: RecordFilter = SYMBOLS) -> list[str]:
     """What is said beside an answer, which is right."""
     notes: list[str] = []
     assert _answer(BatchRecords(store, batch, notes.append), asked) == _answer(BatchRecords(store, batch), asked)
@@ -98,7 +98,7 @@ def _notes(store: Store, batch: Batch, asked: RecordFilter = SYMBOLS) -> list[st
 
 
 @pytest.fixture(scope="module", params=[1, 700])
-def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[Batch]]:
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[StoreDir, list[BatchDir]]:
     """Two batches with an index each, that have a shard file in common; and two whose indexes know the other's.
 
     All are in many parts, their shard files in frames of a line or of some.
@@ -129,12 +129,12 @@ def _some_records(seed: str) -> list[Record]:
 
 @settings(deadline=None)  # It opens four batches.
 @given(asked=filters | conditions | targets | metrics)
-def test_answers_are_the_same_with_an_index(pair: tuple[Store, list[Batch]], asked: RecordFilter) -> None:
+def test_answers_are_the_same_with_an_index(pair: tuple[StoreDir, list[BatchDir]], asked: RecordFilter) -> None:
     store, batches = pair
     assert [_notes(store, batch, asked) for batch in batches] == [[], [], [], []]
 
 
-def _made(tmp_path: Path, items: Sequence[Sequence[Record]]) -> tuple[Store, Batch]:
+def _made(tmp_path: Path, items: Sequence[Sequence[Record]]) -> tuple[StoreDir, BatchDir]:
     store = make_store(tmp_path)
     batch = make_saying(store, len(items), {"symbols": items})
     build_index(store, batch)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import codebatch
 from codebatch.application.asking import Answer
 from codebatch.application.nouns import Records
-from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.opened_batch import Batch
 from codebatch.cli.filtering import NOUNS
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.record import KINDS
@@ -55,7 +55,7 @@ class Batches:
     Half of these, counted as often as that takes, are of the file that was edited: of what an overlay is.
     """
 
-    def __init__(self, states: Sequence[Sequence[OpenedBatch]], edited: str, notes: list[str]) -> None:
+    def __init__(self, states: Sequence[Sequence[Batch]], edited: str, notes: list[str]) -> None:
         self.states, self.notes = states, notes
         self.rows: dict[object, list[JsonRecord]] = {}
         for row in states[-1][0].outputs().found:
@@ -197,7 +197,7 @@ class Asker:
         return self._chance.random() < share
 
 
-def _answered(batch: OpenedBatch, method: str, arguments: Mapping[str, object]) -> bytes:
+def _answered(batch: Batch, method: str, arguments: Mapping[str, object]) -> bytes:
     try:
         answer: Answer[object] = getattr(batch, method)(**arguments)
         found = [*answer.found] if isinstance(answer, Records) else answer.found

@@ -20,7 +20,7 @@ from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.filters import decode_records
 from codebatch.query.sources import Merged, RecordSource, find_source
 from codebatch.query.unmerged import Unmerged
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome, failed_outcome, join_parts
@@ -34,7 +34,7 @@ FAILED = 3
 
 
 @pytest.fixture
-def batch(tmp_path: Path) -> Batch:
+def batch(tmp_path: Path) -> BatchDir:
     """Five items in three shards, the file tasks done."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, PATHS, shard_items=2)
@@ -62,7 +62,7 @@ def test_files_of_a_running_batch_are_those_at_which_all_has_ended(
     assert find_source(batch, batch.plan).files_done(tasks) == files
 
 
-def _commit_project(batch: Batch, task: str, inputs: Digest | None = None) -> None:
+def _commit_project(batch: BatchDir, task: str, inputs: Digest | None = None) -> None:
     committer = Committer(batch.files, batch.root, new_holder_id())
     plan = batch.plan()
     inputs = inputs or load_ledger(plan, Outcomes(batch.files, batch.root)).inputs(task)
@@ -72,7 +72,7 @@ def _commit_project(batch: Batch, task: str, inputs: Digest | None = None) -> No
     committer.close()
 
 
-def _merged(batch: Batch) -> RecordSource:
+def _merged(batch: BatchDir) -> RecordSource:
     plan = batch.plan()
     for task in PROJECT:
         _commit_project(batch, task)
@@ -118,7 +118,7 @@ def _all_told(source: RecordSource) -> dict[str, object]:
     }
 
 
-def test_merged_and_unmerged_say_the_same(batch: Batch) -> None:
+def test_merged_and_unmerged_say_the_same(batch: BatchDir) -> None:
     merged = _merged(batch)
     assert isinstance(merged, Merged)
     unmerged = Unmerged(Outcomes(batch.files, batch.root), batch.plan)
@@ -128,7 +128,7 @@ def test_merged_and_unmerged_say_the_same(batch: Batch) -> None:
     assert [shard.failed for shard in merged.iter_shards("lint")] == [0, 1, 0]
 
 
-def test_items_are_found_one_by_one(batch: Batch) -> None:
+def test_items_are_found_one_by_one(batch: BatchDir) -> None:
     for source in (find_source(batch, batch.plan), _merged(batch)):
         for task in ("parse", "symbols"):
             assert [source.item_lines(task, item) for item in range(5)] == [_line(task, item) for item in range(5)]
@@ -137,7 +137,7 @@ def test_items_are_found_one_by_one(batch: Batch) -> None:
         assert after["path"] == "e"
 
 
-def test_what_no_task_has_come_to_is_open(batch: Batch) -> None:
+def test_what_no_task_has_come_to_is_open(batch: BatchDir) -> None:
     for path in (batch.root / "outcomes").glob("*.symbols.r1"):
         if path.name.startswith(batch.plan().shards[1].id):
             path.unlink()
@@ -149,7 +149,7 @@ def test_what_no_task_has_come_to_is_open(batch: Batch) -> None:
     assert source.task_names == batch.plan().task_names
 
 
-def test_how_far_tasks_are_is_told_task_by_task(batch: Batch) -> None:
+def test_how_far_tasks_are_is_told_task_by_task(batch: BatchDir) -> None:
     store = open_store(RealFiles(), batch.root.parent.parent)
 
     def told(task: str) -> tuple[str, int, int, int, int, int]:
@@ -165,7 +165,7 @@ def test_how_far_tasks_are_is_told_task_by_task(batch: Batch) -> None:
     assert told("symbols") == ("running", 3, 0, 5, 2, 3)
 
 
-def test_a_piece_that_nobody_reads_is_not_read(batch: Batch) -> None:
+def test_a_piece_that_nobody_reads_is_not_read(batch: BatchDir) -> None:
     source = _merged(batch)
     for path in batch.root.glob("outputs/*/symbols/*.jsonl.zst"):
         path.write_bytes(b"")

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from codebatch import OpenedBatch
+from codebatch import Batch
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from tests.signal.sampling import ENOUGH, Finding, findings_of, latest_of, sample
 from tests.signal.table import SHIPPED, shipped, trees
@@ -37,7 +37,7 @@ def main(stores: Path, wanted: Sequence[str]) -> None:
                 _show(batches[found.tree], found)
 
 
-def _findings(batches: Mapping[str, OpenedBatch], turn: int) -> Iterator[Finding]:
+def _findings(batches: Mapping[str, Batch], turn: int) -> Iterator[Finding]:
     """What is asked of the trees of a turn: of the third, no rule that finds hints; of the sixth, four rules."""
     for tree in trees():
         if tree.turn == turn:
@@ -48,7 +48,7 @@ def _findings(batches: Mapping[str, OpenedBatch], turn: int) -> Iterator[Finding
                     yield found
 
 
-def _show(batch: OpenedBatch, found: Finding) -> None:
+def _show(batch: Batch, found: Finding) -> None:
     lines = batch.content(found.path).data.decode("utf-8", "backslashreplace").split("\n")
     first = max(found.line - LINES_BEFORE, 1)
     for number, line in enumerate(lines[first - 1 : found.line + LINES_BEHIND], first):

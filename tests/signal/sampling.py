@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 import codebatch
-from codebatch import OpenedBatch
+from codebatch import Batch
 
 SEED = 20
 # One finding decides nothing.
@@ -43,7 +43,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def findings_of(batch: OpenedBatch, tree: str, version: str) -> Iterator[Finding]:
+def findings_of(batch: Batch, tree: str, version: str) -> Iterator[Finding]:
     """Every diagnostic of a batch, those of files whose names are no UTF-8 left out."""
     for found in batch.diagnostics():
         if isinstance(found.path, str):
@@ -58,7 +58,7 @@ def findings_of(batch: OpenedBatch, tree: str, version: str) -> Iterator[Finding
             )
 
 
-def latest_of(store: Path) -> OpenedBatch:
+def latest_of(store: Path) -> Batch:
     """The latest batch of a store, whole or not: `run --task lint` is enough to judge by."""
     return codebatch.open(store).batch(partial=True)
 

@@ -9,13 +9,13 @@ from codebatch.coordinator.merge import merge_outputs
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.model.plan import items_of
 from codebatch.model.shard import ProjectWork
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.collection import DAY_NS, choose, collect
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.outputs import Outputs
 from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.system.clock import wall_ns
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Failed, UnitResults
@@ -25,7 +25,7 @@ from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
 HOLDER = HolderId("0" * 32)
 
 
-def make_merged(store: Store, paths: Sequence[bytes], *, second: int = 0, for_comparison: bool = False) -> Batch:
+def make_merged(store: StoreDir, paths: Sequence[bytes], *, second: int = 0, for_comparison: bool = False) -> BatchDir:
     """A batch over made files of these paths, whose every task has ended, and which is merged."""
     batch = make_batch(store, paths, shard_items=len(paths), at_ns=second * 10**9, for_comparison=for_comparison)
     work(store, batch)
@@ -33,13 +33,13 @@ def make_merged(store: Store, paths: Sequence[bytes], *, second: int = 0, for_co
     return batch
 
 
-def merge(batch: Batch) -> Outputs:
+def merge(batch: BatchDir) -> Outputs:
     """Merge what was done."""
     plan = batch.plan()
     return merge_outputs(batch, plan, load_ledger(plan, Outcomes(batch.files, batch.root)))
 
 
-def work(store: Store, batch: Batch) -> None:
+def work(store: StoreDir, batch: BatchDir) -> None:
     """Do all that a batch of one shard plans, as one worker does."""
     plan = batch.plan()
     runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
@@ -64,7 +64,7 @@ def work(store: Store, batch: Batch) -> None:
     committer.close()
 
 
-def collect_all(store: Store, *, keep: int, now_ns: int | None = None, notes: list[str] | None = None) -> None:
+def collect_all(store: StoreDir, *, keep: int, now_ns: int | None = None, notes: list[str] | None = None) -> None:
     """Long after everything was made, where no time is given."""
     note = ignore_note if notes is None else notes.append
     now_ns = wall_ns() + 30 * DAY_NS if now_ns is None else now_ns

@@ -39,7 +39,7 @@ def event(seq: int) -> BatchEvent:
 
 def last_event(seq: int) -> BatchEvent:
     """The last event."""
-    return BatchDrained(cursor=f"1.{seq}", seq=seq, at="", batch_id="b", counts={}, why="the disk is full")
+    return BatchDrained(cursor=f"1.{seq}", seq=seq, at="", batch_id="b", counts={}, error="the disk is full")
 
 
 def written(root: Path) -> list[int]:

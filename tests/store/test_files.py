@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from codebatch.errors import StoreCorrupt, StoreError, StoreForeign, StoreUnwritable
+from codebatch.errors import StoreCorrupt, StoreError, StoreUntrusted, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.store.batches import open_batch
@@ -139,9 +139,9 @@ def test_in_a_directory_that_is_kept_open_all_is_found_as_ever_and_one_that_was_
     (kept / "link").symlink_to("a")
     with files.keeping_open(kept):
         assert files.read_range(f"{kept}/a", 0, 10) == files.read_range(kept / "a", 0, 10) == b"one"
-        with pytest.raises(StoreForeign):
+        with pytest.raises(StoreUntrusted):
             files.read_range(f"{kept}/link", 0, 10)
-        with pytest.raises(StoreForeign):
+        with pytest.raises(StoreUntrusted):
             files.read_range(f"{kept}/../../elsewhere", 0, 10)
         files.sync_directory(kept)
         shutil.rmtree(kept)

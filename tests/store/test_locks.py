@@ -14,9 +14,9 @@ from codebatch.application.stores import StorePlace
 from codebatch.coordinator.score import Progress
 from codebatch.coordinator.workers import start_worker
 from codebatch.engine.events import WorkerId
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import new_holder_id
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import StoreDir, create_store
 from codebatch.system.files import RealFiles
 from tests.cli.process import wait_until
 from tests.proof.plans import make_batch
@@ -30,7 +30,7 @@ def _is_free(root: Path) -> bool:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
@@ -43,7 +43,7 @@ def _is_close_on_exec(pid: int, descriptor: int) -> bool:
     return bool(int(flags, 8) & os.O_CLOEXEC)
 
 
-def test_lock_of_who_is_gone_ends_with_the_last_worker_and_is_of_no_tool(store: Store) -> None:
+def test_lock_of_who_is_gone_ends_with_the_last_worker_and_is_of_no_tool(store: StoreDir) -> None:
     batch = make_batch(store, [b"a"], shard_items=1)
     with store.writing() as lock:
         worker = start_worker(
@@ -71,7 +71,7 @@ class _Looking(Listener):
         self.root = root
         self.was_free: list[bool] = []
 
-    def chosen(self, batch: Batch, action: Action) -> None:
+    def chosen(self, batch: BatchDir, action: Action) -> None:
         self.was_free.append(_is_free(self.root))
 
     def update(self, progress: Progress) -> None:

@@ -10,7 +10,7 @@ from codebatch.errors import InvalidId, UnknownId
 from codebatch.store.batch_resolution import resolve_batch
 from codebatch.store.batches import BatchId, batch_ids, given_names, new_batch_id
 from codebatch.store.pins import give_name, pin, unpin
-from codebatch.store.store import Store, create_store, open_store
+from codebatch.store.store import StoreDir, create_store, open_store
 from codebatch.system.files import RealFiles
 from codebatch.testing.disk import Disk
 from tests.cli.process import write
@@ -20,11 +20,11 @@ from tests.store.support import collect_all, make_merged
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def test_named_batch_is_found_by_its_name_and_kept_until_that_is_taken_away(store: Store) -> None:
+def test_named_batch_is_found_by_its_name_and_kept_until_that_is_taken_away(store: StoreDir) -> None:
     first, second, third = (make_merged(store, [b"%d" % second], second=second) for second in range(3))
     assert give_name(store, first.id, "before") is None
     assert give_name(store, first.id, "v1.0-rc_2") is None
@@ -39,7 +39,7 @@ def test_named_batch_is_found_by_its_name_and_kept_until_that_is_taken_away(stor
     assert second.id not in batch_ids(store)
 
 
-def test_name_moves_and_who_had_it_is_told(store: Store) -> None:
+def test_name_moves_and_who_had_it_is_told(store: StoreDir) -> None:
     first, second = (make_merged(store, [b"%d" % second], second=second) for second in range(2))
     assert [give_name(store, each.id, "x") for each in (first, first, second, second, first)] == [
         None, None, first.id, None, second.id,
@@ -48,7 +48,7 @@ def test_name_moves_and_who_had_it_is_told(store: Store) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", ".x", "-x", "a/b", "../a", "a@b", "a b", "ü", "x" * 65, "a\n", "a\0"])
-def test_what_is_no_name_is_refused_before_any_path_is_made_of_it(store: Store, wrong: str) -> None:
+def test_what_is_no_name_is_refused_before_any_path_is_made_of_it(store: StoreDir, wrong: str) -> None:
     batch = make_merged(store, [b"a"])
     for act in (lambda: give_name(store, batch.id, wrong), lambda: unpin(store, f"@{wrong}")):
         with pytest.raises(InvalidId):
@@ -58,7 +58,7 @@ def test_what_is_no_name_is_refused_before_any_path_is_made_of_it(store: Store, 
     assert given_names(store) == {}
 
 
-def test_name_that_nobody_has_and_that_of_a_batch_that_is_gone_are_told(store: Store) -> None:
+def test_name_that_nobody_has_and_that_of_a_batch_that_is_gone_are_told(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     for act in (lambda: resolve_batch(store, "@x"), lambda: unpin(store, "@x"), lambda: pin(store, "@x")):
         with pytest.raises(UnknownId, match="no batch is named @x"):
@@ -70,7 +70,7 @@ def test_name_that_nobody_has_and_that_of_a_batch_that_is_gone_are_told(store: S
     assert unpin(store, "@x") == "@x"
 
 
-def test_planted_names_are_none_and_of_several_the_latest_has_it(store: Store) -> None:
+def test_planted_names_are_none_and_of_several_the_latest_has_it(store: StoreDir) -> None:
     first, second = (make_merged(store, [b"%d" % second], second=second) for second in range(2))
     digits = f"batch-{chr(0x662) * 8}-000000-000000-ffffff@y"  # To Python, no less than ASCII's.
     ids = (f"{first.id}@x", f"{second.id}@x", "@x", f"{first.id}@", f"{first.id}@a b", "batch-1@y", "x@y@z", digits)
@@ -96,7 +96,7 @@ def test_name_that_moves_is_always_somebodys(seed: int | None) -> None:
 
 @pytest.mark.parametrize("hostile", ["batch-20261399-000000-000000-abcdef", "batch-00010101-000000-000000-abcdef"])
 def test_id_before_another_is_not_the_latest_and_names_that_say_no_instant_stop_nothing(
-    store: Store, hostile: str
+    store: StoreDir, hostile: str
 ) -> None:
     first, second = (make_merged(store, [b"%d" % second], second=second) for second in (1, 2))
     assert first.id < new_batch_id(store, 9, before=second.id) < second.id

@@ -12,7 +12,7 @@ from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.outputs import Outputs, current_outputs
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
@@ -20,17 +20,17 @@ from tests.store.support import make_merged
 
 
 @pytest.fixture
-def batch(tmp_path: Path) -> Batch:
+def batch(tmp_path: Path) -> BatchDir:
     return make_merged(create_store(RealFiles(), tmp_path / "store")[0], [b"a", b"b", b"c"])
 
 
-def _outputs(batch: Batch) -> Outputs:
+def _outputs(batch: BatchDir) -> Outputs:
     outputs = current_outputs(batch)
     assert outputs is not None
     return outputs
 
 
-def test_outputs_of_another_number_of_items_than_the_batch_has_are_anothers(batch: Batch) -> None:
+def test_outputs_of_another_number_of_items_than_the_batch_has_are_anothers(batch: BatchDir) -> None:
     outputs = _outputs(batch)
     forged = msgspec.structs.replace(outputs.manifest, items=4)
     (outputs.root / layout.MANIFEST_FILE).write_bytes(encode_document(forged))
@@ -38,7 +38,7 @@ def test_outputs_of_another_number_of_items_than_the_batch_has_are_anothers(batc
         current_outputs(batch)
 
 
-def test_outputs_of_the_highest_generation_are_the_current_ones_whatever_their_name(batch: Batch) -> None:
+def test_outputs_of_the_highest_generation_are_the_current_ones_whatever_their_name(batch: BatchDir) -> None:
     outputs = _outputs(batch)
     for name, generation in ((Digest("0" * 64), 2), (Digest("f" * 64), 1)):
         other = outputs.root.with_name(name)
@@ -48,7 +48,7 @@ def test_outputs_of_the_highest_generation_are_the_current_ones_whatever_their_n
     assert _outputs(batch).manifest.generation == 2
 
 
-def test_all_of_a_shard_is_given_where_an_item_is_asked_for_that_it_does_not_have(batch: Batch) -> None:
+def test_all_of_a_shard_is_given_where_an_item_is_asked_for_that_it_does_not_have(batch: BatchDir) -> None:
     outputs = _outputs(batch)
     task = outputs.manifest.tasks[0]
     whole = list(outputs.iter_shard(task, 0))

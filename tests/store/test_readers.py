@@ -11,11 +11,11 @@ from codebatch.application.asking import Question, ask
 from codebatch.application.batches import list_batches, shard_states, status
 from codebatch.application.questions import list_files, search, summarise
 from codebatch.application.references import references
-from codebatch.errors import CollectedMeanwhile, StoreCorrupt, UnknownId
+from codebatch.errors import BatchRemoved, StoreCorrupt, UnknownId
 from codebatch.model.digest import digest_bytes
 from codebatch.query.filters import RecordFilter
-from codebatch.store.batches import Batch
-from codebatch.store.store import Store, create_store, open_store
+from codebatch.store.batches import BatchDir
+from codebatch.store.store import StoreDir, create_store, open_store
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
@@ -54,24 +54,24 @@ def ask_while(root: Path, question: str, at: int, act: Callable[[], object]) -> 
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def _unmerged(store: Store) -> Batch:
+def _unmerged(store: StoreDir) -> BatchDir:
     batch = make_batch(store, PATHS, shard_items=2)
     support.work(store, batch)
     return batch
 
 
-def _merged(store: Store) -> Batch:
+def _merged(store: StoreDir) -> BatchDir:
     return make_merged(store, PATHS)
 
 
 @pytest.mark.parametrize("make", [_merged, _unmerged])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_batch_that_is_collected_while_it_is_read_is_answered_or_unknown(
-    store: Store, question: str, make: Callable[[Store], Batch]
+    store: StoreDir, question: str, make: Callable[[StoreDir], BatchDir]
 ) -> None:
     batch = make(store)
     whole = QUESTIONS[question](ask(store))
@@ -84,11 +84,11 @@ def test_batch_that_is_collected_while_it_is_read_is_answered_or_unknown(
         hidden.rename(batch.root)
         assert isinstance(answer, UnknownId) or answer == whole
         ends.add(type(answer) if isinstance(answer, UnknownId) else None)
-    assert CollectedMeanwhile in ends
+    assert BatchRemoved in ends
 
 
 @pytest.mark.parametrize("question", ["search", "references"])
-def test_packs_that_are_written_anew_while_a_batch_is_read_change_no_answer(store: Store, question: str) -> None:
+def test_packs_that_are_written_anew_while_a_batch_is_read_change_no_answer(store: StoreDir, question: str) -> None:
     _merged(store)
     whole = QUESTIONS[question](ask(store))
     objects = store.objects()
@@ -116,7 +116,7 @@ def test_packs_that_are_written_anew_while_a_batch_is_read_change_no_answer(stor
             return
 
 
-def test_batch_that_goes_while_others_are_listed_is_none_of_them(store: Store) -> None:
+def test_batch_that_goes_while_others_are_listed_is_none_of_them(store: StoreDir) -> None:
     batch = _unmerged(store)
     hidden = store.root / "hidden"
     reached = True
@@ -139,7 +139,7 @@ def test_batch_that_goes_while_others_are_listed_is_none_of_them(store: Store) -
         at += 1
 
 
-def test_file_that_is_missing_of_a_batch_that_is_there_is_damage(store: Store) -> None:
+def test_file_that_is_missing_of_a_batch_that_is_there_is_damage(store: StoreDir) -> None:
     batch = _merged(store)
     for path in batch.root.glob("outputs/*/parse/*.jsonl.zst"):
         path.unlink()

@@ -13,11 +13,11 @@ from codebatch.application.collecting import collect_garbage, stats_of
 from codebatch.cli.show import collected_line
 from codebatch.model.digest import Digest
 from codebatch.store.adoption import adopt_batch
-from codebatch.store.batches import Batch, batch_ids, open_batch
+from codebatch.store.batches import BatchDir, batch_ids, open_batch
 from codebatch.store.relinking import find_copies, relink
 from codebatch.store.settling import settle_batch
 from codebatch.store.shard_survey import ShardName, shard_names, survey
-from codebatch.store.store import Store, create_store, open_store
+from codebatch.store.store import StoreDir, create_store, open_store
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
@@ -30,7 +30,7 @@ TASKS = 5
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Store:
+def shared(tmp_path: Path) -> StoreDir:
     """Three batches that share their shard files; nothing is left to settle."""
     store = create_store(RealFiles(), tmp_path / "store")[0]
     make_three(store)
@@ -38,7 +38,7 @@ def shared(tmp_path: Path) -> Store:
     return store
 
 
-def make_three(store: Store) -> None:
+def make_three(store: StoreDir) -> None:
     first = make_merged(store, [b"a", b"bb"], second=1)
     (outputs,) = store.files.listing(first.root / "outputs")
     settle_batch(first, Digest(outputs))
@@ -47,26 +47,26 @@ def make_three(store: Store) -> None:
 
 
 @pytest.fixture
-def copied(shared: Store, tmp_path: Path) -> Store:
+def copied(shared: StoreDir, tmp_path: Path) -> StoreDir:
     """As `cp -r` has it."""
     shutil.copytree(shared.root, tmp_path / "copied", symlinks=True)
     return open_store(RealFiles(), tmp_path / "copied")
 
 
-def batches_of(store: Store) -> list[Batch]:
+def batches_of(store: StoreDir) -> list[BatchDir]:
     return [open_batch(store, batch_id) for batch_id in batch_ids(store)]
 
 
-def names_of(store: Store) -> list[ShardName]:
+def names_of(store: StoreDir) -> list[ShardName]:
     return [name for batch in batches_of(store) for name in shard_names(batch)]
 
 
-def _files(store: Store) -> int:
+def _files(store: StoreDir) -> int:
     found = survey(store.files, names_of(store), is_full=True)
     return found.files
 
 
-def test_copied_store_is_as_small_as_it_was_and_says_the_same(shared: Store, copied: Store) -> None:
+def test_copied_store_is_as_small_as_it_was_and_says_the_same(shared: StoreDir, copied: StoreDir) -> None:
     assert (_files(shared), _files(copied)) == (TASKS, 3 * TASKS)
     results = [merged(batch) for batch in batches_of(copied)]
     before = {path: path.stat().st_ino for path in copied.root.rglob("*")}
@@ -89,20 +89,20 @@ def _refuse_writes(operation: Operation) -> Fate | None:
     return Fate(OSError(errno.EROFS, "read-only")) if operation.is_write else None
 
 
-def test_what_has_a_name_elsewhere_is_linked_and_frees_nothing(copied: Store, tmp_path: Path) -> None:
+def test_what_has_a_name_elsewhere_is_linked_and_frees_nothing(copied: StoreDir, tmp_path: Path) -> None:
     for number, name in enumerate(names_of(copied)):
         os.link(name.path, tmp_path / str(number))
     told = collect_garbage(copied, keep=9)
     assert (told.relinked, told.relinked_bytes) == (2 * TASKS, 0)
 
 
-def test_copies_in_what_goes_or_is_settled_count_as_gone_with_that(copied: Store) -> None:
+def test_copies_in_what_goes_or_is_settled_count_as_gone_with_that(copied: StoreDir) -> None:
     told = collect_garbage(copied, keep=1)
     assert (len(told.batches), told.relinked) == (1, TASKS), "the other two have other sources"
 
 
 @pytest.mark.parametrize("place", [0, 3, -1])
-def test_what_is_damaged_is_neither_taken_for_a_copy_nor_copied(copied: Store, place: int) -> None:
+def test_what_is_damaged_is_neither_taken_for_a_copy_nor_copied(copied: StoreDir, place: int) -> None:
     """Also where most names are those of the damaged one."""
     first, second, third = (next(iter(shard_names(batch))).path for batch in batches_of(copied))
     data = bytearray(first.read_bytes())
@@ -114,7 +114,7 @@ def test_what_is_damaged_is_neither_taken_for_a_copy_nor_copied(copied: Store, p
     assert first.read_bytes() == second.read_bytes() == data != third.read_bytes()
 
 
-def test_names_that_a_file_does_not_get_stay_with_the_copy(copied: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_a_file_does_not_get_stay_with_the_copy(copied: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
     link = os.link
     left = iter(range(1))
 
@@ -130,7 +130,7 @@ def test_names_that_a_file_does_not_get_stay_with_the_copy(copied: Store, monkey
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR])
-def test_name_that_is_refused_stays_with_the_copy_and_no_other_does(copied: Store, number: int) -> None:
+def test_name_that_is_refused_stays_with_the_copy_and_no_other_does(copied: StoreDir, number: int) -> None:
     found = find_copies(copied.files, names_of(copied))
     refused = found[0].names[0]
 
@@ -143,7 +143,7 @@ def test_name_that_is_refused_stays_with_the_copy_and_no_other_does(copied: Stor
     assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
 
 
-def test_what_is_removed_by_hand_meanwhile_is_passed_over(copied: Store) -> None:
+def test_what_is_removed_by_hand_meanwhile_is_passed_over(copied: StoreDir) -> None:
     names = names_of(copied)
     found = find_copies(copied.files, names)
     names[0].path.unlink()
@@ -183,7 +183,7 @@ def _link_in(files: RealFiles) -> None:
     _link_all(open_store(files, PLACE))
 
 
-def _link_all(store: Store) -> None:
+def _link_all(store: StoreDir) -> None:
     with store.alone():
         relink(store, find_copies(store.files, names_of(store)))
 

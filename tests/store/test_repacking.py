@@ -14,7 +14,7 @@ from codebatch.store.object_frames import compress
 from codebatch.store.objects import ObjectStore
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.repacking import choose_packs, repack
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import StoreDir, create_store
 from codebatch.system.files import RealFiles
 from codebatch.testing.disk import Disk
 from tests.cli.process import write
@@ -24,7 +24,7 @@ PLACE = Path("/a/b/objects")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
@@ -63,14 +63,14 @@ def test_after_repacking_what_is_needed_can_be_read_and_no_pack_is_in_good_part_
     assert choose_packs(objects, wanted).given_up == []
 
 
-def _two_in_a_pack(store: Store) -> tuple[Digest, Digest, Path]:
+def _two_in_a_pack(store: StoreDir) -> tuple[Digest, Digest, Path]:
     with PackWriter(store.objects()) as writer:
         small, large = writer.add(b"small"), writer.add(os.urandom(5000))
     (pack,) = (store.root / "objects").glob("*.pack")
     return small, large, pack
 
 
-def test_pack_stays_in_which_what_is_needed_is_damaged_and_nowhere_sound(store: Store) -> None:
+def test_pack_stays_in_which_what_is_needed_is_damaged_and_nowhere_sound(store: StoreDir) -> None:
     small, _, pack = _two_in_a_pack(store)
     data = bytearray(pack.read_bytes())
     data[data.index(b"small")] ^= 1
@@ -80,7 +80,7 @@ def test_pack_stays_in_which_what_is_needed_is_damaged_and_nowhere_sound(store: 
     assert pack.read_bytes() == data
 
 
-def test_damaged_copy_is_not_taken_for_the_one_that_stays(store: Store) -> None:
+def test_damaged_copy_is_not_taken_for_the_one_that_stays(store: StoreDir) -> None:
     """The pack that is to go holds the only sound copy."""
     writers = [PackWriter(store.objects()) for _ in range(2)]
     small, _ = (writer.add(b"small") for writer in writers)
@@ -98,7 +98,7 @@ def test_damaged_copy_is_not_taken_for_the_one_that_stays(store: Store) -> None:
     assert store.objects().read(small) == b"small"
 
 
-def test_pack_that_is_written_anew_byte_by_byte_is_not_removed(store: Store) -> None:
+def test_pack_that_is_written_anew_byte_by_byte_is_not_removed(store: StoreDir) -> None:
     """Its first object lies in another pack too, damaged, so that all of it is copied, under the name that it has."""
     shared, own = os.urandom(3000), os.urandom(3000)
     with PackWriter(store.objects()) as writer:
@@ -121,7 +121,7 @@ def test_pack_that_is_written_anew_byte_by_byte_is_not_removed(store: Store) -> 
     assert [store.objects().read(key) for key in keys] == [shared, own]
 
 
-def test_what_lies_in_two_packs_lies_in_one_afterwards(store: Store) -> None:
+def test_what_lies_in_two_packs_lies_in_one_afterwards(store: StoreDir) -> None:
     """As two leave it that take a snapshot at once."""
     contents = [os.urandom(500), os.urandom(500)]
     writers = [PackWriter(store.objects()) for _ in range(2)]
@@ -139,7 +139,7 @@ def test_what_lies_in_two_packs_lies_in_one_afterwards(store: Store) -> None:
     assert [store.objects().read(digest_bytes(content)) for content in contents] == contents
 
 
-def test_what_lies_among_packs_and_is_none_of_ours_stays(store: Store) -> None:
+def test_what_lies_among_packs_and_is_none_of_ours_stays(store: StoreDir) -> None:
     _, _, pack = _two_in_a_pack(store)
     (pack.parent / "copy.pack").write_bytes(pack.read_bytes())
     hostile = [write(pack.parent / name, "x") for name in ("notes.pack", f"{'0' * 63}.pack", ".hidden", "readme")]

@@ -14,11 +14,11 @@ from codebatch.engine.lifecycle import BatchState
 from codebatch.errors import StoreCorrupt
 from codebatch.query.standing import standing
 from codebatch.store.adoption import adopt_batch
-from codebatch.store.batches import Batch, open_batch
+from codebatch.store.batches import BatchDir, open_batch
 from codebatch.store.collection import choose, collect
 from codebatch.store.outputs import current_outputs
 from codebatch.store.settling import read_settled
-from codebatch.store.store import Store, create_store, open_store
+from codebatch.store.store import StoreDir, create_store, open_store
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
@@ -34,16 +34,16 @@ PATHS = [b"a.py", b"b.py"]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def _settle(store: Store, *spared: str) -> None:
+def _settle(store: StoreDir, *spared: str) -> None:
     with store.alone():
         collect(store, choose(store, keep=9, now_ns=0, passed_over=ignore_note, spared=spared), ignore_note)
 
 
-def test_settled_batch_is_its_outputs_and_answers_as_before(store: Store) -> None:
+def test_settled_batch_is_its_outputs_and_answers_as_before(store: StoreDir) -> None:
     batch = make_merged(store, PATHS)
     (batch.root / "journal" / "x.jsonl").write_text("history")
     before = {name: question(ask(store)) for name, question in QUESTIONS.items()}
@@ -58,14 +58,14 @@ def test_settled_batch_is_its_outputs_and_answers_as_before(store: Store) -> Non
 
 
 @pytest.mark.parametrize("paths", [[b"a.py", b"fails.py"], [b"fails.py"]])
-def test_batch_with_failures_is_not_settled(store: Store, paths: list[bytes]) -> None:
+def test_batch_with_failures_is_not_settled(store: StoreDir, paths: list[bytes]) -> None:
     batch = make_merged(store, paths)
     _settle(store)
     assert read_settled(batch) is None
     assert list((batch.root / "outcomes").iterdir())
 
 
-def test_batch_that_is_not_merged_or_is_spared_is_not_settled(store: Store) -> None:
+def test_batch_that_is_not_merged_or_is_spared_is_not_settled(store: StoreDir) -> None:
     open_one = make_batch(store, PATHS, shard_items=2)
     support.work(store, open_one)
     spared = make_merged(store, PATHS, second=1)
@@ -73,7 +73,7 @@ def test_batch_that_is_not_merged_or_is_spared_is_not_settled(store: Store) -> N
     assert [read_settled(each) for each in (open_one, spared)] == [None, None]
 
 
-def test_what_was_left_of_settling_goes_with_the_next_time(store: Store) -> None:
+def test_what_was_left_of_settling_goes_with_the_next_time(store: StoreDir) -> None:
     batch = make_merged(store, PATHS)
     _settle(store)
     (batch.root / "results").mkdir()
@@ -83,7 +83,7 @@ def test_what_was_left_of_settling_goes_with_the_next_time(store: Store) -> None
 
 
 @pytest.mark.parametrize("damage", ["outputs", "manifest", "settled.json"])
-def test_settled_batch_without_sound_outputs_is_damaged(store: Store, damage: str) -> None:
+def test_settled_batch_without_sound_outputs_is_damaged(store: StoreDir, damage: str) -> None:
     batch = make_merged(store, PATHS)
     _settle(store)
     (outputs,) = (batch.root / "outputs").iterdir()
@@ -100,7 +100,7 @@ def test_settled_batch_without_sound_outputs_is_damaged(store: Store, damage: st
     _settle(store)  # which leaves it
 
 
-def test_settled_batch_rests_on_the_outputs_that_it_names(store: Store) -> None:
+def test_settled_batch_rests_on_the_outputs_that_it_names(store: StoreDir) -> None:
     """Others, of what had failed before, do not stand in for them."""
     batch = make_merged(store, PATHS)
     _settle(store)
@@ -110,7 +110,7 @@ def test_settled_batch_rests_on_the_outputs_that_it_names(store: Store) -> None:
         current_outputs(batch)
 
 
-def test_damaged_output_of_a_settled_batch_is_not_said_to_be_merged_again(store: Store) -> None:
+def test_damaged_output_of_a_settled_batch_is_not_said_to_be_merged_again(store: StoreDir) -> None:
     batch = make_merged(store, PATHS)
     _settle(store)
     for path in batch.root.glob("outputs/*/parse/*.jsonl.zst"):
@@ -120,7 +120,7 @@ def test_damaged_output_of_a_settled_batch_is_not_said_to_be_merged_again(store:
     assert "resume" not in (raised.value.hint or "")
 
 
-def test_batch_that_adopts_a_settled_one_is_settled(store: Store) -> None:
+def test_batch_that_adopts_a_settled_one_is_settled(store: StoreDir) -> None:
     batch = make_merged(store, PATHS)
     _settle(store)
     adopted = adopt_batch(store, batch, sources=(b"/elsewhere",), stat_cache="", at_ns=10**9)
@@ -134,7 +134,7 @@ def test_batch_that_adopts_a_settled_one_is_settled(store: Store) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_batch_that_is_merged_and_settled_while_it_is_read_changes_no_answer(store: Store, question: str) -> None:
+def test_batch_that_is_merged_and_settled_while_it_is_read_changes_no_answer(store: StoreDir, question: str) -> None:
     batch = make_batch(store, PATHS, shard_items=2)
     support.work(store, batch)
     whole = QUESTIONS[question](ask(store))
@@ -188,7 +188,7 @@ def test_whoever_is_killed_settling_at_any_write_leaves_a_completed_batch(
         assert merged(batch) == reference
 
 
-def _opened(disk: Disk, batch_id: str) -> Batch:
+def _opened(disk: Disk, batch_id: str) -> BatchDir:
     return open_batch(open_store(RealFiles(disk.calls()), PLACE), batch_id)
 
 
@@ -208,7 +208,7 @@ def test_outputs_outlast_power_loss_before_anything_goes_though_their_maker_died
         return Fate(Killed()) if renames and operation.call == "fsync" else None
 
     with pytest.raises(Killed):
-        support.merge(Batch(RealFiles(WatchedCalls(disk.calls(), watch)), batch.root, batch.about))
+        support.merge(BatchDir(RealFiles(WatchedCalls(disk.calls(), watch)), batch.root, batch.about))
     _settle(store)
     disk.lose_power()
     assert standing(_opened(disk, batch.id)).state is BatchState.COMPLETED

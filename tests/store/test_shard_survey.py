@@ -19,10 +19,10 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.application.repair import Reason, give, mend
 from codebatch.model.digest import Digest
 from codebatch.store.adoption import adopt_batch
-from codebatch.store.batches import Batch, batch_ids, open_batch
+from codebatch.store.batches import BatchDir, batch_ids, open_batch
 from codebatch.store.settling import settle_batch
 from codebatch.store.shard_survey import ShardName, Survey, shard_names, survey
-from codebatch.store.store import Store, create_store, open_store
+from codebatch.store.store import StoreDir, create_store, open_store
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
@@ -33,22 +33,22 @@ from tests.store.support import make_merged
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def make_two(store: Store) -> tuple[Batch, Batch]:
+def make_two(store: StoreDir) -> tuple[BatchDir, BatchDir]:
     """A batch, and one that shares all its shard files."""
     one = make_merged(store, [b"a", b"bb"], second=1)
     return one, adopt_batch(store, one, sources=(b"/elsewhere",), stat_cache="", at_ns=2 * 10**9)
 
 
-def look(store: Store, *batches: Batch, is_full: bool = True) -> Survey:
+def look(store: StoreDir, *batches: BatchDir, is_full: bool = True) -> Survey:
     return survey(store.files, [name for batch in batches for name in shard_names(batch)], is_full=is_full)
 
 
 @pytest.mark.parametrize("is_chosen", [True, False])
-def test_of_a_digest_that_is_chosen_every_byte_is_read_and_of_others_none(store: Store, is_chosen: bool) -> None:
+def test_of_a_digest_that_is_chosen_every_byte_is_read_and_of_others_none(store: StoreDir, is_chosen: bool) -> None:
     names = [name for batch in make_two(store) for name in shard_names(batch)]
     damaged, *_ = (name for name in names if name.task == "lint")
     chosen = damaged.digest if is_chosen else next(name.digest for name in names if name.digest != damaged.digest)
@@ -57,7 +57,7 @@ def test_of_a_digest_that_is_chosen_every_byte_is_read_and_of_others_none(store:
     assert (found.read, [fault.digest for fault in found.faults]) == (1, [chosen] if is_chosen else [])
 
 
-def _lint(batch: Batch) -> ShardName:
+def _lint(batch: BatchDir) -> ShardName:
     return next(name for name in shard_names(batch) if name.task == "lint")
 
 
@@ -104,7 +104,7 @@ LENGTHS_TELL = (_cut, _append, *OF_ONE_NAME)
 
 
 @pytest.mark.parametrize("damage", [*IN_PLACE, *OF_ONE_NAME])
-def test_every_damage_is_one_fault_with_all_its_names(store: Store, damage: Callable[[Path], None]) -> None:
+def test_every_damage_is_one_fault_with_all_its_names(store: StoreDir, damage: Callable[[Path], None]) -> None:
     one, other = make_two(store)
     sound = look(store, one, other)
     assert (sound.names, sound.files, sound.faults) == (10, 5, [])
@@ -119,7 +119,7 @@ def test_every_damage_is_one_fault_with_all_its_names(store: Store, damage: Call
             assert faults == []
 
 
-def test_every_flipped_byte_and_every_cut_is_found(store: Store) -> None:
+def test_every_flipped_byte_and_every_cut_is_found(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     name = _lint(batch)
     sound = name.path.read_bytes()
@@ -130,7 +130,7 @@ def test_every_flipped_byte_and_every_cut_is_found(store: Store) -> None:
         assert len(survey(store.files, [name], is_full=False).faults) == 1, place
 
 
-def test_every_cut_is_found_where_a_manifest_says_the_length_of_no_name_or_not_of_the_first(store: Store) -> None:
+def test_every_cut_is_found_where_a_manifest_says_the_length_of_no_name_or_not_of_the_first(store: StoreDir) -> None:
     name = _lint(make_merged(store, [b"a"]))
     taken_over = replace(name, size=None)
     sound = name.path.read_bytes()
@@ -141,7 +141,7 @@ def test_every_cut_is_found_where_a_manifest_says_the_length_of_no_name_or_not_o
             assert [fault.names for fault in faults] == ([] if length == len(sound) else [tuple(names)]), length
 
 
-def test_what_cannot_be_read_is_damaged_and_nothing_else_is(store: Store) -> None:
+def test_what_cannot_be_read_is_damaged_and_nothing_else_is(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     path = _lint(batch).path
 
@@ -153,7 +153,7 @@ def test_what_cannot_be_read_is_damaged_and_nothing_else_is(store: Store) -> Non
     assert ([name.path for name in fault.names], "I/O error" in fault.problem) == ([path], True)
 
 
-def test_what_went_meanwhile_is_no_fault(store: Store) -> None:
+def test_what_went_meanwhile_is_no_fault(store: StoreDir) -> None:
     one, other = make_two(store)
     names = [*shard_names(one), *shard_names(other)]
     store.files.remove_tree(one.root)
@@ -161,7 +161,7 @@ def test_what_went_meanwhile_is_no_fault(store: Store) -> None:
     assert [*shard_names(one)] == []
 
 
-def test_names_of_a_batch_that_others_removed_are_those_that_are_left(store: Store) -> None:
+def test_names_of_a_batch_that_others_removed_are_those_that_are_left(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     (outputs,) = (batch.root / "outputs").iterdir()
     for task in ("lint", "parse"):
@@ -174,7 +174,7 @@ def test_names_of_a_batch_that_others_removed_are_those_that_are_left(store: Sto
 # -- Names given back -------------------------------------------------------------------------------------------------
 
 
-def mend_linked(store: Store, found: Survey) -> dict[Digest, Reason]:
+def mend_linked(store: StoreDir, found: Survey) -> dict[Digest, Reason]:
     """Mend where a sound file is there: nothing is executed."""
     execution = Execution(configuration=load_configuration(Path("/")))
     with store.writing() as lock:
@@ -182,7 +182,7 @@ def mend_linked(store: Store, found: Survey) -> dict[Digest, Reason]:
 
 
 @pytest.mark.parametrize("damage", OF_ONE_NAME)
-def test_name_is_given_back_to_the_sound_file_that_others_have(store: Store, damage: Callable[[Path], None]) -> None:
+def test_name_is_given_back_to_the_sound_file_that_others_have(store: StoreDir, damage: Callable[[Path], None]) -> None:
     one, other = make_two(store)
     damage(_lint(one).path)
     assert mend_linked(store, look(store, one, other)) == {}
@@ -192,7 +192,7 @@ def test_name_is_given_back_to_the_sound_file_that_others_have(store: Store, dam
     assert [path for path in store.batches.iterdir() if path.name.startswith(".")] == []
 
 
-def test_all_names_of_a_damaged_file_become_those_of_an_equal_one(store: Store) -> None:
+def test_all_names_of_a_damaged_file_become_those_of_an_equal_one(store: StoreDir) -> None:
     one, other = make_two(store)
     equal = make_merged(store, [b"a", b"bb"], second=3)
     _flip(_lint(one).path)
@@ -200,7 +200,7 @@ def test_all_names_of_a_damaged_file_become_those_of_an_equal_one(store: Store) 
     assert len({_lint(batch).path.stat().st_ino for batch in (one, other, equal)}) == 1
 
 
-def test_file_that_gets_no_further_name_is_copied_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_gets_no_further_name_is_copied_once(store: StoreDir, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = make_two(store)
     equal = make_merged(store, [b"a", b"bb"], second=3)
     full = _lint(equal).path.stat().st_ino
@@ -220,7 +220,7 @@ def test_file_that_gets_no_further_name_is_copied_once(store: Store, monkeypatch
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EXDEV])
-def test_name_that_is_refused_is_told_and_all_others_are_given_back(store: Store, number: int) -> None:
+def test_name_that_is_refused_is_told_and_all_others_are_given_back(store: StoreDir, number: int) -> None:
     one, other = make_two(store)
     equal = make_merged(store, [b"a", b"bb"], second=3)
     for name in shard_names(one):
@@ -241,7 +241,7 @@ def test_name_that_is_refused_is_told_and_all_others_are_given_back(store: Store
     assert store.files.unfinished(store.batches) == []
 
 
-def test_batch_that_is_settled_meanwhile_has_no_other_names(store: Store) -> None:
+def test_batch_that_is_settled_meanwhile_has_no_other_names(store: StoreDir) -> None:
     batch = make_merged(store, [b"a"])
     (outputs,) = (batch.root / "outputs").iterdir()
     settle_batch(batch, outputs.name)  # type: ignore[arg-type]
@@ -265,7 +265,7 @@ def damaged() -> tuple[Disk, Path, list[Path], bytes, bytes]:
     return disk, sound, names, good, bad
 
 
-def _written(store: Store, data: bytes) -> Path:
+def _written(store: StoreDir, data: bytes) -> Path:
     path = store.root / "cache" / "written"
     store.files.write_new(path, data)
     return path
@@ -328,7 +328,7 @@ def three() -> tuple[Disk, Execution]:
     return disk, Execution(configuration=load_configuration(Path("/")))
 
 
-def _harm(disk: Disk, store: Store, path: Path, how: str) -> None:
+def _harm(disk: Disk, store: StoreDir, path: Path, how: str) -> None:
     if how in ("flip", "cut"):
         calls = disk.calls()
         file = calls.open(path, os.O_WRONLY)

@@ -10,7 +10,7 @@ from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import encode_document
 from codebatch.store.batches import BatchId
-from codebatch.store.store import Store, create_store
+from codebatch.store.store import StoreDir, create_store
 from codebatch.store.untrusted import UntrustedFile, UntrustedKey, distrust, load_untrusted, trust, untrusted_keys
 from codebatch.system.files import RealFiles
 
@@ -25,11 +25,11 @@ def key(name: str, task: str = "lint", batch: str = "batch-1") -> UntrustedKey:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> StoreDir:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def test_keys_are_added_once_and_taken_out_by_a_prefix_that_is_one(store: Store) -> None:
+def test_keys_are_added_once_and_taken_out_by_a_prefix_that_is_one(store: StoreDir) -> None:
     path = store.root / "untrusted.json"
     distrust(store, [])
     assert (load_untrusted(store), path.exists()) == ((), False)
@@ -44,7 +44,7 @@ def test_keys_are_added_once_and_taken_out_by_a_prefix_that_is_one(store: Store)
     assert untrusted_keys(store) == {key("ab").key, key("cd").key}
 
 
-def test_a_file_that_is_damaged_anywhere_is_never_an_empty_one(store: Store) -> None:
+def test_a_file_that_is_damaged_anywhere_is_never_an_empty_one(store: StoreDir) -> None:
     path = store.root / "untrusted.json"
     distrust(store, [key("ab")])
     sound = path.read_bytes()
@@ -61,7 +61,7 @@ def test_a_file_that_is_damaged_anywhere_is_never_an_empty_one(store: Store) -> 
 
 
 @pytest.mark.parametrize("keys", [(key("cd"), key("ab")), (key("ab"), key("ab", "parse")), (key("--"),)])
-def test_keys_that_no_one_wrote_so_are_damage(store: Store, keys: tuple[UntrustedKey, ...]) -> None:
+def test_keys_that_no_one_wrote_so_are_damage(store: StoreDir, keys: tuple[UntrustedKey, ...]) -> None:
     (store.root / "untrusted.json").write_bytes(encode_document(UntrustedFile(keys=keys)))
     with pytest.raises(StoreCorrupt, match="out of order"):
         load_untrusted(store)

@@ -58,7 +58,7 @@ RULES = [("login", "schema", "inferred"), ("part/a", "schema", "inferred"), ("pa
 def test_what_is_inferred_is_an_edge_with_its_reason(tmp_path: Path) -> None:
     found = read(tmp_path, LIST)
     assert pairs(found) == RULES
-    assert found.work.inferred[0].why == "its text: \u201cDepends on `schema`.\u201d"
+    assert found.work.inferred[0].evidence == "its text: \u201cDepends on `schema`.\u201d"
     assert {(edge.task, edge.on) for edge in found.work.edges} == {("login", "docs"), *((a, b) for a, b, _ in RULES)}
     assert [(each.task, each.on, each.reason) for each in found.left_out] == [
         ("docs", "login", "it would create a cycle: login → docs exists")
@@ -86,7 +86,7 @@ print(json.dumps({"edges": edges}))
 """
     found = asked(tmp_path, program)
     assert pairs(found) == [("schema", "part/a", "command"), ("schema", "part/b", "command")]
-    assert found.work.inferred[0].why == "because"
+    assert found.work.inferred[0].evidence == "because"
     assert [each.reason for each in found.left_out] == [
         "it would create a cycle: login → docs exists", "its confidence is below 0.5",
     ]  # fmt: skip
@@ -143,7 +143,7 @@ def test_an_analysis_says_how_long_it_takes_and_what_binds(tmp_path: Path) -> No
     assert [(each.pool, each.seconds_without) for each in found.binding_pools] == [("db", 16.0)]
     assert [task.level for task in found.tasks] == [0, 1, 1, 2]
     assert [(edge.task, edge.on, edge.kind, edge.source) for edge in found.edges][-1] == ("d", "b", "after", "file")
-    assert found.known == 3
+    assert found.with_estimate == 3
 
 
 def test_what_was_inferred_is_written_to_be_kept(tmp_path: Path) -> None:

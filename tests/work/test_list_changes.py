@@ -40,8 +40,8 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_a_reloaded_definition_holds_in_the_rounds_behind_those_that_were_seen(place: Place) -> None:
-    reload(place, Reload(over={A: 1}, commands=(command("echo new"),)))
-    reload(place, Reload(over={A: 3}, commands=(command("echo newer"),)))
+    reload(place, Reload(rounds={A: 1}, commands=(command("echo new"),)))
+    reload(place, Reload(rounds={A: 3}, commands=(command("echo newer"),)))
     stored = Definitions(place.store, place.batch)
     runs = [stored.read("a", round_).run for round_ in (1, 2, 3, 4)]
     assert runs == ["echo old", "echo new", "echo new", "echo newer"]
@@ -57,21 +57,21 @@ def test_a_reload_behind_the_round_by_which_a_task_is_done_does_not_concern_it(t
     place = Place(store, batch, batch.plan(), tmp_path)
     with coordinating(place) as coordinator:
         coordinator.do(0)
-    reload(place, Reload(over={A: 1}, commands=(command("false"),)))
+    reload(place, Reload(rounds={A: 1}, commands=(command("false"),)))
     assert list_changes(look_at(store, batch)).is_nothing
 
 
 def test_a_worker_runs_the_definition_of_the_round(place: Place) -> None:
     with coordinating(place) as coordinator:
         coordinator.do()
-        reload(place, Reload(over={A: 1}, commands=(command("echo new"),)))
+        reload(place, Reload(rounds={A: 1}, commands=(command("echo new"),)))
         coordinator.do(round_=2, epoch=2)
     assert (place.log(), place.log(round_=2, epoch=2)) == (b"old\n", b"new\n")
 
 
 def test_a_reload_replaces_all_that_a_batch_says_of_the_command(place: Place) -> None:
     first = Reload(
-        over={A: 0},
+        rounds={A: 0},
         commands=(command("true", title="A"),),
         policies={A: Policy(priority=3)},
         edges=(WorkEdge(A, B), WorkEdge(A, CommandId("elsewhere"))),
@@ -79,13 +79,13 @@ def test_a_reload_replaces_all_that_a_batch_says_of_the_command(place: Place) ->
     reload(place, first)
     work = read_work(place.batch)
     assert (work.titles, work.policy(A).priority, work.edges) == ({A: "A"}, 3, (WorkEdge(A, B),))
-    assert work.met == (WorkEdge(A, CommandId("elsewhere")),)
-    reload(place, Reload(over={A: 0, CommandId("unknown"): 0}, commands=(command("true"),)))
+    assert work.satisfied_needs == (WorkEdge(A, CommandId("elsewhere")),)
+    reload(place, Reload(rounds={A: 0, CommandId("unknown"): 0}, commands=(command("true"),)))
     work = read_work(place.batch)
-    assert (work.titles, work.policies, work.edges, work.met) == ({}, {}, (), ())
+    assert (work.titles, work.policies, work.edges, work.satisfied_needs) == ({}, {}, (), ())
 
 
 def test_a_reload_of_what_cannot_be_is_damage(place: Place) -> None:
-    reload(place, Reload(over={A: 0}, commands=(command("true"),), policies={A: Policy(pools={"p": 1})}))
+    reload(place, Reload(rounds={A: 0}, commands=(command("true"),), policies={A: Policy(pools={"p": 1})}))
     with pytest.raises(StoreCorrupt, match="invalid reload request: a task takes more of a pool than the pool has"):
         read_work(place.batch)

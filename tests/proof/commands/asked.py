@@ -7,14 +7,14 @@ from pathlib import Path
 
 from codebatch.engine.requests_made import RequestsMade
 from codebatch.model.request import Answer, Skip
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.questions import Questions
 from codebatch.store.requests import Requests
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.work import commands_of, read_work
 
 
-def check_answers(batch: Batch, task: str, round_: int, path: Path) -> int:
+def check_answers(batch: BatchDir, task: str, round_: int, path: Path) -> int:
     """An attempt is told what was answered to whatever its task asked at the end of the round before: the first answer.
 
     Returns to how many questions.
@@ -35,7 +35,7 @@ def check_answers(batch: Batch, task: str, round_: int, path: Path) -> int:
     return len(first)
 
 
-def skips_that_stand(store: Store, batch: Batch) -> dict[str, Skip]:
+def skips_that_stand(store: StoreDir, batch: BatchDir) -> dict[str, Skip]:
     """What people had skipped, and did not have opened since."""
     commands = commands_of(store, batch, read_work(batch))
     made = RequestsMade({id_: item for item, id_ in enumerate(commands)})

@@ -10,7 +10,7 @@ from codebatch.model.command import CommandId
 from codebatch.model.request import Cancel, Request, Stop
 from codebatch.model.work import Work
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Starts:
         """Whether it ever was."""
         return any(known == task for known, _ in self.execs)
 
-    def forget(self, batch: Batch) -> int:
+    def forget(self, batch: BatchDir) -> int:
         """The first start of what may be begun again is not waited for: where its lease is lost it does not count.
 
         Returns how many were lost.

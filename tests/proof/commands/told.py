@@ -6,15 +6,15 @@ from collections import Counter
 
 from codebatch.model.batch_event import AnyEvent, BatchEnded, TaskEvent
 from codebatch.store.attempts import Attempts
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.events import EventReader
 from codebatch.store.outcomes import Outcomes
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.told_before import is_end
 from codebatch.store.work import commands_of, read_work
 
 
-def check_told(store: Store, batch: Batch, *, is_whole: bool) -> None:
+def check_told(store: StoreDir, batch: BatchDir, *, is_whole: bool) -> None:
     """Each end of an attempt is told once over all coordinators, and the last word of each is that all is over.
 
     Where it `is_whole` nothing is missing, for the disk refused nothing.

@@ -27,12 +27,12 @@ from codebatch.model.request import Answer, Cancel, Open, RequestBody, Skip
 from codebatch.model.work import Work
 from codebatch.protocol.launch import Launch
 from codebatch.query.work import WorkStanding, work_standing
-from codebatch.store.batches import Batch, open_batch
+from codebatch.store.batches import BatchDir, open_batch
 from codebatch.store.holders import HolderFile
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.questions import Questions
 from codebatch.store.requests import Requests
-from codebatch.store.store import Store, create_store, open_store
+from codebatch.store.store import StoreDir, create_store, open_store
 from codebatch.store.work import commands_of, make_work_batch, read_work
 from codebatch.system.calls import SystemCalls
 from codebatch.system.clock import wall_ns
@@ -126,7 +126,7 @@ class CommandWorld:
         self._refusing_until = 0
         self._skipped: dict[str, Skip] = {}
 
-    def batch(self, calls: SystemCalls | None = None) -> tuple[Store, Batch]:
+    def batch(self, calls: SystemCalls | None = None) -> tuple[StoreDir, BatchDir]:
         """The batch as a process sees it that nobody disturbs."""
         store = open_store(RealFiles(calls or self.disk.calls()), STORE)
         return store, open_batch(store, self.batch_id)
@@ -279,7 +279,7 @@ class CommandWorld:
         answers = check_answers(batch, task, round_, Path(start.environment["CODEBATCH_ANSWERS"]))
         self.happened["begun for an answer"] += answers
         if task in self._skipped and skips_that_stand(store, batch).get(task) == self._skipped[task]:
-            assert self._skipped[task].over < round_ - 1, f"{task} is begun, and was skipped"
+            assert self._skipped[task].round < round_ - 1, f"{task} is begun, and was skipped"
         one = self.alive[start.mark] = Alive(
             task,
             round_,
@@ -417,9 +417,9 @@ class CommandWorld:
             question = Digest(command.question or our_question("interrupted", command.id, command.round))
             return Answer(task=command.id, round=command.round, question=question, text=text)
         if chance.random() < 0.3:
-            return Skip(task=command.id, over=command.round, as_done=chance.random() < 0.5)
+            return Skip(task=command.id, round=command.round, marked_done=chance.random() < 0.5)
         ended = (CommandState.FAILED, CommandState.CANCELLED)
-        return Open(over={one.id: one.round for one in standing.commands if one.state in ended and one.round})
+        return Open(rounds={one.id: one.round for one in standing.commands if one.state in ended and one.round})
 
     def _new_holder(self) -> HolderId:
         self._holders += 1

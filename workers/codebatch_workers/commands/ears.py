@@ -9,7 +9,7 @@ from codebatch.model.command import CommandId
 from codebatch.model.request import Cancel, Skip, Stop
 from codebatch.protocol.messages import Drain, Proceed, Terminate, ToWorker
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import BatchDir
 from codebatch.store.holders import LeaseReader
 from codebatch.store.requests import Requests
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
@@ -20,7 +20,7 @@ _REQUESTS_EVERY_NS = 200_000_000
 class Ears:
     """Hears for one worker. A coordinator that is gone does not come back; another one sends requests alone."""
 
-    def __init__(self, batch: Batch, channel: Channel) -> None:
+    def __init__(self, batch: BatchDir, channel: Channel) -> None:
         self._batch = batch
         self._channel = channel
         self._requests = Requests(batch.files, batch.root)
@@ -89,9 +89,9 @@ class Ears:
             match request.body:
                 case Cancel(grace_seconds=grace):
                     return Terminate(why="cancelled", grace_seconds=grace)
-                case Skip(task=task, over=over) if task == self._task and over >= self._round:
+                case Skip(task=task, round=over) if task == self._task and over >= self._round:
                     return Terminate(why="cancelled")
-                case Stop(attempts=attempts, ends=True) if attempts.get(self._task) == self._epoch:
+                case Stop(attempts=attempts, terminates=True) if attempts.get(self._task) == self._epoch:
                     return Terminate(why="stopped")
                 case _:
                     pass

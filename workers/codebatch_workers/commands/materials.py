@@ -164,7 +164,7 @@ class MaterialsMaker:
 
     def _said(self, shard: ShardId, start: int, round_: int) -> Said:
         outcome = read_attempt(self._files, self._root, shard, start, round_) if round_ else None
-        return (outcome and outcome.said) or Said()
+        return (outcome and outcome.result) or Said()
 
 
 def _words(command: Command, made: Materials, answers: Sequence[AnswerRow]) -> str:

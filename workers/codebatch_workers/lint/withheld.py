@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"\d+")
 # Of others a file says nothing by what it is, or by how many there are.
 _DOUBTED = frozenset({"B015", "B018", "F401", "F405", "F821"})
 
-Why = Literal["silenced", "doubted", "broken", ""]
+Why = Literal["suppressed", "withheld", "partially_parsed", ""]
 """A note silences it; it is one too many, or of a file in which the rule is mostly wrong; the file cannot be read.
 
 Empty: it is not there, or not what is around it.
@@ -103,17 +103,17 @@ def _why_not_by_ruff(file: SourceFile, wanted: Wanted, every: _Answers, told: _A
     found = every.of(file, wanted)
     is_broken = any(each.code == SYNTAX_ERROR for each in every.get(file, ()))
     if is_broken and not (is_project and found):
-        return "broken"
+        return "partially_parsed"
     if not found:
         return ""
     if not told.of(file, wanted):
-        return "silenced"
+        return "suppressed"
     if is_project:
-        return "doubted"
+        return "withheld"
     if all(is_marked(file, each) for each in found):
-        return "silenced"
+        return "suppressed"
     is_only_doubtful = all(is_doubtful(file, each) and not is_doubtful_by_file(file, each) for each in found)
-    return "" if is_only_doubtful else "doubted"
+    return "" if is_only_doubtful else "withheld"
 
 
 class _Ours:
@@ -128,7 +128,7 @@ class _Ours:
         if wanted.code not in self._found:
             self._found[wanted.code] = self._find(self._rules.get(wanted.code))
         said = self._found[wanted.code].get(wanted.line, ())
-        return "doubted" if any(wanted.is_as(wanted.line, each) for each in said) else ""
+        return "withheld" if any(wanted.is_as(wanted.line, each) for each in said) else ""
 
     def _find(self, rule: TextRule | None) -> dict[int, list[str]]:
         """What a rule says, by line."""

@@ -292,8 +292,8 @@ class TaskRunner:
             end=start + len(results),
             type="result",
             counts=counts,
-            served=len(kept),
-            unkeyed=self._own.unkeyed(name) if done else "",
+            reused=len(kept),
+            inputs_outside_key=self._own.unkeyed(name) if done else "",
         )
         encoded = encode_outcome(outcome, [result.lines for result in results], self._frames)
         self._keep(encoded, results)

@@ -71,4 +71,6 @@ def updated_part(
 
 
 def _outcome(task: str, shard: Shard, counts: Counts, unkeyed: str = "") -> Outcome:
-    return Outcome(shard=shard.id, task=task, start=0, end=shard.items, type="result", counts=counts, unkeyed=unkeyed)
+    return Outcome(
+        shard=shard.id, task=task, start=0, end=shard.items, type="result", counts=counts, inputs_outside_key=unkeyed
+    )

@@ -10,7 +10,7 @@ import msgspec
 from codebatch.model.counting import count_lines
 from codebatch.model.counts import Counts, add_counts, subtract_counts
 from codebatch.protocol.messages import Served
-from codebatch.store.store import Store
+from codebatch.store.store import StoreDir
 from codebatch.store.unsound import missing_where_unsound
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Found(msgspec.Struct, frozen=True):
 class Bases:
     """The older batches that a worker was told of, each opened once."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: StoreDir) -> None:
         self._store = store
         self._bases: dict[str, Base | None] = {}
 

@@ -69,10 +69,10 @@ class Imported:
                 of_file.setdefault(path, []).append(each)
         records = [record for path in sorted(of_file) for record in self._records(project, files[path], of_file[path])]
         left_out = LeftOut(
-            no_file=no_file,
-            no_place=len(report.findings) - no_file - len(records),
+            unknown_files=no_file,
+            unknown_locations=len(report.findings) - no_file - len(records),
             dismissed=report.dismissed,
-            has_failed=report.has_failed,
+            tool_failed=report.has_failed,
             examples=tuple(examples),
         )
         self.told = msgspec.json.encode(left_out).decode()
