@@ -157,7 +157,7 @@ def _definitions(project: Project) -> dict[str, Definitions]:
         if isinstance(record, File) and record.lang in _JVM
     }
     found = {path: Definitions("", frozenset(), states[path] != "ok") for path in states}
-    for file, records in project.records("symbols", "symbol"):
+    for file, records in project.records("symbols", "symbol", holding='"scope":""'):
         path = _name(file)
         if path in states:
             found[path] = _defined(path, records, is_partial=states[path] != "ok")
