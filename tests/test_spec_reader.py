@@ -135,7 +135,7 @@ def test_a_killed_run_and_the_finished_one_are_read_as_by_us(tmp_path: Path) -> 
     _compare(store)
     _compare_outputs(store)
     write(tmp_path / "many" / "another.py", "import os\n")
-    assert codebatch(*RUN, "--json").json["served"] > 0
+    assert codebatch(*RUN, "--json").json["reused"] > 0
     _compare(store)
     _compare_outputs(store)
 

@@ -143,7 +143,7 @@ def _answer(
     size = len(found.data)
     document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
     lines = [f"{output}: {count_of(found.count, noun)}, {human_bytes(size)}"]
-    return answer_document(answering, answer, {**document, "count": found.count, "left_out": found.excluded}, lines)
+    return answer_document(answering, answer, {**document, "count": found.count, "excluded": found.excluded}, lines)
 
 
 def _refuse(

@@ -34,7 +34,7 @@ _TITLES = {
     "complexity": "cyclomatic",
     "code": "code",
     "duplicated_lines": "duplicated",
-    "changes": "commits/yr",
+    "commits_per_year": "commits/yr",
     "dependents": "dependents",
 }
 """What people read over the columns."""
@@ -145,7 +145,7 @@ def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
     header += ["function", "location"] if _has(rows[0], "symbol") else ["file"]
 
     def cells(each: Hotspot) -> list[object]:
-        told = [*(getattr(each, field) for field in (*numbers, "changes")), _users(each)]
+        told = [*(getattr(each, field) for field in (*numbers, "commits_per_year")), _users(each)]
         place = record_path(msgspec.to_builtins(each))
         where = [str(each.symbol), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
         return [*("?" if value is None else value for value in told), *where]

@@ -93,8 +93,10 @@ def list_(answering: Answering, codes: tuple[str, ...], only_on: bool) -> None:
     rows = [row for row in rows if not codes or any(fnmatchcase(str(row["code"]), code) for code in codes)]
     if not rows:
         raise _no_rule(codes[0], [str(row["code"]) for row in every])
-    rows = [row for row in rows if row["on"] or not only_on]
-    cells = ((row["code"], row["severity"], "on" if row["on"] else "off", row["tool"], row["summary"]) for row in rows)
+    rows = [row for row in rows if row["enabled"] or not only_on]
+    cells = (
+        (row["code"], row["severity"], "on" if row["enabled"] else "off", row["tool"], row["summary"]) for row in rows
+    )
     answering.print(rows, table(cells, ("rule", "severity", "", "tool", "detects")))
     if len(rows) == 1:
         answering.note(f"describe it with: codebatch rules show {rows[0]['code']}")
@@ -132,9 +134,9 @@ def _told(rule: dict[str, object]) -> list[str]:
     """A rule for people: in few lines, then its example, or all that its tool says, which has one."""
     lines = [
         f"{rule['code']} {rule['name']}".rstrip(),
-        f"{rule['severity']}, {'on' if rule['on'] else 'off'}, from {rule['tool']}",
+        f"{rule['severity']}, {'on' if rule['enabled'] else 'off'}, from {rule['tool']}",
         f"detects: {rule['summary']}",
-        f"why {rule['severity']}: {rule['why']}",
+        f"why {rule['severity']}: {rule['severity_reason']}",
         *([f"docs: {rule['url']}"] if rule["url"] else []),
     ]
     if rule["explanation"]:
@@ -186,7 +188,7 @@ def test(answering: Answering, paths: tuple[Path, ...]) -> int:
     lines += [_tried(file) for file in answer["files"]] if answer["rules"] else []
     is_wrong = False
     for row in answer["rules"]:
-        wrong = cast("list[dict[str, object]]", row["wrong"])
+        wrong = cast("list[dict[str, object]]", row["failed_examples"])
         is_wrong = is_wrong or bool(wrong)
         lines.append(f"{row['id']}: {count_of(cast('int', row['examples']), 'example')}, {len(wrong)} failed")
         for each in wrong:
@@ -204,8 +206,8 @@ def test(answering: Answering, paths: tuple[Path, ...]) -> int:
 def _tried(file: JsonRecord) -> str:
     """What became of a file that rules were to be tried on."""
     shown = display_path(path_bytes(file))
-    if file["passed_over"]:
-        return f"{shown}: skipped, {file['passed_over']}"
+    if file["skip_reason"]:
+        return f"{shown}: skipped, {file['skip_reason']}"
     return f"{shown}: {file['language']}, {count_of(cast('int', file['rules']), 'rule')} tried"
 
 

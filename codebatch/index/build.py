@@ -49,7 +49,7 @@ class Contents(NamedTuple):
 
 
 class Built(NamedTuple):
-    """An index that was made: what was put into it, beside so many shard files that an older base `known`.
+    """An index that was made: what was put into it, beside so many shard files that an older base `reused` from it.
 
     `decoded` of its shard files had no sound terms file; `damaged` ones could not be read, and are left out. `bytes` is
     how long its new layer is; `postings` are in that.
@@ -58,7 +58,7 @@ class Built(NamedTuple):
     terms: int
     postings: int
     shard_files: int
-    known: int
+    reused: int
     decoded: int
     damaged: int
     bytes: int
@@ -137,7 +137,7 @@ def _build(store: StoreDir, batch: BatchDir, shards: _Shards, base: Base | None)
         terms=len(contents.pairs),
         postings=sum(map(len, contents.pairs.values())) // keys.POSTING_BYTES,
         shard_files=len(known) + len(contents.slots),
-        known=len(known),
+        reused=len(known),
         decoded=shards.decoded,
         damaged=shards.damaged,
         bytes=publish_index(store, batch.id, contents, base),

@@ -28,7 +28,7 @@ from codebatch.work.validating import check_circles
 _CHOOSES = ("tasks", "only", "tags", "unfinished", "blocked", "of", "is_strict")
 """Options that say which tasks of a list are chosen, and none that changes a task."""
 _NO_SETTINGS = frozenset(
-    {"format", "source", "order", "edges", "inferred", "titles", "policies", "origin", "met", "done_before"}
+    {"format", "source", "order", "edges", "inferred", "titles", "policies", "origin", "satisfied_needs", "done_before"}
 )
 """Fields of a batch that say nothing of how all of its tasks are run."""
 

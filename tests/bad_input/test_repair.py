@@ -81,14 +81,14 @@ def test_damage_is_told_once_with_all_its_names_and_mended_under_each(shared: Co
     assert line.endswith(": no damage found in metadata and sizes; verify all data with --full")
     for batch in ("latest", "latest~1"):
         assert shared("inspect", "tree/m00.py", "--batch", batch, "--json", status=4).error["code"] == "store_corrupt"
-    assert shared("diagnose", "--sample", "100%", "--json", status=4, has_answer=True).json["read"] == 23
+    assert shared("diagnose", "--sample", "100%", "--json", status=4, has_answer=True).json["fully_read"] == 23
     told = shared("diagnose", "--full", "--json", status=4, has_answer=True)
     (damage,) = told.json["damaged"]
     assert [Path(name).parts[-2] for name in damage["names"]] == ["symbols", "results", "symbols"]
     assert len({Path(name).parts[1] for name in damage["names"]}) == 2
     assert (told.error["code"], told.error["hint"]) == ("store_corrupt", "repair it with: codebatch diagnose --repair")
     mended = shared("diagnose", "--repair", "--json").json
-    assert ([each["names"] for each in mended["mended"]], mended["damaged"]) == ([damage["names"]], [])
+    assert ([each["names"] for each in mended["repaired"]], mended["damaged"]) == ([damage["names"]], [])
     assert os.stat(first).st_nlink == 3
     assert _contents(shared) == sound
     assert _leftovers(shared) == []
@@ -225,7 +225,7 @@ def test_documents_are_looked_at_and_other_files_are_mended_all_the_same(shared:
     (shared.directory / ".codebatch" / "untrusted.json").unlink()
     told = shared("diagnose", "--repair", "--json", status=4, has_answer=True).json
     assert {Path(each["names"][0]).name for each in told["damaged"]} == {latest.name, snapshot.name}
-    assert len(told["mended"]) == 1, "by way of the batch whose plan is sound"
+    assert len(told["repaired"]) == 1, "by way of the batch whose plan is sound"
     flip(first / "batch.json")
     write(shared.directory / ".codebatch" / "untrusted.json", "{}\n")
     told = shared("diagnose", "--json", status=4, has_answer=True).json

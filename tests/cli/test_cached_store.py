@@ -80,5 +80,5 @@ def test_commit_that_changes_a_file_costs_that_file(runner: Runner) -> None:
         (runner.origin / "package0" / "module000.py").write_text(f"import os{number}\n")
         runner.commit()
         answer = runner.job("--json").json
-        assert (answer["executed"], answer["served"]) == (FILE_TASKS, (FILES - 1) * FILE_TASKS)
+        assert (answer["executed"], answer["reused"]) == (FILE_TASKS, (FILES - 1) * FILE_TASKS)
         assert len(runner.new_packs) == 1

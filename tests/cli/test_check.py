@@ -98,7 +98,7 @@ def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) ->
     assert [row["message"] for row in told["forbidden"]] == ["`sys` imported but unused"]
     assert (told["counts"], told["base"]) == ({"unchanged": 1, "new": 1, "fixed": 1}, None)
     update = codebatch("baseline", "update", "known.jsonl", "--json").json
-    assert [update[name] for name in ("findings", "removed", "moved", "added", "left_out")] == [1, 1, 1, 0, 1]
+    assert [update[name] for name in ("findings", "removed", "moved", "added", "excluded")] == [1, 1, 1, 0, 1]
     codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new", status=1)
     assert codebatch("baseline", "update", "known.jsonl", "--accept-new").lines == ["known.jsonl: 2 findings, 1 added"]
     codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new")
@@ -129,7 +129,7 @@ def test_what_cannot_be_looked_at_stays_in_a_baseline(codebatch: CommandLine) ->
     assert told["counts"] == {"unchanged": 0, "new": 1, "fixed": 1, "not_comparable": 1}
     assert "1 not comparable" in codebatch("check", "--baseline", "known.jsonl", status=1).lines[-1]
     update = codebatch("baseline", "update", "known.jsonl", "--json").json
-    assert [update[name] for name in ("findings", "removed", "left_out", "not_comparable")] == [1, 1, 1, 1]
+    assert [update[name] for name in ("findings", "removed", "excluded", "not_comparable")] == [1, 1, 1, 1]
     write(here / "a.py", known)
     codebatch("run", ".", "-q", "--exclude", "known.jsonl")
     codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new")

@@ -295,7 +295,7 @@ def test_w20_what_is_inferred_has_a_reason_and_is_written_to_no_file_of_yours(li
     make_list(line, {"1-first": ("true", ""), "next": ("true", 'text = "After 1-first is done."')}, 'strategy = "auto"')
     before = (line.directory / "work.toml").read_bytes()
     (edge,) = line("work", "analyze", "--json").json["edges"]
-    assert (edge["source"], edge["why"]) == ("inferred", "its text: “After 1-first is done.”")
+    assert (edge["source"], edge["evidence"]) == ("inferred", "its text: “After 1-first is done.”")
     assert "its text: “After 1-first is done.”" in line("work", "run").notes
     assert (line.directory / "work.toml").read_bytes() == before
 

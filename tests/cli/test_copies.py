@@ -32,12 +32,12 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 
 def test_each_block_is_told_once_the_largest_first(copied: CommandLine) -> None:
     answer = copied("duplicates", "--store", "store", "--json").json
-    assert [(each["lines"], [place["path"] for place in each["places"]]) for each in answer["blocks"]] == [
+    assert [(each["lines"], [place["path"] for place in each["locations"]]) for each in answer["blocks"]] == [
         (16, ["c.py", "c.py"]),
         (14, ["a.py", "b.py", "tests/test_a.py"]),
     ]
-    assert (answer["count"], answer["left_out"], answer["complete"]) == (2, 1, True)
-    assert answer["blocks"][1]["places"][0] == {"path": "a.py", "line": 2, "end_line": 16}
+    assert (answer["count"], answer["excluded"], answer["complete"]) == (2, 1, True)
+    assert answer["blocks"][1]["locations"][0] == {"path": "a.py", "line": 2, "end_line": 16}
     assert copied("duplicates", "--store", "store", "--all", "--json").json["blocks"][0]["lines"] == 30
 
 
@@ -97,8 +97,8 @@ def test_every_form_for_programs_lists_every_place_with_its_end(nested: CommandL
     places = [("a.py", 18, 31), ("a.py", 34, 47), ("a.py", 50, 63), ("a.py", 2, 14)]
     (block,) = nested("duplicates", "--store", "store", "--json").json["blocks"]
     assert (block["lines"], block["copies"]) == (13, 4)
-    assert [(place["path"], place["line"], place["end_line"]) for place in block["places"]] == places
-    assert [place.get("lines") for place in block["places"]] == [None, None, None, 12]
+    assert [(place["path"], place["line"], place["end_line"]) for place in block["locations"]] == places
+    assert [place.get("lines") for place in block["locations"]] == [None, None, None, 12]
     told = nested("duplicates", "--store", "store", "-o", "csv").text
     assert [(row["path"], int(row["line"]), int(row["end_line"])) for row in csv.DictReader(StringIO(told))] == places
     told = nested("duplicates", "--store", "store", "-o", "jsonl").text
@@ -131,7 +131,7 @@ def test_places_that_no_record_names_are_found(codebatch: CommandLine) -> None:
     named = {(each["path"], each["line"]) for each in records}
     named |= {(each["other_path"], each["other_line"]) for each in records}
     blocks = codebatch("duplicates", "--store", "store", "--json").json["blocks"]
-    listed = [(each["path"], each["line"], each["end_line"]) for block in blocks for each in block["places"]]
+    listed = [(each["path"], each["line"], each["end_line"]) for block in blocks for each in block["locations"]]
     assert len(set(listed)) == len(listed)
     of_groups = {each["group"]: (each["path"], each["line"], each["end_line"]) for each in records}
     missed = 0

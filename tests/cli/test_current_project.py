@@ -81,7 +81,7 @@ def commands_that_take_a_batch() -> dict[str, str]:
 def test_every_command_with_a_batch_is_in_the_table() -> None:
     described = json.loads(_api())["commands"]
     asked = [
-        {name.replace(" ", "-") for name in (each["name"], *each["other_names"])}
+        {name.replace(" ", "-") for name in (each["name"], *each["aliases"])}
         for each in described
         if any("--batch" in option["names"] for option in each["options"])
         or any("BATCH" in argument["name"] for argument in each["arguments"])

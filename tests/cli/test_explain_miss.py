@@ -32,7 +32,7 @@ def explain(codebatch: CommandLine, *words: str) -> dict[str, tuple[int, int, di
     return {
         task["task"]: (
             task["executed"],
-            task["served"],
+            task["reused"],
             {
                 ", ".join(f"{each['field']} {each['name']}".strip() for each in reason["differences"]): reason["count"]
                 for reason in task["reasons"]
@@ -59,7 +59,7 @@ def test_several_tasks_that_differ_in_several_ways(project: CommandLine) -> None
     assert told["lint"] == (FILES + 2, 0, {"config off": FILES - 3, **of_lint})
     assert told["duplicates"] == (1, 0, {"tree": 1})
     of_files = [told[task] for task in ("parse", "analyze", "symbols", "lint")]
-    assert (sum(one[0] for one in of_files), sum(one[1] for one in of_files)) == (ran["executed"], ran["served"])
+    assert (sum(one[0] for one in of_files), sum(one[1] for one in of_files)) == (ran["executed"], ran["reused"])
     assert explain(project, "m01.py", "--task", "lint") == {"lint": (1, 0, {"config off, object": 1})}
     assert explain(project, "latest", "m04.py", "--task", "parse") == {"parse": (0, 1, {})}
     lines = project("explain-miss", "--task", "lint").lines
@@ -84,7 +84,7 @@ def test_a_base_that_cannot_be_read_is_told_as_such(
     project("run", "tree")
     harm(min(project.directory.glob(".codebatch/batches/batch-*")))
     (parse,) = project("explain-miss", "--task", "parse", "--json").json["tasks"]
-    assert (parse["executed"], parse["served"]) == (1, FILES - 1)
+    assert (parse["executed"], parse["reused"]) == (1, FILES - 1)
     assert [each["differences"][0]["field"] for each in parse["reasons"]] == ["unknown"], "of a part it is not known"
     (lint,) = project("explain-miss", "m01.py", "--task", "lint", "--json").json["tasks"]
     assert (lint["executed"], lint["reasons"][0]["differences"][0]["field"]) == (0, "unknown")

@@ -88,13 +88,13 @@ def test_the_document_has_the_same_beside_what_it_had(found: CommandLine) -> Non
     answer = found("run", ".", "--json").json
     headline = answer["headline"]
     assert (answer["status"], answer["files"]) == ("COMPLETED", 8)
-    assert headline["bugs"][0]["findings"][0]["message"] == "Undefined name `undefined_name`"
-    assert (headline["bugs_count"], headline["minor"]) == (2, {"hint": 1})
-    hard = headline["hard"][0]
+    assert headline["findings"][0]["findings"][0]["message"] == "Undefined name `undefined_name`"
+    assert (headline["findings_count"], headline["minor_findings"]) == (2, {"hint": 1})
+    hard = headline["hotspots"][0]
     assert (hard["path"], hard["symbol"], hard["cognitive"], hard["dependents"]) == ("app/core.py", "hard", 21, 2)
-    assert headline["copies"][0]["lines"] == 23
+    assert headline["duplicates"][0]["lines"] == 23
     assert headline["cycles"][0]["files"] == ["app/core.py", "app/tools.py"]
-    assert (headline["partial"], headline["partially_parsed"]) == (2, 1)
+    assert (headline["partially_parsed"], headline["with_syntax_errors"]) == (2, 1)
 
 
 def test_what_was_not_parsed_is_one_line_of_what_and_how_many(codebatch: CommandLine) -> None:
@@ -184,7 +184,7 @@ def test_findings_come_by_rule_with_their_source_and_tests_come_last(found: Comm
 
 def test_findings_are_chosen_counted_and_written_as_other_records_are(found: CommandLine) -> None:
     rules = found("findings", "--path", "tests", "--json").json["rules"]
-    assert [(rule["code"], rule["severity"], rule["apart"]) for rule in rules] == [("F821", "warning", 1)]
+    assert [(rule["code"], rule["severity"], rule["non_production"]) for rule in rules] == [("F821", "warning", 1)]
     rows = found("findings", "--code", "syntax*", "-o", "csv", "--severity", "hint").lines
     assert [row.split(",")[1] for row in rows] == ["path", "tests/data/broken.py"]
     limited = found("findings", "--limit", "1")

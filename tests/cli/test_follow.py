@@ -78,8 +78,8 @@ def test_all_that_happens_is_told_with_the_payload_that_programs_need(line: Comm
         "SIGKILL",
         [str(n) for n in range(11, 31)],
     )
-    assert (skipped["cause"], skipped["why"]) == ("test", "it needs test, which is not done")
-    assert (ended["counts"], ended["total"], ended["critical_path"]) == (
+    assert (skipped["cause"], skipped["reason"]) == ("test", "it needs test, which is not done")
+    assert (ended["counts"], ended["task_count"], ended["critical_path"]) == (
         {"DONE": 1, "FAILED": 1, "SKIPPED": 1},
         3,
         ["build", "test"],
@@ -105,10 +105,15 @@ def test_a_batch_that_goes_on_is_told_on_and_nothing_twice(line: CommandLine) ->
     line("resume")
     events = told(line, "--since", last)
     assert names(events) == ["RESUMED", "TASK_QUEUED two", "TASK_STARTED two", "TASK_COMPLETED two", "COMPLETED"]
-    assert (events[0]["after"], events[0]["opened"], events[1]["round"], events[1]["try"]) == ("request", ["two"], 2, 1)
+    assert (events[0]["after"], events[0]["reopened"], events[1]["round"], events[1]["try"]) == (
+        "request",
+        ["two"],
+        2,
+        1,
+    )
     (first,) = [event for event in told(line) if event["event"] == "BATCH_PARTIAL"]
-    assert first["all_seconds"] == first["seconds"]
-    assert events[-1]["all_seconds"] > events[-1]["seconds"]
+    assert first["total_seconds"] == first["seconds"]
+    assert events[-1]["total_seconds"] > events[-1]["seconds"]
     assert line("follow").lines[-1].startswith(f"{line('follow').lines[-1][:8]} COMPLETED: 2 done")
 
 
@@ -246,7 +251,7 @@ def test_an_answer_is_told(line: CommandLine) -> None:
         "COMPLETED",
     ]
     assert events[5]["question"]["choices"] == ["again", "failed", "done"]
-    assert (events[-5]["as_done"], events[4]["then"]) == (True, "ask")
+    assert (events[-5]["marked_done"], events[4]["next_action"]) == (True, "ask")
 
 
 def is_estimated_by_what_was_done_since(line: CommandLine) -> None:
@@ -308,7 +313,7 @@ def test_an_analysis_is_followed_and_cancelled_from_elsewhere(line: CommandLine)
     resumed, ended = told(line)[-2:]
     assert (resumed["event"], resumed["after"]) == ("BATCH_RESUMED", "kill")  # As if its last line were not there.
     assert ended["event"] == "BATCH_COMPLETED"
-    assert ended["all_seconds"] - ended["seconds"] > 11.99
+    assert ended["total_seconds"] - ended["seconds"] > 11.99
     assert line("events", "--json").text == line("events", "--json").text  # Whenever somebody looks.
 
 
@@ -358,10 +363,10 @@ def test_a_dry_run_says_what_would_start_when_and_writes_nothing(line: CommandLi
         ("c", 2, 60.0),
         ("b", 1, None),
     ]
-    assert planned["unknown"] == 2
+    assert planned["without_estimate"] == 2
     line("work", "run")
     known = line("work", "run", "--dry-run", "--json").json
-    assert known["unknown"] == 0
+    assert known["without_estimate"] == 0
     starts = {each["task"]: each["start_seconds"] for each in known["tasks"]}
     assert starts["b"] >= 0.1 > starts["c"]
     low, _, high = known["range_seconds"]

@@ -43,13 +43,13 @@ def changes(codebatch: CommandLine, *, runs: bool = True) -> int | None:
     if runs:
         codebatch("run", "tree", "--store", "store", "-q")
     (row,) = codebatch("hotspots", "--store", "store", "--json").json["rows"]
-    found: int | None = row["changes"]
+    found: int | None = row["commits_per_year"]
     return found
 
 
 def test_a_function_has_its_own_changes(codebatch: CommandLine, project: Path) -> None:
     assert changes(codebatch) == 3
-    assert codebatch("hotspots", "--files", "--store", "store", "--json").json["rows"][0]["changes"] == 8
+    assert codebatch("hotspots", "--files", "--store", "store", "--json").json["rows"][0]["commits_per_year"] == 8
 
 
 def test_lines_that_are_not_committed_only_move_a_function(codebatch: CommandLine, project: Path) -> None:
@@ -100,8 +100,8 @@ def test_a_shallow_repository_does_not_know_what_changed_before(codebatch: Comma
     git(codebatch.directory, "clone", "-q", "--depth", "3", f"file://{project}", "shallow")
     codebatch("run", "shallow", "--store", "store", "-q")
     answer = codebatch("hotspots", "--store", "store", "--json").json
-    assert [each["changes"] for each in answer["rows"]] == [None]
-    assert answer["churn_told"] == "change frequency covers only 3 commits: the clone is shallow"
+    assert [each["commits_per_year"] for each in answer["rows"]] == [None]
+    assert answer["churn_note"] == "change frequency covers only 3 commits: the clone is shallow"
 
 
 def test_without_time_changes_are_not_known_and_the_next_question_knows_them(

@@ -53,11 +53,13 @@ def hotspots(codebatch: CommandLine, *arguments: str, status: int = 0) -> Ended:
 
 def test_functions_go_by_complexity_and_changes_and_dependents(hot: CommandLine) -> None:
     answer = hotspots(hot, "--json").json
-    rows = [(each["symbol"], each["cognitive"], each["changes"], each["dependents"]) for each in answer["rows"]]
+    rows = [
+        (each["symbol"], each["cognitive"], each["commits_per_year"], each["dependents"]) for each in answer["rows"]
+    ]
     assert rows == [("often", 14, 5, 0), ("used", 15, 1, 2), ("rarely", 16, 1, 0)]
     assert [each["score"] for each in answer["rows"]] == [14 * 6, 15 * 2 * 2, 16 * 2]
-    assert answer["left_out"] == {"test": 1, "foreign": 1, "doubtful": 1}
-    assert (answer["complete"], answer["by"], answer["churn_told"]) == (True, "hotspot", "")
+    assert answer["excluded"] == {"test": 1, "foreign": 1, "doubtful": 1}
+    assert (answer["complete"], answer["by"], answer["churn_note"]) == (True, "hotspot", "")
 
 
 def test_for_people_it_is_a_table_and_what_is_left_out_is_noted(hot: CommandLine) -> None:
@@ -85,15 +87,15 @@ def test_the_last_function_of_a_file_with_loop_macros_is_listed(codebatch: Comma
 def test_with_all_nothing_is_left_out(hot: CommandLine) -> None:
     answer = hotspots(hot, "--all", "--by", "cognitive", "--json").json
     assert [each["symbol"] for each in answer["rows"]][:3] == ["in_test", "f", "vendored"]
-    assert answer["left_out"] == {}
+    assert answer["excluded"] == {}
 
 
 def test_what_is_left_out_is_told_as_far_as_it_is_before_the_last(hot: CommandLine) -> None:
-    assert hotspots(hot, "--by", "cognitive", "--limit", "1", "--path", "*.py", "--json").json["left_out"] == {
+    assert hotspots(hot, "--by", "cognitive", "--limit", "1", "--path", "*.py", "--json").json["excluded"] == {
         "test": 1,
         "foreign": 1,
     }
-    assert hotspots(hot, "--path", "often", "--json").json["left_out"] == {}
+    assert hotspots(hot, "--path", "often", "--json").json["excluded"] == {}
 
 
 @pytest.mark.parametrize(
@@ -116,12 +118,12 @@ def test_functions_are_chosen(hot: CommandLine, arguments: tuple[str, ...], expe
 def test_files_have_all_their_numbers(hot: CommandLine, by: str, first: str) -> None:
     (row, *_) = hotspots(hot, "--files", "--by", by, "--json").json["rows"]
     assert row["path"] == first
-    assert {"cognitive", "complexity", "code", "duplicated_lines", "changes", "dependents"} <= row.keys()
+    assert {"cognitive", "complexity", "code", "duplicated_lines", "commits_per_year", "dependents"} <= row.keys()
 
 
 def test_there_are_other_forms(hot: CommandLine) -> None:
     rows = list(csv.DictReader(io.StringIO(hotspots(hot, "-o", "csv", "--limit", "2").text)))
-    assert [(row["path"], row["symbol"], row["changes"]) for row in rows] == [
+    assert [(row["path"], row["symbol"], row["commits_per_year"]) for row in rows] == [
         ("often.py", "often", "5"),
         ("used.py", "used", "1"),
     ]
@@ -135,7 +137,7 @@ def test_what_is_known_of_a_history_is_asked_anew_with_a_new_commit(hot: Command
     codebatch("run", "tree", "--store", "store", "-q")
 
     def changes() -> int | None:
-        found: int | None = hotspots(codebatch, "--path", "often", "--json").json["rows"][0]["changes"]
+        found: int | None = hotspots(codebatch, "--path", "often", "--json").json["rows"][0]["commits_per_year"]
         return found
 
     assert changes() == 5
@@ -152,8 +154,8 @@ def test_what_is_known_of_a_history_is_asked_anew_with_a_new_commit(hot: Command
     assert changes() == 0  # It is of today, years after the others.
     shutil.rmtree(tree / ".git")
     answer = hotspots(codebatch, "--path", "often", "--json").json
-    assert answer["rows"][0]["changes"] is None
-    assert answer["churn_told"] == "change frequency unknown: the directory is in no git repository"
+    assert answer["rows"][0]["commits_per_year"] is None
+    assert answer["churn_note"] == "change frequency unknown: the directory is in no git repository"
     assert hotspots(codebatch, "--path", "often").lines[1].split()[1] == "?"
     assert "the directory is in no git repository" in hotspots(codebatch, "--by", "churn", status=2).notes
 
@@ -192,7 +194,7 @@ def test_the_first_hotspots_are_the_same_however_few_files_are_read(many: Comman
         answer = hotspots(many, "--by", "cognitive", "--limit", str(limit), "--json").json
         assert answer["rows"] == every[:limit]
         last = answer["rows"][-1]["cognitive"]
-        left_out = answer["left_out"].get("test", 0)
+        left_out = answer["excluded"].get("test", 0)
         assert sum(value > last for value in in_tests) <= left_out <= sum(value >= last for value in in_tests)
     by_rank = hotspots(many, "--limit", "1000", "--min", "1", "--json").json["rows"]
     assert hotspots(many, "--limit", "9", "--json").json["rows"] == by_rank[:9]

@@ -86,9 +86,9 @@ def test_the_api_is_all_of_the_command_line_and_the_same_bytes_each_time(codebat
         options = [param for param in command_of(words).params if isinstance(param, click.Option)]
         assert shown | everywhere >= {each for option in options for each in option.opts}, name
         assert commands[name]["answer"] == (None if name in WITHOUT_JSON_OF_OURS else f"codebatch.{name}/1")
-    assert commands["batch-show"]["other_names"] == ["batch-show"]
+    assert commands["batch-show"]["aliases"] == ["batch-show"]
     assert commands["gate-run"]["name"] == "selftest run"
-    assert set(commands["gate-run"]["other_names"]) == {"gate run", "gate-run"}
+    assert set(commands["gate-run"]["aliases"]) == {"gate run", "gate-run"}
     assert {"symbol", "failure"} <= described["kinds"].keys()
     assert {"code": "nothing_to_do", "exit": 5} in [
         {key: error[key] for key in ("code", "exit")} for error in described["errors"]
@@ -102,7 +102,7 @@ def test_no_command_option_or_answer_is_lost(codebatch: CommandLine) -> None:
     there = {"*": ("-", {name for option in described["options"] for name in option["names"]})}
     for command in described["commands"]:
         own = {name for option in command["options"] for name in option["names"]}
-        there |= dict.fromkeys((command["name"], *command["other_names"]), (command["answer"] or "-", own))
+        there |= dict.fromkeys((command["name"], *command["aliases"]), (command["answer"] or "-", own))
     lost: list[str] = []
     for line in (GOLDEN / "command-line.txt").read_text(encoding="utf-8").splitlines():
         words, answer, *options = line.split()

@@ -30,7 +30,7 @@ def test_run_names_its_batch_and_every_command_takes_the_name(project: CommandLi
     assert [(row["batch_id"], row["names"]) for row in listed] == [(first, ["before"]), (second, ["after"])]
     assert project("batch", "list").lines[1].endswith("  @before")
     assert project("batch", "show", "--json").json["names"] == ["after"]
-    assert project("store-stats", "--json").json["named"] == {"after": second, "before": first}
+    assert project("store-stats", "--json").json["batch_names"] == {"after": second, "before": first}
     assert project("gc", "--keep", "1", "--json").json["batches"] == []
     for name in ("@before", "@after"):
         project("unpin", name)

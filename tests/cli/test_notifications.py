@@ -55,6 +55,6 @@ def test_a_coordinator_that_leaves_for_an_error_says_which(line: CommandLine) ->
     (batch / "requests" / "000001.json").unlink()
     drained = told(line)[-1]
     assert drained["event"] == "BATCH_DRAINED"
-    assert "000001.json is damaged" in drained["why"]
-    assert f"stopped with unfinished tasks ({drained['why']}): " in line("events").lines[-1]
+    assert "000001.json is damaged" in drained["error"]
+    assert f"stopped with unfinished tasks ({drained['error']}): " in line("events").lines[-1]
     assert status(line)["counts"] == {"DONE": 1, "READY": 1}

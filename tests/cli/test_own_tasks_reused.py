@@ -66,7 +66,7 @@ def test_what_is_in_the_key_decides_what_is_done_again(project: CommandLine) -> 
     assert ended.json["outside_key"] == {}
     assert "words" not in ended.notes
     assert explain(project, "--task", "words") == {"words": (1, FILES - 1, {"object": 1})}
-    assert (ended.json["executed"], ended.json["served"]) == (5, 5 * (FILES - 1))
+    assert (ended.json["executed"], ended.json["reused"]) == (5, 5 * (FILES - 1))
     anew = project("run", "tree", "--json", "--store", "anew").json
     assert anew["result_digest"] == ended.json["result_digest"]
     write(project.directory / "tools" / "words.txt", "8")
@@ -154,7 +154,7 @@ def test_what_the_key_does_not_cover_is_told_and_never_taken_over(project: Comma
     write(project.directory / "tools" / "words.txt", "9")
     write(project.directory / "tree" / "m03.txt", "one\n")
     ended = project("run", "tree", "--json")
-    assert (ended.json["executed"], ended.json["served"]) == (4 + FILES, 4 * (FILES - 1))
+    assert (ended.json["executed"], ended.json["reused"]) == (4 + FILES, 4 * (FILES - 1))
     assert values(project) == [12, 12, 12, 10, *[12] * 8], "none of what an older file gave"
     assert explain(project, "--task", "words")["words"][2] == {"outside_key": FILES - 1, "object": 1}
     told = project("explain-miss", "m00.txt", "--task", "words").text

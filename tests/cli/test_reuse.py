@@ -38,7 +38,7 @@ def _run(codebatch: CommandLine, *options: str) -> dict[str, Any]:
     with inline(), pytest.MonkeyPatch.context() as patch:
         patch.chdir(codebatch.directory)
         anew = json.loads(ask(("run", "tree", "--json", "-q", "--store", "anew", "--again")).stdout)
-    assert anew["served"] == 0
+    assert anew["reused"] == 0
     assert answer["result_digest"] == anew["result_digest"]
     assert answer["records"] == anew["records"]
     return answer
@@ -99,7 +99,7 @@ def test_a_syntax_tree_that_is_wanted_too_parses_and_does_nothing_else(project: 
 @pytest.mark.parametrize("option", ["--no-cache", "--again"])
 def test_who_asks_for_it_takes_nothing_over(project: CommandLine, option: str) -> None:
     write(project.directory / "tree" / "m07.py", "import sys\n")
-    assert _run(project, option)["served"] == 0
+    assert _run(project, option)["reused"] == 0
 
 
 def test_what_was_left_unfinished_is_taken_over_too(codebatch: CommandLine) -> None:
@@ -109,7 +109,7 @@ def test_what_was_left_unfinished_is_taken_over_too(codebatch: CommandLine) -> N
     codebatch("run", "tree", "--task", "parse")
     write(codebatch.directory / "tree" / "m07.py", "import sys\n")
     answer = _run(codebatch)
-    assert (answer["served"], answer["executed"]) == (FILES - 1, FILE_TASKS * FILES - (FILES - 1))
+    assert (answer["reused"], answer["executed"]) == (FILES - 1, FILE_TASKS * FILES - (FILES - 1))
 
 
 def test_what_failed_is_done_again(codebatch: CommandLine) -> None:

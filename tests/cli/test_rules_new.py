@@ -30,7 +30,7 @@ def test_there_is_an_example_for_each_language_and_it_holds(tmp_path: Path) -> N
     for language in every_language():
         new_rule(tmp_path, f"rule-{language}", language)
     tried = try_rules(load_configuration(tmp_path).settings.tasks["lint"], (), seconds=60)["rules"]
-    assert [(rule["examples"], rule["wrong"]) for rule in tried] == [(2, [])] * len(every_language())
+    assert [(rule["examples"], rule["failed_examples"]) for rule in tried] == [(2, [])] * len(every_language())
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,11 @@ def test_rules_are_listed_as_they_are_configured(codebatch: CommandLine) -> None
     (codebatch.directory / "codebatch.toml").write_text(CONFIGURATION % "" + '[tasks.lint]\noff = ["F401"]\n')
     rows = {row["code"]: row for row in codebatch("rules", "list", "--json").json}
     assert rows["no-print"]["tool"] == "own"
-    assert (rows["F401"]["on"], rows["F841"]["on"], rows["bidi-control"]["severity"]) == (False, True, "warning")
+    assert (rows["F401"]["enabled"], rows["F841"]["enabled"], rows["bidi-control"]["severity"]) == (
+        False,
+        True,
+        "warning",
+    )
 
 
 def test_rules_test_tries_examples_and_files(codebatch: CommandLine) -> None:
@@ -116,7 +120,7 @@ def test_rule_that_takes_too_long_is_told_with_the_file_and_the_example(codebatc
         {"rule": "slow", "path": "r.py", "reason": "it took longer than 1 s"},
         {"rule": "slow", "example": "bad", "text": SLOW_TEXT, "reason": "it took longer than 1 s"},
     ]
-    assert tried.json["rules"] == [{"id": "slow", "examples": 2, "wrong": []}]
+    assert tried.json["rules"] == [{"id": "slow", "examples": 2, "failed_examples": []}]
 
 
 def test_rules_are_listed_by_code_with_what_they_find(codebatch: CommandLine) -> None:
@@ -148,9 +152,9 @@ def test_a_rule_is_shown_with_an_example_and_what_was_judged_of_it(codebatch: Co
     assert rule["summary"] == "invalid escape sequences"
     assert rule["example"].startswith("```python\n")
     assert rule["url"] == "https://docs.astral.sh/ruff/rules/invalid-escape-sequence/"
-    assert rule["judged"] == {"fix": 30}
-    assert rule["why"] == "review of 30 findings in open-source projects: 30 fix"
-    assert codebatch("rules", "show", "F401", "--json").json["why"] == "severity set in your configuration"
+    assert rule["judgements"] == {"fix": 30}
+    assert rule["severity_reason"] == "review of 30 findings in open-source projects: 30 fix"
+    assert codebatch("rules", "show", "F401", "--json").json["severity_reason"] == "severity set in your configuration"
     assert codebatch("rules", "show", "no-print", "--json").json["example"] == "print(1)"
     shown = codebatch("rules", "show", "merge-conflict").lines
     assert shown[:4] == [

@@ -191,7 +191,7 @@ def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None
     process.communicate()
     stood = status(line)
     assert (stood["status"], stood["stalled"], stood["tasks"][0]["state"]) == ("RUNNING", True, "PENDING")
-    assert "continue with `resume`" in stood["tasks"][0]["why"]
+    assert "continue with `resume`" in stood["tasks"][0]["explanation"]
     ended = line("resume", "--json", status=3)
     assert ended.error["code"] == "batch_blocked"
     batch_id = json.loads(ended.stdout)["batch_id"]
@@ -215,7 +215,7 @@ def test_what_is_killed_with_all_that_conducts_it_is_begun_again_after_its_rest_
     kill_workers(line)
     process.communicate()
     (stood,) = status(line)["tasks"]
-    assert (stood["state"], stood["why"].rpartition("; ")[2]) == ("READY", "it is restarted")
+    assert (stood["state"], stood["explanation"].rpartition("; ")[2]) == ("READY", "it is restarted")
     write(line.directory / "go2", "")
     resumed = line.start("resume")
     wait_until(lambda: count(line, "one.began") == 2, "it is restarted")

@@ -96,7 +96,13 @@ def test_what_is_inferred_is_told_before_it_runs_and_kept(line: CommandLine) -> 
     )
     (work,) = line.directory.glob(".codebatch/batches/*/work.json")
     assert json.loads(work.read_text())["inferred"] == [
-        {"task": "two", "on": "one", "source": "inferred", "why": "its text: “After one is done.”", "confidence": 0.95}
+        {
+            "task": "two",
+            "on": "one",
+            "source": "inferred",
+            "evidence": "its text: “After one is done.”",
+            "confidence": 0.95,
+        }
     ]
     assert line("status", "--json").json["tasks"][0]["needs"] == ["one"]
     assert line("work", "run", "-f", "two.json", "-q", "-j", "2", "--yes").notes == ""

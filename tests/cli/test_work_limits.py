@@ -26,7 +26,7 @@ def test_a_rate_limit_closes_its_pool_until_it_is_over_whoever_dies(line: Comman
     wait_until(lambda: states(line)["free"] == "DONE", "what takes of no closed pool goes on")
     (closed,) = status(line)["closed_pools"]
     assert closed["pool"] == "agents"
-    whys = {task["id"]: task["why"] for task in status(line)["tasks"]}
+    whys = {task["id"]: task["explanation"] for task in status(line)["tasks"]}
     assert whys["one"].startswith("rate limited until ")
     assert re.fullmatch(r"pool agents closed until .*: rate limited", whys["two"])
     assert re.search(r"\nwaits     pool agents closed until .*: rate limited\n", line("status").text)
@@ -50,7 +50,7 @@ def test_a_rate_limit_that_is_over_is_no_try(line: CommandLine) -> None:
     ended = line("work", "run")
     assert re.search(r"one +failed .* rate limited; waiting until \d\d:\d\d:\d\d", ended.notes)
     (task,) = (task for task in status(line)["tasks"] if task["id"] == "one")
-    assert (task["state"], task["round"], task["number"], task["number_max"]) == ("DONE", 2, 1, 1)
+    assert (task["state"], task["round"], task["try_number"], task["tries_max"]) == ("DONE", 2, 1, 1)
     assert "codebatch: rate limited: retried after" in line("work", "log", "one", "--round", "1").text
     made = line("work", "attempts", "one", "--json").json
     assert [(each["ended"], each["reason"]) for each in made] == [("failed", "limited"), ("result", None)]

@@ -34,7 +34,7 @@ def _end(line: CommandLine, process: subprocess.Popen[bytes], *numbers: signal.S
 
 
 def _whys(line: CommandLine) -> set[str]:
-    return {task["why"] for task in status(line)["tasks"]}
+    return {task["explanation"] for task in status(line)["tasks"]}
 
 
 def _make_list(line: CommandLine, grace: float = 0.1) -> None:

@@ -70,7 +70,7 @@ def test_what_failed_is_tried_again_otherwise_and_each_try_is_told(line: Command
     (need,) = json.loads(line("work", "log", "behind").stdout)
     assert (need["id"], need["state"], need["exit_status"]) == ("third", "DONE", 0)
     attempts = line("work", "attempts", "--json").json
-    assert [(each["task"], each["round"], each["number"]) for each in attempts if each["task"] == "third"] == [
+    assert [(each["task"], each["round"], each["try_number"]) for each in attempts if each["task"] == "third"] == [
         ("third", 1, 1),
         ("third", 2, 2),
         ("third", 3, 3),
@@ -230,11 +230,11 @@ def test_what_tasks_say_of_themselves_is_told_and_what_they_cost_is_summed(line:
     assert line("work", "run", "-q").text.startswith("COMPLETED: 3 of 3 done (100%), cost 3.25, in ")
     found = line("status", "--json").json
     assert found["cost"] == 3.25
-    told = [(task["says"], task["cost"]) for task in found["tasks"]]
+    told = [(task["result_text"], task["cost"]) for task in found["tasks"]]
     assert told == [("one\nmore", 0.25), ("half\nmore", 1.5), ("", None)]
     assert [each.split()[-1] for each in line("status").lines[-4:-1]] == ["one", "half", "-"]
     tried = line("work", "attempts", "two", "--json").json
-    assert [(each["says"], each["cost"]) for each in tried] == [("half\nmore", 1.5)] * 2
+    assert [(each["result_text"], each["cost"]) for each in tried] == [("half\nmore", 1.5)] * 2
     assert line("work", "attempts", "two").lines[0].split()[-2:] == ["cost", "message"]
     assert line("work", "attempts", "silent").lines[0].split()[-1] == "memory"
 

@@ -129,7 +129,7 @@ def test_kills_while_results_are_taken_over_and_old_batches_go_change_nothing(tm
         rounds += 1
         write(tmp_path / "many" / f"package{rounds % 7}" / "changed.py", f"x = {rounds}\n")
         answer = _run_until_it_ends(codebatch, chance, kills, seconds)
-        served += answer["served"]
+        served += answer["reused"]
         codebatch("run", "many", "--store", f"anew{rounds}", "--no-cache", "-q")
         serial = merged(open_latest(tmp_path / f"anew{rounds}"))
         shutil.rmtree(tmp_path / f"anew{rounds}")

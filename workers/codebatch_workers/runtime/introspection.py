@@ -90,7 +90,7 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
         {
             "code": code,
             "severity": severity_of(code, (config,), severity),
-            "on": is_on(code, (config,), default=default),
+            "enabled": is_on(code, (config,), default=default),
             "tool": tool,
             "summary": summary,
         }
@@ -139,7 +139,7 @@ def explain_rule(settings: Mapping[str, Json], code: str) -> dict[str, Json]:
     known = explain_ruff(code) if code in SEVERITIES else Explained(example=_example_of_ours(config, code))
     why = why_so_grave(judged, is_configured=severity_of(code, (config,), default) != default)
     said = {name: value for name, value in msgspec.structs.asdict(known).items() if name != "summary" or value}
-    return {**said, "judged": dict(judged), "why": why}
+    return {**said, "judgements": dict(judged), "severity_reason": why}
 
 
 def _example_of_ours(config: LintConfig, code: str) -> str:

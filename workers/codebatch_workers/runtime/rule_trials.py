@@ -68,7 +68,7 @@ class RuleTrials:
                 wrong[trial.rule.id].append({**example, "findings": len(result)})
         return {
             "rules": [
-                {"id": rule.id, "examples": len(rule.bad) + len(rule.good), "wrong": wrong[rule.id]}
+                {"id": rule.id, "examples": len(rule.bad) + len(rule.good), "failed_examples": wrong[rule.id]}
                 for rule in self._rules
             ],
             "files": list(self._files),
@@ -86,7 +86,7 @@ class RuleTrials:
         passed_over = _why_passed_over(source, bool(rules))
         tried = [] if passed_over else rules
         self._trials += (_Trial(rule, source) for rule in tried)
-        told = {"language": source.language, "rules": len(tried), "passed_over": passed_over}
+        told = {"language": source.language, "rules": len(tried), "skip_reason": passed_over}
         self._files.append({**_placed(source), **told})
 
 
