@@ -93,7 +93,9 @@ class AnalysisFollowed:
                 last_ns = self._last_ns or wall_ns()
                 seconds, in_all = self._seconds(last_ns), self._all_seconds(last_ns)
                 found.append(
-                    self._make(end, place, at_ns=last_ns, seconds=seconds, all_seconds=in_all, total=tally.planned)
+                    self._make(
+                        end, place, at_ns=last_ns, seconds=seconds, total_seconds=in_all, task_count=tally.planned
+                    )
                 )
         new = [event for event in found if event.place > self._since]
         if new:
@@ -147,7 +149,7 @@ class AnalysisFollowed:
         at_ns = self._spells[-1].began_ns if self._spells else wall_ns()
         if epoch > 1:
             after = self._spells[-2].left_by
-            return self._make(events.BatchResumed, place, at_ns=at_ns, after=after, opened=(), adopted=())
+            return self._make(events.BatchResumed, place, at_ns=at_ns, after=after, reopened=(), adopted=())
         return self._make(
             events.BatchStarted,
             place,

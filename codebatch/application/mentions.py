@@ -113,7 +113,9 @@ def _outermost(language: str, symbols: Sequence[JsonRecord]) -> Iterator[str]:
         is_usable = each["symbol_type"] in _USABLE
         if language == "ruby" and each["symbol_type"] == "module":
             is_usable = each["qualified"] not in holding
-        is_seen = each.get("visibility") != "private" and each.get("scope", "") not in within
+        # In Go, `private` names are those of the package: the files of its directory use them.
+        is_seen = language == "go" or each.get("visibility") != "private"
+        is_seen = is_seen and each.get("scope", "") not in within
         name = str(each["name"]).rpartition(".")[2]
         if is_usable and is_seen and name not in _SPECIAL:
             yield name

@@ -38,6 +38,6 @@ def _lines(found: Rehearsal) -> Iterator[str]:
     if found.makespan_seconds is None:
         yield "no duration estimate: no task has run here before"
         return
-    more = f"; {count_of(found.unknown, 'task')} without a duration estimate" if found.unknown else ""
+    more = f"; {count_of(found.without_estimate, 'task')} without a duration estimate" if found.without_estimate else ""
     left = eta_text(found.range_seconds).removesuffix(" left")
     yield f"Estimated end after {human_seconds(found.makespan_seconds)}, likely within {left}{more}"

@@ -166,7 +166,7 @@ class EventTeller:
                     self._tell_state(one)
                 case Interrupted(item, epoch, then):
                     round_ = self._conductor.attempt(item)[0]
-                    self._tell_of(events.TaskInterrupted, item, round_, epoch=epoch, then=then)
+                    self._tell_of(events.TaskInterrupted, item, round_, epoch=epoch, next_action=then)
                 case AttemptStopped(item, epoch, (cause, detail, _)):
                     round_ = self._conductor.attempt(item)[0]
                     self._tell_of(events.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)
@@ -177,13 +177,13 @@ class EventTeller:
         """What a command counts as without an end of its own."""
         match one:
             case Counted(item, round_, is_done=True):
-                self._tell_of(events.TaskCompleted, item, round_, as_done=True)
+                self._tell_of(events.TaskCompleted, item, round_, marked_done=True)
             case Counted(item, round_):
                 self._tell_of(events.TaskFailed, item, round_, reason="answer")
             case Skipped(item, round_, cause):
                 told = "request" if cause is None else self._ids[cause]
                 why = "skipped by user" if cause is None else f"it needs {told}, which is not done"
-                self._tell_of(events.TaskSkipped, item, round_, cause=told, why=why)
+                self._tell_of(events.TaskSkipped, item, round_, cause=told, reason=why)
 
     def _tell_began(self, start: Start) -> None:
         holder, pid = self.members[start.item]
@@ -299,9 +299,9 @@ class EventTeller:
         self.tell(
             events.BatchProgress,
             eta_seconds=None if eta is None else eta.seconds,
-            unknown=0 if eta is None else eta.unknown,
+            without_estimate=0 if eta is None else eta.unknown,
             running=tuple(map(self._at_work, sorted(self._conductor.running))),
-            closed=tuple(
+            closed_pools=tuple(
                 events.ClosedPool(pool=pool, until=events.instant_ms(until_ns))
                 for pool, until_ns in sorted(self._conductor.closed_pools.items())
             ),
@@ -318,8 +318,8 @@ class EventTeller:
         self.tell(
             events.ENDS[self._conductor.verdict().value],
             seconds=round(seconds, 3),
-            all_seconds=round(self.seconds_before + seconds, 3),
-            total=len(self._ids),
+            total_seconds=round(self.seconds_before + seconds, 3),
+            task_count=len(self._ids),
             critical_path=tuple(self._ids[item] for item in self._last_to_end()),
         )
 

@@ -119,7 +119,7 @@ class Telling:
             self._teller.tell(
                 events.BatchResumed,
                 after=before.left_by,
-                opened=opened,
+                reopened=opened,
                 adopted=tuple(ids[item] for item in sorted(conductor.foreign)),
                 requests=len(requests),
             )
@@ -181,7 +181,7 @@ class Telling:
         if isinstance(how, Complete) and self._conductor.verdict().is_final:
             self._teller.end()
         else:
-            self._teller.tell(events.BatchDrained, signal=self._signal, why="" if self._signal else why)
+            self._teller.tell(events.BatchDrained, signal=self._signal, error="" if self._signal else why)
         self._teller.finish()
 
     def close(self) -> None:

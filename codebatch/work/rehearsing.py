@@ -40,7 +40,7 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     """A work list, in the order in which its tasks would start.
 
     `makespan_seconds`: when all is done; within `range_seconds` in 1, 5 and 9 of 10 cases. Null where nobody knows of
-    any task; `unknown` of them.
+    any task; `without_estimate` of them.
     """
 
     source: str
@@ -49,7 +49,7 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[RehearsedTask, ...]
     makespan_seconds: float | None
     range_seconds: tuple[float, float, float] | None
-    unknown: int
+    without_estimate: int
     notes: tuple[str, ...]
 
 
@@ -89,7 +89,7 @@ def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -
         tasks=tasks,
         makespan_seconds=round(max(one.end for one in placed), 3) if is_known else None,
         range_seconds=None if found is None else (round(found.low, 1), round(found.middle, 1), round(found.high, 1)),
-        unknown=sum(each is None for each in seconds),
+        without_estimate=sum(each is None for each in seconds),
         notes=listed.notes,
     )
 

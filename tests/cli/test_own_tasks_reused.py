@@ -63,7 +63,7 @@ def test_what_is_in_the_key_decides_what_is_done_again(project: CommandLine) -> 
     assert executed(project) == FILES
     write(project.directory / "tree" / "m03.txt", "one\n")
     ended = project("run", "tree", "--json")
-    assert ended.json["outside_key"] == {}
+    assert ended.json["inputs_outside_key"] == {}
     assert "words" not in ended.notes
     assert explain(project, "--task", "words") == {"words": (1, FILES - 1, {"object": 1})}
     assert (ended.json["executed"], ended.json["reused"]) == (5, 5 * (FILES - 1))
@@ -109,7 +109,7 @@ def test_its_configuration_and_the_version_of_what_it_imports_decide_too(project
     _install(site, "1.0", 10)
     write(project.directory / "tools" / "words.py", CONFIGURED)
     first = project("run", "tree", "--json").json
-    assert first["outside_key"] == {}
+    assert first["inputs_outside_key"] == {}
     write(project.directory / "codebatch.toml", SHARDS + TABLE + "least = 2\n")
     assert executed(project) == FILES
     assert explain(project, "--task", "words")["words"][2] == {"config least": FILES}
@@ -130,7 +130,7 @@ def test_the_examples_that_ship_are_taken_over(project: CommandLine) -> None:
     project("run", "tree")
     write(project.directory / "tree" / "m03.txt", "one\n")
     answer = project("run", "tree", "--json").json
-    assert (answer["executed"], answer["outside_key"]) == (5, {})
+    assert (answer["executed"], answer["inputs_outside_key"]) == (5, {})
 
 
 def test_kill_9_loses_no_mark(project: CommandLine) -> None:
@@ -148,7 +148,7 @@ def test_kill_9_loses_no_mark(project: CommandLine) -> None:
 def test_what_the_key_does_not_cover_is_told_and_never_taken_over(project: CommandLine) -> None:
     own(project, READ)
     ended = project("run", "tree", "--json")
-    assert ended.json["outside_key"] == {"words": "open tools/words.txt"}
+    assert ended.json["inputs_outside_key"] == {"words": "open tools/words.txt"}
     assert ended.notes.count("results of words are not reused by later runs") == 1
     assert "open tools/words.txt" in ended.notes
     write(project.directory / "tools" / "words.txt", "9")
@@ -160,7 +160,7 @@ def test_what_the_key_does_not_cover_is_told_and_never_taken_over(project: Comma
     told = project("explain-miss", "m00.txt", "--task", "words").text
     assert "the older result depends on inputs not covered by the cache key: open tools/words.txt" in told
     ended = project("run", "tree", "--json")
-    assert (ended.json["action"], ended.json["outside_key"]) == ("up to date", {"words": "open tools/words.txt"})
+    assert (ended.json["action"], ended.json["inputs_outside_key"]) == ("up to date", {"words": "open tools/words.txt"})
     manifests = project.directory.glob(".codebatch/batches/*/outputs/*/manifest.json")
     assert not any(str(project.directory).encode() in path.read_bytes() for path in manifests)
 
@@ -199,7 +199,7 @@ def test_the_mark_is_in_the_commit_whatever_became_of_the_batch(project: Command
 def test_a_task_that_is_set_not_to_be_taken_over_is_not(project: CommandLine) -> None:
     own(project, "len(os.environ['HOME'])", "reuse = false\n")
     ended = project("run", "tree", "--json")
-    assert (ended.json["outside_key"], "taken over" in ended.notes) == ({}, False), "who said it knows it"
+    assert (ended.json["inputs_outside_key"], "taken over" in ended.notes) == ({}, False), "who said it knows it"
     write(project.directory / "tree" / "m03.txt", "one\n")
     assert executed(project) == FILES
     assert explain(project, "--task", "words")["words"][2] == {"reuse": FILES}
