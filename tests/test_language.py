@@ -28,7 +28,7 @@ _BANNED = re.compile(
     r"\b(told|tells|taken over|takes over|mend(s|ed|ing)?|grave|gravest|unsound|unkeyed|held against|whoever|nobody"
     r"|somebody|be it|anew|hushed|silenced|untold|withheld|conducts?|means nothing|so many|gone on"
     r"|(?<!there )(is|are) no(?! longer)|of which there|in a circle|what became|what came of"
-    r"|stands? (at|in|for|there|so)|had from|lived with)\b",
+    r"|stands? (at|in|there|so)|had from|lived with)\b",
     re.IGNORECASE,
 )
 """Words and forms of the private English of early versions. Each has a usual word: SPEC.md "Terminology"."""

@@ -82,7 +82,7 @@ class Batch(Nouns):
 
     @property
     def whole(self) -> Completeness:
-        """How complete the batch is."""
+        """The completeness of the batch."""
         from codebatch.query.completeness import completeness
 
         return completeness(self.question.records, self.question.records.task_names)

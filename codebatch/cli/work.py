@@ -40,7 +40,7 @@ _strategy_option = option(
     "--strategy",
     metavar="STRATEGY",
     type=click.Choice(get_args(Strategy)),
-    help="How tasks run: serial, parallel or auto",
+    help="Order of tasks: serial, parallel or auto",
     details="auto is parallel and also infers dependencies from the texts of tasks.",
 )
 

@@ -22,7 +22,7 @@ _OF_ALL_FILES = frozenset(("duplicate", "metric"))
 
 
 class Completeness(msgspec.Struct, frozen=True, kw_only=True):
-    """How complete an answer is.
+    """The completeness of an answer.
 
     `planned` counts the results that the question needs, `done` those that have ended, and `failed` those that ended
     without a result, unless the answer lists them; `failed_tasks` are their tasks. `lost` counts files that could not

@@ -82,7 +82,7 @@ class StoreDir(msgspec.Struct, frozen=True):
 
     @property
     def batches(self) -> Path:
-        """Where batches lie."""
+        """The directory of batches."""
         return self.root / layout.BATCHES
 
     def objects(self) -> ObjectStore:
@@ -132,9 +132,9 @@ class StoreDir(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the store with nobody who writes beside us (flock, exclusive). What the dead left is swept first.
+        """Hold the store exclusively (flock), after removing what dead processes left.
 
-        Raises StoreInUse at once where somebody writes: nobody ever waits to be alone.
+        Raises StoreInUse at once if another process writes: it never waits.
         """
         self.files.make_directory(self.root / layout.LOCKS)
         lock = self.files.try_lock(self.root / layout.LOCKS / layout.LOCK_OF_STORE)

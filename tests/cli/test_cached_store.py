@@ -1,4 +1,4 @@
-"""The store in GitHub's actions/cache: the very steps of the README, with `tar` as that action calls it."""
+"""The store in GitHub's actions/cache: the very steps of `codebatch help ci`, with `tar` as that action calls it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from .process import CommandLine, Ended, make_many
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "codebatch" / "help" / "ci.md"
 FILES = 12
 FILE_TASKS = 4
 _GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
@@ -21,7 +21,7 @@ class Runner:
     """A machine of CI: each job checks out at another place, restores the cache, and saves it under a new key."""
 
     def __init__(self, codebatch: CommandLine) -> None:
-        recipe = re.search(r"```yaml\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+        recipe = re.search(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
         assert recipe is not None
         self._path = re.findall(r"^ +path: (.*)$", recipe[1], re.MULTILINE)
         self._command, self._check = re.findall(r"^- run: (codebatch .*)$", recipe[1], re.MULTILINE)
@@ -65,7 +65,7 @@ def runner(codebatch: CommandLine) -> Runner:
 def test_fresh_clone_is_read_once_and_nothing_of_it_is_executed_or_stored_again(runner: Runner) -> None:
     first = runner.job("--json").json
     assert first["executed"] == FILES * FILE_TASKS
-    ended = runner.job()
+    ended = runner.job("-v")
     assert f"{FILES} files" in ended.notes
     assert f"({FILES} read)" in ended.notes
     assert "up to date" in ended.text

@@ -182,7 +182,7 @@ def test_w7_what_had_ended_before_a_cancel_is_kept_and_the_rest_goes_on(line: Co
 def test_w8_an_attempt_that_left_nothing_has_not_the_verdict_of_the_one_before(line: CommandLine) -> None:
     make_list(line, {"one": (tells("one", "test ! -e broken || kill -9 $PPID"), "restarts_max = 1")})
     assert line("work", "run", "--json").json["status"] == "COMPLETED"
-    go(line, "partially_parsed")  # From now on it kills the worker that would tell its end.
+    go(line, "broken")  # From now on it kills the worker that would tell its end.
     ended = json.loads(line("resume", "--force", "--json", status=3).stdout)
     assert [(task["state"], task["reason"], task["round"]) for task in ended["tasks"]] == [("FAILED", "interrupted", 2)]
 

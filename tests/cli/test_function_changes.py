@@ -8,7 +8,7 @@ import pytest
 
 from codebatch.application import kept_history
 from codebatch.application.function_changes import compare_lines
-from codebatch.application.headline import headline
+from codebatch.application.hotspots import hotspots
 from codebatch.application.opened import open as open_store
 from tests.application.git_repositories import git
 
@@ -116,8 +116,8 @@ def test_without_time_changes_are_not_known_and_the_next_question_knows_them(
         monkeypatch.setattr(kept_history, "HISTORY_SECONDS_MAX", seconds)
         question = store.batch().question
         question.tell_phase = lambda *phase: told.append(phase)
-        found = headline(question)
-        assert [each.commits_per_year for each in found.hotspots] == [expected]
-        assert ("the next query reads more" in found.history_note) == (expected is None)
+        found = hotspots(question).found
+        assert [each.commits_per_year for each in found.rows] == [expected]
+        assert ("the next query reads more" in found.churn_note) == found.is_history_cut == (expected is None)
     assert told[0] == ("reading history", 0, 8, "commits")
     assert told[-1][0] == "comparing versions"

@@ -138,7 +138,7 @@ def test_help_is_of_topics_and_commands(codebatch: CommandLine) -> None:
     topics = [topic["topic"] for topic in codebatch("help", "--json").json["topics"]]
     assert topics == [*TOPICS, "commands", "options"]
     page = codebatch("help", "ci").text
-    assert page.startswith("# In CI\n")
+    assert page.startswith("# Continuous integration\n")
     assert codebatch("help", "ci", "--json").json["text"] == page
     assert codebatch("help", "lanuages", "--json", status=2).error["hint"] == "did you mean 'languages'?"
     assert codebatch("help", "batch", "lst", "--json", status=2).error["hint"] == "did you mean 'list'?"

@@ -95,8 +95,8 @@ def test_number_of_users_is_the_least_if_others_need_no_import(codebatch: Comman
     assert known == {"src/shop/Price.java": (1, True), "cs/Price.cs": (None, None), "py/price.py": (0, None)}
     table = {line.split()[-1].partition(":")[0]: line.split()[2] for line in codebatch("hotspots").lines[1:]}
     assert table == {"src/shop/Price.java": "1+", "cs/Price.cs": "?", "py/price.py": "0"}
-    assert "1+ dependents (1+ in all)" in codebatch("inspect", "src/shop/Price.java").lines[1]
-    assert "dependents not known" in codebatch("inspect", "cs/Price.cs").lines[1]
+    assert "1+ dependents (1+ including indirect)" in codebatch("inspect", "src/shop/Price.java").lines[1]
+    assert "dependents unknown" in codebatch("inspect", "cs/Price.cs").lines[1]
     assert "dependents" not in codebatch("inspect", "py/price.py").lines[1]
 
 

@@ -191,7 +191,8 @@ def test_the_mark_is_in_the_commit_whatever_became_of_the_batch(project: Command
     (batch,) = project.directory.glob(".codebatch/batches/*")
     assert not (batch / "outputs").exists() or not list((batch / "outputs").iterdir())
     commits = [json.loads(path.read_bytes()) for path in (batch / "outcomes").glob("*.words.r1")]
-    assert {outcome["outside_key"] for commit in commits for outcome in commit["outcomes"]} == {"open tools/words.txt"}
+    outcomes = [outcome for commit in commits for outcome in commit["outcomes"]]
+    assert {outcome["inputs_outside_key"] for outcome in outcomes} == {"open tools/words.txt"}
     write(project.directory / "tree" / "m03.txt", "one\n")
     assert executed(project) == FILES
 

@@ -203,7 +203,7 @@ def test_elsewhere_there_are_plain_lines(codebatch: CommandLine) -> None:
     ended = codebatch("run", "many", "--json")
     assert ended.json["files"] == 60
     assert ESCAPE not in ended.notes
-    assert [line.split()[0] for line in ended.notes.splitlines()] == ["created", "files", "snapshot", "batch", "next:"]
+    assert [line.split()[0] for line in ended.notes.splitlines()] == ["created", "files", "next:"]
 
 
 def test_on_a_narrow_terminal_what_is_known_of_the_rest_is_told_before_the_time_that_passed() -> None:

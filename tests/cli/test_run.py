@@ -49,7 +49,7 @@ def test_several_roots_are_one_batch_whose_paths_begin_where_they_part(codebatch
 def test_the_same_tree_again_is_up_to_date_until_it_changes(codebatch: CommandLine) -> None:
     first = codebatch("run", "project", "--json").json
     assert (first["action"], first["success"]) == ("new", True)
-    again = codebatch("run", "project", "--json")
+    again = codebatch("run", "project", "--json", "-v")
     of_the_run = {"seconds": 0, "action": "", "executed": 0}
     assert again.json | of_the_run == first | of_the_run
     assert (again.json["executed"], first["executed"]) == (0, 36)

@@ -31,7 +31,7 @@ def test_a_rate_limit_closes_its_pool_until_it_is_over_whoever_dies(line: Comman
     assert re.fullmatch(r"pool agents closed until .*: rate limited", whys["two"])
     assert re.search(r"\nwaits     pool agents closed until .*: rate limited\n", line("status").text)
     assert re.search(r"retrying one .*: rate limited; pool agents closed until ", line("events").text)
-    wait_until(lambda: b'"closed":[{"pool":"agents"' in line("events", "--json").stdout, "who follows is told")
+    wait_until(lambda: b'"closed_pools":[{"pool":"agents"' in line("events", "--json").stdout, "who follows is told")
     process.kill()
     process.communicate()
     resumed = line.start("resume")
@@ -53,7 +53,7 @@ def test_a_rate_limit_that_is_over_is_no_try(line: CommandLine) -> None:
     assert (task["state"], task["round"], task["try_number"], task["tries_max"]) == ("DONE", 2, 1, 1)
     assert "codebatch: rate limited: retried after" in line("work", "log", "one", "--round", "1").text
     made = line("work", "attempts", "one", "--json").json
-    assert [(each["ended"], each["reason"]) for each in made] == [("failed", "limited"), ("result", None)]
+    assert [(each["outcome"], each["reason"]) for each in made] == [("failed", "limited"), ("result", None)]
 
 
 def test_a_failure_is_tried_again_where_its_kind_says_so(line: CommandLine) -> None:

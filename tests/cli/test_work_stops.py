@@ -63,7 +63,7 @@ def test_what_the_user_ends_is_no_crash(line: CommandLine, number: signal.Signal
         assert states(line) == dict.fromkeys(POLICIES, "READY")
         assert _whys(line) == {f"stopped by {number.name}; it is restarted"}
     made = line("work", "attempts", "--json").json
-    assert [(each["ended"], each["reason"], each["detail"]) for each in made] == [
+    assert [(each["outcome"], each["reason"], each["detail"]) for each in made] == [
         ("stopped", "signal", number.name)
     ] * 6
     assert f"stopped by {number.name}" in line("work", "attempts").text
@@ -171,5 +171,5 @@ def test_what_is_skipped_while_it_runs_is_no_crash(line: CommandLine) -> None:
     assert states(line)["once"] == "SKIPPED"
     write(line.directory / "go", "")
     line.finish(process, status=3)
-    assert [each["ended"] for each in line("work", "attempts", "--json").json] == ["cancelled", "result"]
+    assert [each["outcome"] for each in line("work", "attempts", "--json").json] == ["cancelled", "result"]
     assert line("work", "retry", "once", "--json").json["counts"] == {"DONE": 2}

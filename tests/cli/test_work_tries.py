@@ -294,7 +294,7 @@ def test_an_end_that_cannot_be_read_is_not_told_as_an_interruption_alone(line: C
     told = "the outcome of the last attempt of b cannot be read; it counts as interrupted"
     assert f"damaged: {told}\n" in line("status").notes
     assert f"damaged: {told}\n" in line("status", "--quiet").notes
-    ended = [row["ended"] for row in line("work", "attempts", "--json").json]
+    ended = [row["outcome"] for row in line("work", "attempts", "--json").json]
     assert ended == ["result", "unreadable"]
     (damage,) = line("diagnose", "--json", status=4, has_answer=True).json["damaged"]
     assert (damage["problem"], damage["names"]) == (told, [f"batches/{batch_id}"])

@@ -68,9 +68,9 @@ def one_alone_is_run_again(line: CommandLine) -> None:
 
 def one_fails_when_it_is_run_again(line: CommandLine) -> None:
     is_done(line)
-    write(line.directory / "partially_parsed", "")
+    write(line.directory / "broken", "")
     line(*RUN, "c", status=3)
-    (line.directory / "partially_parsed").unlink()
+    (line.directory / "broken").unlink()
 
 
 def only_one_was_ever_run(line: CommandLine) -> None:
@@ -209,9 +209,9 @@ def test_a_named_batch_chooses_of_what_it_has_and_the_rest_counts_as_it_stands(l
     is_done(line)
     first = status(line)["batch_id"]
     make_list(line, {**TASKS, "new": 'run = "echo new >>ran"'})
-    write(line.directory / "partially_parsed", "")
+    write(line.directory / "broken", "")
     line(*RUN, "--only", "c", status=3)
-    (line.directory / "partially_parsed").unlink()
+    (line.directory / "broken").unlink()
     second = status(line)["batch_id"]
     ran(line)
     assert "all tasks of work.toml are done" in line(*LEFT, "--of", first).notes

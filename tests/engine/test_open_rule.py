@@ -38,9 +38,9 @@ _QUESTIONS = st.one_of(
 )
 _TEXTS = st.sampled_from([*OUR_CHOICES, "perhaps"])
 _BODIES: st.SearchStrategy[RequestBody] = st.one_of(
-    st.builds(Open, over=st.dictionaries(st.just(A), _ROUNDS)),
+    st.builds(Open, rounds=st.dictionaries(st.just(A), _ROUNDS)),
     st.builds(Answer, task=st.just(A), round=_ROUNDS, question=_QUESTIONS, text=_TEXTS),
-    st.builds(Skip, task=st.just(A), over=_ROUNDS, as_done=st.booleans()),
+    st.builds(Skip, task=st.just(A), round=_ROUNDS, marked_done=st.booleans()),
 )
 _POLICIES = st.builds(
     Policy,

@@ -151,7 +151,7 @@ HOSTILE = {
     b"code.dat": UNUSED,
     b"codebatch-alone-0/x.py": UNUSED,
     b"pyproject.toml": b"[tool.ruff]\nlint.select = ['D100']\n",
-    b"ruff.toml": b"partially_parsed",
+    b"ruff.toml": b"broken",
     b"/".join([b"e" * 200] * 11) + b"/x.py": UNUSED,
     b"/".join([b"f" * 200] * 11) + b"/x.py": b"import re\n",
     b"\xfa" * 250 + b".py": UNUSED,
@@ -195,7 +195,7 @@ def test_file_alone_is_told_by_the_rules_of_a_project_as_in_any_unit(tmp_path: P
 
 @pytest.mark.slow
 def test_configuration_that_ruff_cannot_read_fails_what_is_below_it_alone(tmp_path: Path) -> None:
-    files = {b"x/ruff.toml": b"partially_parsed", b"x/y.py": UNUSED, b"z.py": UNUSED}
+    files = {b"x/ruff.toml": b"broken", b"x/y.py": UNUSED, b"z.py": UNUSED}
     said = Units(files, tmp_path, PROJECT).together()
     assert {key for key, value in said.items() if value.startswith(b"failed")} == {(b"x/y.py", "lint")}
 
