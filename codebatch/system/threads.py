@@ -39,7 +39,7 @@ class Call(Generic[T]):
 
 
 class Threads:
-    """At most so many threads, started as there are calls for them; they end with the process, or by `end`.
+    """At most this many threads, started as there are calls for them; they end with the process, or by `end`.
 
     Where the system grants none, who submits a call makes it.
 

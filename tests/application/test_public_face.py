@@ -1,4 +1,4 @@
-"""`import codebatch`, and what a task of a user's imports: the names, and that the README's examples run."""
+"""`import codebatch`, and what a custom task imports: the names."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from codebatch.errors import CodebatchError
 from codebatch.model.record import KINDS, RECORD_TYPES
 
 ROOT = Path(__file__).parent.parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-(FROM_PYTHON,) = (part.partition("```")[0] for part in README.split("```python\n")[1:])
-
 
 FACES = pytest.mark.parametrize("face", [codebatch, codebatch.work], ids=lambda face: face.__name__)
 
@@ -91,13 +88,3 @@ with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as other:
 """
     said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert said.stdout == "True None\n"
-
-
-@pytest.mark.slow
-def test_example_of_the_readme_runs(tmp_path: Path) -> None:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "a.py").write_text("class A:\n    def b(self): pass\n")
-    command = [sys.executable, "-c", FROM_PYTHON]
-    ended = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
-    assert ended.stderr == ""
-    assert ended.stdout.splitlines() == ["src/a.py 1 A", "src/a.py 2 A.b"]
