@@ -72,7 +72,7 @@ def work() -> None:
     metavar="N",
     type=click.IntRange(min=1),
     default_text="1",
-    help="Number of failures that stop the batch, with stop or --halt",
+    help="Number of failures that stop the batch (with --on-failure stop or --halt)",
 )
 @option(
     "--halt",

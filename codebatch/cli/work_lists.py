@@ -68,7 +68,7 @@ _OPTIONS = [
         is_flag=True,
         flag_value=False,
         default=True,
-        help="With auto: do not infer dependencies",
+        help="With --strategy auto: do not infer dependencies",
     ),
     option(
         "--infer-confidence",
