@@ -154,7 +154,7 @@ def rank(
     """How often each kind, code, severity or language is there, and diagnostics by path or directory; most first.
 
     By METRIC and a name where that metric is greatest; each a path, or a path, line and function. By any other field of
-    records how many have which value of it. At most this many. Raises InvalidInput, also where the metric is none of the
+    records how many have which value of it. At most `limit`. Raises InvalidInput, also where the metric is none of the
     batch, or StoreCorrupt.
     """
     refuse_below_one(limit=limit)

@@ -152,7 +152,8 @@ def _cloc(root: Callable[[], Path], languages: Sequence[str]) -> Comparison:
         return cloc_oracle.agree(root(), iter_sources(root(), languages, contexts))
 
     tools = _TOOLS.get(languages[0], ())
-    return Comparison(tools=("perl", "npm", *tools), least=0.99, agree=agree)
+    # cloc counts blank lines within strings as blank; templates in raw strings of Go have many.
+    return Comparison(tools=("perl", "npm", *tools), least=0.98, agree=agree)
 
 
 def _jscpd(root: Callable[[], Path], languages: Sequence[str]) -> Comparison:
