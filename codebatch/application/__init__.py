@@ -16,7 +16,7 @@ Note = Callable[[str], None]
 
 
 class TellPhase(Protocol):
-    """Is told what is done now, and how many things of it are done, where that is known."""
+    """A receiver of the present phase and of its progress: `done` of `planned` things, both 0 if unknown."""
 
     def __call__(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None: ...
 

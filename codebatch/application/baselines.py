@@ -46,8 +46,8 @@ class HeldFindings(NamedTuple):
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a baseline: how many findings it has now, and how many went, moved, and came; `excluded` are new
-    ones that were not accepted, `not_comparable` stay, for they are not looked for as they were.
+    """The update of a baseline: the number of its findings, and of those removed, moved and added; `excluded` are new
+    ones that were not accepted. `not_comparable` ones stay, because they were checked differently.
     """
 
     findings: int

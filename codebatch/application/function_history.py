@@ -85,7 +85,7 @@ class Count(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """What is known of some functions, and with which parents commits must be compared to know more."""
+    """Counts of changes by function, and the comparisons of commits with parents that are needed for more."""
 
     counts: dict[FunctionKey, Count]
     lacking: dict[Pair, Comparison]

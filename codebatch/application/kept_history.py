@@ -91,7 +91,7 @@ class KeptHistory:
 
     @property
     def is_whole(self) -> bool:
-        """Whether no commit of the year is unknown, be it for a lack of time or of the commits themselves."""
+        """Whether all commits of the year were read, and none is missing from the repository."""
         return not self.is_cut and not (self._head.is_shallow and any(not each.parents for each in self.commits))
 
     @property
@@ -152,7 +152,7 @@ class KeptHistory:
         self.commits = tuple(_read_so_far(listed, known))
 
     def keep(self) -> None:
-        """Keep what was read, but for the hunks of commits that are older than a year by now."""
+        """Store what was read, except the hunks of commits older than a year."""
         if self._is_kept:
             return
         self._is_kept = True

@@ -115,9 +115,8 @@ def hotspots(
         return answer_document(as_json, answer, document, ())
     if_none = "" if found.rows else "no hotspots"
     if least is None and not of_files and by in OF_FUNCTIONS:
-        if_none = (
-            if_none and f"no functions with a complexity of {FUNCTION_LEAST} or more; lower the limit with --min 1"
-        )
+        functions = "other functions" if found.excluded else "functions"
+        if_none = if_none and f"no {functions} with a complexity of {FUNCTION_LEAST} or more; lower it with --min 1"
     if form is None:
         lines = list(_lines(found.rows))
         return answer_written(answering, answer, partial(answering.print, None, lines), if_none=if_none)
