@@ -270,7 +270,8 @@ def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, 
         if items:
             chosen, *others = items
             if others:
-                note(f"using {display_path(chosen)} of the project; {display_path(others[0])} exists too")
+                ignored = display_path(others[0])
+                note(f"using {display_path(chosen)} from the project; ignoring {ignored}, which exists too")
             return chosen, items[chosen]
     return None
 

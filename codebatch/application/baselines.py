@@ -250,6 +250,6 @@ def _whole(answer: Answer[HeldFindings]) -> Answer[HeldFindings]:
 def _check_place(batch: Batch, path: Path) -> None:
     store = os.path.realpath(batch.question.store.root)
     if Path(os.path.realpath(path)).is_relative_to(store):
-        raise InvalidInput(f"{display_path(os.fsencode(path))} is in the store", hint="choose a file outside it")
+        raise InvalidInput(f"{display_path(os.fsencode(path))} is in the store", hint="choose a file outside the store")
     if not path.parent.is_dir():
         raise InvalidInput(f"no such directory: {display_path(os.fsencode(path.parent))}")

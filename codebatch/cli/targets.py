@@ -44,4 +44,4 @@ def write_target(target: Path, data: bytes) -> None:
 def refuse_in_store(target: Path, store_root: Path) -> None:
     """Raise InvalidInput for a file in a store, which has none but its own."""
     if target.is_relative_to(os.path.realpath(store_root)):
-        raise InvalidInput(f"{str(target)!r} is in the store", hint="choose a file outside it")
+        raise InvalidInput(f"{str(target)!r} is in the store", hint="choose a file outside the store")

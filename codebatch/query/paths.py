@@ -99,7 +99,7 @@ class _Pattern:
 
         if wanted.startswith("!"):
             hint = f"use: --where 'not glob(path, \"{wanted[1:]}\")'"
-            raise InvalidInput(f"the pattern {wanted!r} only negates", hint=hint)
+            raise InvalidInput(f"the pattern {wanted!r} contains only exclusions", hint=hint)
         if (mistake := mistake_of(wanted)) is not None:
             raise InvalidInput(f"the pattern {wanted!r} matches no path: {mistake.reason}", hint=mistake.hint)
         pattern = parse_pattern(wanted.encode("utf-8", "surrogateescape"), 1)
