@@ -119,12 +119,8 @@ def _in_other_tree(block: Duplicate, side: Side, files: FileMap) -> tuple[bytes,
     if its_other is None:
         return None
     length = block.end_line - block.line
-    if side == "old":
-        paired = files.lines("old", path, its_other) or ()
-        lines = [*paired[block.line - 1 : block.end_line - 1]]
-    else:
-        paired = files.lines("old", its_other, path) or ()
-        lines = [line for line, other in enumerate(paired) if block.line <= other + 1 < block.end_line]
+    paired = files.lines(side, path, its_other) or ()
+    lines = [*paired[block.line - 1 : block.end_line - 1]]
     if len(lines) != length or NOWHERE in lines or lines[-1] - lines[0] != length - 1:
         return None
     return its_other, lines[0] + 1, lines[-1] + 2

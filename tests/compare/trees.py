@@ -27,14 +27,16 @@ class TextTrees:
         return next((pair.old for pair in self.pairs if pair.new == new), None)
 
     def lines(self, side: Literal["old", "new"], path: bytes, its_other: bytes) -> Sequence[int] | None:
-        assert side == "old"
-        old, new = self._texts[0][path], self._texts[1][its_other]
-        if old <= new:
-            return pair_lines(written_in(old), written_in(new))
-        found = [NOWHERE] * (old.count(b"\n") + 1)
-        for line, other in enumerate(pair_lines(written_in(new), written_in(old))):
-            if other != NOWHERE:
-                found[other] = line
+        ours, theirs = self._texts if side == "old" else reversed(self._texts)
+        one, other = ours[path], theirs[its_other]
+        if one == other:  # As of real trees: nothing may go through all of it.
+            return range(1 << 31)
+        if one <= other:
+            return pair_lines(written_in(one), written_in(other))
+        found = [NOWHERE] * (one.count(b"\n") + 1)
+        for line, its_line in enumerate(pair_lines(written_in(other), written_in(one))):
+            if its_line != NOWHERE:
+                found[its_line] = line
         return found
 
     def text(self, side: Literal["old", "new"], path: bytes, first: int, end: int) -> bytes:
