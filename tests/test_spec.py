@@ -53,7 +53,7 @@ def test_every_section_that_is_cited_exists() -> None:
 
 def test_all_that_a_worker_has_of_an_environment_is_told() -> None:
     text = SPECIFICATIONS["TASKS.md"].read_text(encoding="utf-8")
-    told = re.search(r"A worker's environment has .*? A task that", text, re.DOTALL)
+    told = re.search(r"A worker's environment has .*? No other", text, re.DOTALL)
     assert told is not None
     environment = worker_environment(dict.fromkeys(ENVIRONMENT_KEPT, ""), HolderId(""), 0)
     assert set(re.findall(r"[A-Z][A-Z0-9_]+", told[0])) == environment.keys()

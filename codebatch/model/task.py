@@ -94,7 +94,7 @@ class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
 
 
 class OwnPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a local task lies (workers/TASKS.md "Own tasks"), and by what else than its file it decides.
+    """Where a local task lies (workers/TASKS.md "Custom tasks"), and by what else than its file it decides.
 
     `python` is `/absolute/path.py:function`. `tools` are distributions; None means those that the file imports. `files`
     are absolute paths of files that the task reads, by what the configuration calls them. What it finds is taken over

@@ -1,4 +1,4 @@
-"""What the key of an own task covers of all that it can look at (workers/TASKS.md "Own tasks")."""
+"""What the key of an own task covers of all that it can look at (workers/TASKS.md "Custom tasks")."""
 
 from __future__ import annotations
 

@@ -71,10 +71,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
 def commands_that_take_a_batch() -> dict[str, str]:
     """The kind of batch that each command takes by default, by the name of its answer: `analysis`, `work` or `any`."""
     kinds: dict[str, str] = {}
-    for names, takes, latest in rows():
-        if takes in ("analyses", "commands", "any kind") or takes == "any kind, by id":
-            kind = "work" if takes == "commands" else "any" if latest == "of any kind" else "analysis"
-            kinds.update({name.replace(" ", "-"): kind for name in names})
+    for names, accepted, latest in rows():
+        if accepted in ("analyses", "work batches", "any kind", "any kind, by id"):
+            kinds.update(dict.fromkeys(names, {"batch": "any", "work batch": "work"}.get(latest, "analysis")))
     return kinds
 
 

@@ -26,7 +26,7 @@ from tests.specification import SPEC, read_rows
 
 from .conftest import Ran
 from .process import CommandLine, write
-from .test_interface import MORE_WORDS, commands_alone
+from .test_interface import MORE_WORDS, answer_of, commands_alone
 
 POSITIONAL = {"verify", "explain-miss", "diff", "regressions", "improvements", "check", "batch-show", "pin", "unpin"}
 """They name a batch by an argument; the others by --batch."""
@@ -77,14 +77,19 @@ def both(ran: Ran, tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 
 def rows() -> list[tuple[list[str], str, str]]:
-    """The table: which commands (by the names of their answers), what they take, which batch `latest` is."""
-    cells = [row for row in read_rows("Kinds of batches") if row[0][:1] == "`"]
-    return [(re.findall(r"`([^`]+)`", names), takes, latest.strip("| ")) for names, takes, latest in cells]
+    """Return the table: commands (by the names of their answers), what they accept, the kind of batch of `latest`."""
+    cells = read_rows("Kinds of batches")[1:]
+    listed = [
+        ([answer_of(tuple(name.split())) for name in re.findall(r"`([^`]+)`", names)], accepted, latest.strip("| "))
+        for names, accepted, latest in cells
+    ]
+    others = sorted(commands_alone().keys() - {name for names, _, _ in listed for name in names})
+    return [(names or others, accepted, latest) for names, accepted, latest in listed]
 
 
 def commands_that_take(kind: str) -> list[str]:
-    """The names of the commands in the row of a kind."""
-    return [name.replace(" ", "-") for names, takes, _ in rows() if takes == kind for name in names]
+    """Return the names of the commands in the row of a kind."""
+    return [name for names, accepted, _ in rows() if accepted == kind for name in names]
 
 
 def words_of(name: str, batch: str) -> list[str]:
@@ -104,7 +109,7 @@ def error_of(both: Both, name: str, batch: str, capsys: pytest.CaptureFixture[st
 
 
 def test_the_table_has_every_command_once() -> None:
-    told = [name.replace(" ", "-") for names, _, _ in rows() for name in names]
+    told = [name for names, _, _ in rows() for name in names]
     assert sorted(told) == sorted(commands_alone())
 
 
@@ -120,7 +125,7 @@ def test_a_command_for_analyses_refuses_a_batch_of_commands(
     assert not list((both.store / "batches" / both.work / "leases").iterdir())
 
 
-@pytest.mark.parametrize("name", commands_that_take("commands"))
+@pytest.mark.parametrize("name", commands_that_take("work batches"))
 def test_a_command_for_batches_of_commands_refuses_an_analysis(
     both: Both, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

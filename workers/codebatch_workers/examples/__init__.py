@@ -1,1 +1,1 @@
-"""Tasks to copy into a project and to change; workers/TASKS.md "Own tasks" says how they are called."""
+"""Tasks to copy into a project and to change; workers/TASKS.md "Custom tasks" says how they are called."""
