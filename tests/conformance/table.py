@@ -91,7 +91,7 @@ def described_table() -> str:
         gaps += [f"{name}, {each.name}: {each.gap[0].lower()}{each.gap[1:]}" for each in language.construct if each.gap]
     lines = textwrap.wrap(f"{', '.join(parts)}.", _WIDTH)
     for gap in gaps:
-        lines += ["", "Not read as it should be:", ""] if gap is gaps[0] else []
+        lines += ["", "These constructs are not analysed correctly:", ""] if gap is gaps[0] else []
         lines += textwrap.wrap(f"- {gap}", _WIDTH, subsequent_indent="  ")
     return "\n".join(lines)
 
