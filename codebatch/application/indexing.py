@@ -52,7 +52,7 @@ def verify_index(store: StoreDir, batch: BatchDir, note: Note = ignore_note) -> 
     found = open_index(store, batch.id)
     if found is None:
         raise UnknownId(
-            f"batch {batch.id} has no index", hint=f"build it with: codebatch index-build --batch {batch.id}"
+            f"batch {batch.id} has no index", hint=f"build it with: codebatch index build --batch {batch.id}"
         )
     anew, damaged = posted_anew(store, _outputs(batch), note)
     if damaged:

@@ -52,8 +52,8 @@ class BaselineRule(msgspec.Struct, frozen=True, kw_only=True):
 def baseline() -> None:
     """Manage a file of accepted findings.
 
-    `codebatch check --baseline FILE` fails only on findings that are not in the file. CI jobs need no common store for
-    this.
+    `codebatch check --baseline FILE` fails only on findings that are not in the file. CI jobs that use a baseline file
+    do not need to share a store.
     """
 
 
@@ -84,7 +84,7 @@ def baseline_create(answering: Answering, file: Path, batch_reference: str | Non
 def baseline_update(answering: Answering, file: Path, batch_reference: str | None, accept_new: bool) -> int:
     """Remove fixed findings from a baseline file.
 
-    Findings that moved get their new location.
+    Findings that moved are written with their new location.
     """
     batch = ask(answering, batch_reference)
     answer = update_baseline(batch, file, accept_new=accept_new)

@@ -81,8 +81,9 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     metavar="CONDITION",
     default_text=DEFAULT,
     help=f"Fail on {', '.join(FORMS[:-1])} or {FORMS[-1]}",
-    details="new-warning includes new errors, and new all severities. "
-    "metric:NAME>N is a new or increased value above N. metric:NAME+N is an increase by more than N.",
+    details="new-warning also fails on new errors, new on new findings of any severity. "
+    "metric:NAME>N fails if a value above N is new or has increased. metric:NAME+N fails if a value has increased by "
+    "more than N.",
 )
 @option("--changed-lines", is_flag=True, help="Judge only findings on changed lines")
 @option(
@@ -90,10 +91,14 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Compare with a baseline file instead of BASE",
-    details="`codebatch baseline` manages these files.",
+    details="Baseline files are created with `codebatch baseline create`.",
 )
 @option("--no-base-ok", is_flag=True, help="Succeed if there is no base to compare with")
-@option("--allow-incomparable", is_flag=True, help="Compare even if BASE cannot be run again with the tasks of HEAD")
+@option(
+    "--allow-incomparable",
+    is_flag=True,
+    help="Compare even if the tasks of BASE and HEAD differ and BASE cannot be run again",
+)
 @common_option("jobs")
 @answering
 def check(

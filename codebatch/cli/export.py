@@ -47,7 +47,7 @@ class ExportWritten(Answered, frozen=True, kw_only=True):
 @option("--all", "with_hints", is_flag=True, help="Include hints")
 @common_option("base-store")
 @option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, default_text="standard output", help="File to write")
-@option("--summary", metavar="FILE", help="With github: append a summary in Markdown to this file")
+@option("--summary", metavar="FILE", help="With FORMAT github: append a summary in Markdown to this file")
 @answering
 def export(
     answering: Answering,

@@ -42,7 +42,7 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     "--root",
     metavar="DIR",
     default_text="the source directory of the batch",
-    help="Directory of the project where the tool ran",
+    help="Directory of the project in which the tool ran",
     details="Absolute paths in FILE are taken relative to this directory.",
 )
 @option("--allow-failed", is_flag=True, help="Accept files that are marked as incomplete")
@@ -62,13 +62,13 @@ def import_(
 
     Each FILE is in FORMAT: sarif, checkstyle, rdjson or jsonl. - is standard input.
 
-    The result is a new batch of the same snapshot, which becomes the latest. It has all records of the batch, with
-    earlier imports, and the findings of all FILEs as records of TASK. A second import for the same TASK replaces the
-    first.
+    Creates a new batch of the same snapshot, which becomes the latest batch. The new batch has all records of the old
+    batch, including earlier imports, and the findings of all FILEs as records of TASK. A second import with the same
+    TASK replaces the first import.
 
-    Findings in files that are not in the snapshot are counted and reported.
+    Findings in files that are not in the snapshot are not imported; their number is reported.
 
-    Later runs do not include imported findings. Import the findings for the files that were run.
+    Later runs do not include imported findings. After each run, import again.
     """
     imported = import_files(
         execution,

@@ -86,8 +86,8 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None) -> int:
     """Explain cache misses.
 
-    Shows why results of BATCH, by default the latest, were not reused from earlier batches. It compares their inputs
-    with those of the most similar earlier batch, for all files or for FILE.
+    Shows why results of BATCH, by default the latest, were not reused from earlier batches, for all files or for FILE.
+    The inputs of BATCH are compared with the inputs of the most similar earlier batch.
 
     A single argument is a FILE, unless it starts with `batch-` or is `latest`, `latest~N` or `@NAME`.
     """
@@ -112,20 +112,19 @@ def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None)
     default="5%",
     metavar="PERCENT",
     show_default=True,
-    help="Share of the files to run again, at least one file",
+    help="Percentage of the files to run again; at least one file is run",
 )
-@option(
-    "--trust", "key", metavar="KEY", help="Verify nothing, and allow results with this cache key to be reused again"
-)
+@option("--trust", "key", metavar="KEY", help="Verify nothing; reuse results with this cache key again")
 @common_option("jobs")
 @answering
 def verify(answering: Answering, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
     """Run a sample of a batch again and compare the results.
 
-    BATCH, by default the latest, must have ended. The sample of a batch is always the same. With 100%, tasks of project
-    scope run again too. No cached result is used.
+    Runs the tasks of BATCH, by default the latest, on a sample of its files again, without cached results. BATCH must
+    have ended. Its sample is always the same. With --sample 100%, tasks that run once per project also run again.
 
-    If a result differs, results of its task are no longer reused, until its cache key changes or --trust names the key.
+    If a result differs, cached results of the task with the same cache key are not reused in later runs. To reuse them
+    again, pass the cache key to --trust.
 
     Exit status 1 if a result differs. Exit status 3 if a result could not be produced again.
     """

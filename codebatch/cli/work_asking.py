@@ -51,7 +51,7 @@ class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
 def questions(answering: Answering, batch_reference: str | None) -> None:
     """List the questions of tasks that wait for an answer.
 
-    Each comes with the command that answers it.
+    Each question is listed with the command to answer it.
     """
     found = look_at(*answering.batch(batch_reference, "work"))
     waiting = open_questions(found)
@@ -115,11 +115,11 @@ def answer(
 
     `-` reads the answer from standard input.
 
-    Some questions are about a task that was interrupted, printed nothing for too long or has no try left.
-    Answer `again` to run the task again, or `failed` or `done` for its outcome.
+    If a task was interrupted, printed nothing for too long or has no try left, codebatch may ask how to continue.
+    Answer `again` to run the task again, `failed` to let it fail, or `done` to treat it as done.
 
-    If the batch is running, the task continues at once, otherwise with `codebatch resume`. The first answer to a
-    question counts; a second one is an error.
+    If the batch is running, the task continues at once. Otherwise, it continues with `codebatch resume`. Only the first
+    answer to a question is accepted; a second answer is an error.
     """
     store = answering.place.open()
     batch = resolve_live(store, batch_reference, answering.note, else_latest=True)

@@ -60,7 +60,8 @@ def log(
 
     Without TASK, prints the output of all failed and blocked tasks, each line prefixed with its task.
 
-    A file or pipe gets the unchanged bytes. A terminal gets escapes for control characters other than colours.
+    In a file or pipe, the output is unchanged. On a terminal, control characters other than colours are shown as
+    escapes.
     """
     if task is None and round_ is not None:
         raise InvalidInput("--round needs a TASK", hint="give the task: codebatch work log TASK --round N")

@@ -139,4 +139,4 @@ def corrupt_index(path: Path, problem: str) -> CorruptFile:
 
 def index_hint(batch_id: str) -> str:
     """What to do about an index that is not what it must be."""
-    return f"rebuild it with: codebatch index-build --rebuild --batch {batch_id}"
+    return f"rebuild it with: codebatch index build --rebuild --batch {batch_id}"
