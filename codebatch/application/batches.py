@@ -25,9 +25,9 @@ ShardState = Literal["open", "running", "done", "failed"]
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A task in `status --json` and `tasks --json`. Counts are of files; a project task counts as one.
+    """A task of a batch and its progress. Counts are of files; a project task counts as one file.
 
-    `shards_done` counts the shards that have ended, `shards_failed` those of them with a failure.
+    `shards_done` counts the shards that have ended. `shards_failed` counts those of them that have a failure.
     """
 
     task_id: str
@@ -63,7 +63,7 @@ class ListedBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a task is with a shard; counts are of files and of records."""
+    """The progress of a task in a shard, in files and records."""
 
     shard_id: ShardId
     status: ShardState

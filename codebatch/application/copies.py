@@ -26,10 +26,10 @@ _SPARE = 10
 
 
 class DuplicateLocation(msgspec.Struct, frozen=True, kw_only=True):
-    """A location of a block. `end_line` is the line after its last line.
+    """A location of a duplicate block. `end_line` is the line after the last line.
 
-    `lines` is set for partial locations: the number of code lines of the block there. `end_line` is unset if the
-    location is a part of a longer block and the file cannot be read.
+    If only a part of the block occurs here, `lines` is the number of code lines of that part. `end_line` is unset if
+    the location is part of a longer block and the file cannot be read.
     """
 
     path: str | UnsetType = UNSET
@@ -52,8 +52,8 @@ class DuplicateLocation(msgspec.Struct, frozen=True, kw_only=True):
 class DuplicateBlock(msgspec.Struct, frozen=True, kw_only=True):
     """A block of `lines` code lines that occurs `copies` times, completely or partly.
 
-    `locations` are all locations: those of the whole block by path and line, then partial ones, the longest first.
-    `number` is its rank, from 1, among the requested blocks.
+    `locations` lists all locations: first those of the whole block, by path and line, then partial ones, the longest
+    first. `number` is the rank of the block among the requested blocks, from 1.
     """
 
     number: int

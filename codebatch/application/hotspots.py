@@ -55,11 +55,14 @@ _SPARE = 20
 
 
 class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
-    """A function or, if `symbol` is unset, a file, with its metrics.
+    """A function or, if `symbol` is not set, a file, with its metrics.
 
-    `score` is the rank value. `commits_per_year` counts the commits that changed it in the year before the newest
-    commit, None if unknown. `dependents` counts the files that import its file, None if unknown. A function has only
-    the metric that it is ranked by; a file has all.
+    - `score`: the value by which it is ranked.
+    - `commits_per_year`: the number of commits that changed it in the year before the newest commit, or None if
+      unknown.
+    - `dependents`: the number of files that depend on its file, or None if unknown.
+
+    A function has only the metric that it is ranked by; a file has all metrics.
     """
 
     path: str | UnsetType = UNSET

@@ -35,7 +35,10 @@ _OF_BASELINE: tuple[State, ...] = ("new", "unchanged", "fixed")
 
 
 class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch, of which commit it is, empty where that is not known, and whether it stands for it."""
+    """A batch that was checked. `commit` is its git commit, or empty if unknown.
+
+    `is_clean` is set if the batch has exactly the files of this commit.
+    """
 
     batch_id: str
     commit: str
@@ -43,12 +46,17 @@ class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`check`. `base_reason` says why the base is that batch, or why there is none.
+    """The answer of `codebatch check`.
 
-    If there is none, `compared` is false and `passed` is true. Rows are as in `regressions`: `forbidden` are all that
-    break a condition, `allowed` the first new findings that break none, of `allowed_count`. `list_command` lists all
-    regressions. `counts` are of all that was compared, by state. Regressions that are `outside_change` or
-    `on_unchanged_lines` are only counted. How complete the answer is: as in `summary`.
+    - `base_reason`: why this base was chosen, or why there is none.
+    - `compared`: whether there is a base. Without a base, `passed` is true.
+    - `counts`: the number of compared records in each state.
+    - `forbidden`: all changes that violate a condition, as rows of `codebatch regressions`.
+    - `allowed`: the first of `allowed_count` new findings that violate no condition.
+    - `outside_change`, `on_unchanged_lines`: the numbers of regressions that do not belong to the change.
+    - `list_command`: the command that lists all regressions.
+
+    `complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
     """
 
     passed: bool

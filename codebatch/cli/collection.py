@@ -20,13 +20,13 @@ from codebatch.store import pins
 
 
 class CollectedAnswer(Collected, frozen=True, kw_only=True):
-    """`gc`."""
+    """The answer of `codebatch gc`."""
 
     dry_run: bool
 
 
 class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
-    """`store-stats`."""
+    """The answer of `codebatch store-stats`."""
 
     store: str
     parts: dict[str, PartHeld]  # type: ignore[assignment]

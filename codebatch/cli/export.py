@@ -27,9 +27,9 @@ from codebatch.query.wanted import Filters
 
 
 class ExportWritten(Answered, frozen=True, kw_only=True):
-    """`export`: the file that was written, where, how long it is, and how many findings or definitions are in it.
+    """The answer of `codebatch export`: the file that was written, and its number of findings or definitions.
 
-    `excluded` says what would have been too much.
+    `excluded` describes what was left out because of limits of the format.
     """
 
     form: Form

@@ -18,9 +18,10 @@ from codebatch.model.quantities import count_of
 
 
 class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What `import --json` says: the batch that has the findings, and what of the file is none.
+    """The answer of `codebatch import`.
 
-    `omitted` is null where that is not known any more; `action` is `ran` or `up to date`.
+    `batch_id` is the batch with the findings. `omitted` counts what was not imported, or is null if this is no longer
+    known. `action` is `ran` or `up to date`.
     """
 
     batch_id: str

@@ -18,7 +18,7 @@ _OF_VERSION_1 = "sha256:"
 
 
 class ObjectShown(msgspec.Struct, frozen=True, kw_only=True):
-    """`cat-object`: an object, `bytes` long."""
+    """The answer of `codebatch cat-object`. `bytes` is the size of the object."""
 
     object: str
     bytes: int

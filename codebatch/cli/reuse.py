@@ -55,7 +55,7 @@ _TOLD = {
 
 
 class Otherwise(msgspec.Struct, frozen=True, kw_only=True):
-    """A result that was another one when it was executed again: the first lines that differ, as in `task test`."""
+    """A result that differs when it is produced again. `first` and `second` are the first lines that differ."""
 
     task: str
     path: str
@@ -64,9 +64,13 @@ class Otherwise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`verify --json`: so many files of the batch, so many `results` of them that were compared, `different` ones.
+    """The answer of `codebatch verify`.
 
-    `failed` could not be had again. `differences` are the first; `untrusted` is what is taken over no more.
+    - `files`: the number of files in the sample.
+    - `results`: the number of results that were compared.
+    - `different`: the number of results that differ. `differences` lists the first of them.
+    - `failed`: the number of results that could not be produced again.
+    - `untrusted`: the cache keys whose results are not reused any more.
     """
 
     batch_id: str

@@ -50,15 +50,19 @@ _ACTIONS: dict[Action, str] = {
 
 
 class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What `run --json` says. `action`: `ran`, `continued`, `helped`, `up to date`, or `ended before` with failures.
+    """The answer of `codebatch run`.
 
-    `success`: the exit status is 0; `error` says what the batch lacks where that ends it. Tasks, and shards of all of
-    them, are as in `status`.
+    - `action`: `ran`; `continued` after an interruption; `helped` another run; `up to date`; or `ended before`, if the
+      batch had ended with failures.
+    - `success`: whether the exit status is 0. Otherwise, `error` describes what is missing, if the batch has ended.
+    - `paths`: the paths of the project to which the batch is restricted.
+    - `reused`, `executed`: the numbers of results of file tasks that were taken from earlier batches or produced by
+      this run. Both are 0 if nothing was left to do.
+    - `inputs_outside_key`: by custom task, inputs that its cache key does not cover. Other batches do not reuse its
+      results.
+    - `headline`: the most important results so far.
 
-    `paths` are those of the project that it was restricted to. Of the results that file tasks have of files, so many
-    were `reused`, taken over from older batches, and so many `executed`; both are 0 where nothing was left to do.
-    `inputs_outside_key`: by own task what its results rest on that its key does not cover, so that no other batch has
-    them. `headline` is what matters most of what was found so far.
+    Tasks and shards are counted as in the answer of `codebatch status`.
     """
 
     snapshot_id: str

@@ -43,7 +43,7 @@ PARSE_STATES: tuple[ParseState, ...] = get_args(ParseState)
 
 
 class SnapshotShown(msgspec.Struct, frozen=True, kw_only=True):
-    """`snapshot show`; `listing` with --files."""
+    """The answer of `codebatch snapshot show`. `listing` is set with --files."""
 
     snapshot_id: str
     created_at: str

@@ -16,7 +16,7 @@ from codebatch.work.tracing import trace_of
 
 
 class TraceWritten(msgspec.Struct, frozen=True, kw_only=True):
-    """`trace`: the file that was written, where, and how long it is."""
+    """The answer of `codebatch trace`: the path and the size of the file that was written."""
 
     batch_id: str
     path: str

@@ -12,7 +12,7 @@ from codebatch.work.ask import ask as ask_people
 
 
 class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What was answered, null where nothing was yet."""
+    """The answer of `codebatch ask`. `answer` is null if the question is not answered yet."""
 
     answer: str | None
 

@@ -29,9 +29,14 @@ _DIGITS_SHOWN = 8
 
 
 class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that waits. `kind`: `asked` by the task; else `interrupted`, `stall` or `exhausted`, by us of how it
-    ended. `choices` are what can be answered, anything where there are none; `live`: the task runs, and waits; `human`:
-    no rule and no program answers it. `question` is its digest, which names it alone.
+    """A question that waits for an answer.
+
+    - `kind`: `asked` by the task itself. Otherwise codebatch asks, because the task was `interrupted`, printed nothing
+      for too long (`stall`) or has no try left (`exhausted`).
+    - `choices`: the allowed answers. If it is empty, any answer is allowed.
+    - `live`: the task keeps running while it waits.
+    - `human`: only a person may answer.
+    - `question`: the digest that identifies the question.
     """
 
     task: str

@@ -29,13 +29,15 @@ tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=T
 
 
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt of a task. `outcome`: result, failed, blocked, cancelled, stopped, interrupted, running or unreadable.
+    """An attempt of a task.
 
-    If it was stopped before its time, `reason` is `signal`, `timeout`, `failure` or `cancel`; `detail` names the signal
-    or the task that failed.
+    - `outcome`: result, failed, blocked, cancelled, stopped, interrupted, running or unreadable.
+    - `reason`: for a stopped attempt, `signal`, `timeout`, `failure` or `cancel`. `detail` is the signal, or the task
+      that failed.
+    - `try_number`: the number of the try.
+    - `result_text`, `cost`, `session`: values from the JSON output of the command.
 
-    `try_number` says which try it was. What only journals tell is null where those are gone. `result_text`, `cost` and
-    `session` are what its `result` says.
+    Values that are recorded only in journals are null if the journals no longer exist.
     """
 
     task: str

@@ -24,7 +24,10 @@ _LINES_IN_JSON = 20
 
 
 class LogRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One of `work log`: where what an attempt printed lies, `bytes` null where it is gone, and its `last` lines."""
+    """A log in the answer of `codebatch work log`. `bytes` is its size, or null if the log no longer exists.
+
+    `last` has its last lines.
+    """
 
     task: str
     round: int

@@ -45,7 +45,10 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateAbout(msgspec.Struct, frozen=True, kw_only=True):
-    """A gate in `gate-list --json` and `gate-explain --json`. `writes`: empty where it changes nothing."""
+    """A self-test in the answers of `codebatch selftest list` and `selftest explain`.
+
+    `writes` describes what the self-test writes. It is empty if the self-test writes nothing.
+    """
 
     gate_id: str
     aliases: tuple[str, ...]
@@ -58,7 +61,7 @@ class GateAbout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateExplainAnswer(GateAbout, frozen=True, kw_only=True):
-    """`gate-explain --json`."""
+    """The answer of `codebatch selftest explain`."""
 
     schema: Literal["codebatch.gate-explain/1"] = "codebatch.gate-explain/1"
 

@@ -70,7 +70,7 @@ Pointer = Annotated[str, Meta(pattern="^(/.*)?$")]
 
 
 class TryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of `tries`: what another try does otherwise than the first."""
+    """An entry of `tries`: changes to the task for a retry."""
 
     run: str | Annotated[tuple[str, ...], Meta(min_length=1)] = ""
     env: dict[str, str] = msgspec.field(default_factory=dict)
@@ -79,7 +79,7 @@ class TryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class QuestionTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`question`: how one is known in the end of a task's output."""
+    """`question`: how a question is found at the end of the output of a task."""
 
     pattern: str = ""
     last_lines: Annotated[int, Meta(ge=1, le=1000)] = QUESTION_LINES
@@ -87,7 +87,7 @@ class QuestionTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class RetryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`retry_if`: which failures are tried again."""
+    """`retry_if`: the failures after which a task is retried."""
 
     exits: tuple[Status, ...] = ()
     pattern: str = ""
@@ -103,7 +103,7 @@ class ResultTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class RuleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of `[[answering.rules]]`."""
+    """An entry of `[[answering.rules]]`: an automatic answer to matching questions."""
 
     match: Annotated[str, Meta(min_length=1)]
     answer: str = ""
@@ -111,7 +111,7 @@ class RuleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class AnsweringTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[answering]`: who answers before people are asked."""
+    """`[answering]`: automatic answers to questions, before a person is asked."""
 
     rules: tuple[RuleTable, ...] = ()
     command: str | tuple[str, ...] = ""
@@ -120,7 +120,7 @@ class AnsweringTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class EnvFileTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of `env_file`: a file of variables that may be missing if it is not `required`."""
+    """An entry of `env_file`: a file of environment variables. If `required` is false, it may be missing."""
 
     path: Annotated[str, Meta(min_length=1)]
     required: bool = True
@@ -134,7 +134,7 @@ EnvFileEntries = Annotated[
 
 
 class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[defaults]`: what holds for each task that does not say otherwise. What `env` has is added to a task's own."""
+    """`[defaults]`: default settings of all tasks. Variables in `env` are added to those of each task."""
 
     run: Annotated[
         str | Annotated[tuple[str, ...], Meta(min_length=1)],
@@ -191,7 +191,7 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class EachTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`each`: what a task is made many of. One of its keys is set, `chunk` beside `files`."""
+    """`each`: makes one task for each value. Exactly one key is set; `files` may be combined with `chunk`."""
 
     files: Patterns | UnsetType = UNSET
     chunk: Annotated[Annotated[int, Meta(ge=1, le=NUMBER_MAX)] | Literal["all"], Meta(description=_CHUNK)] = 1
@@ -202,14 +202,14 @@ class EachTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class InferTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`infer`: a command that says which tasks need which, under `strategy = "auto"`."""
+    """`infer`: a command that prints dependencies between tasks. It is used with `strategy = "auto"`."""
 
     command: Annotated[tuple[str, ...], Meta(min_length=1, description="a list of strings that is not empty")]
     timeout_seconds: Seconds = 120.0
 
 
 class TaskTable(TaskDefaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[tasks.ID]`: a command, and what it waits for."""
+    """`[tasks.ID]`: a command and its dependencies."""
 
     needs: Ids = ()
     after: Ids = ()
@@ -219,7 +219,7 @@ class TaskTable(TaskDefaults, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class NotifyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[notify]`: a command that is given events as JSON on its standard input."""
+    """`[notify]`: a command that receives events as JSON on its standard input."""
 
     command: Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
     events: tuple[EventName, ...] = NOTIFIED
@@ -227,7 +227,7 @@ class NotifyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a work file says of all its tasks together."""
+    """Settings of a task list that apply to all its tasks."""
 
     strategy: Annotated[Strategy, _choice(Strategy)] | UnsetType = UNSET
     max_parallel: Count | UnsetType = UNSET
@@ -260,7 +260,7 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A whole work file."""
+    """A task list, work.toml."""
 
     defaults: TaskDefaults = msgspec.field(default_factory=TaskDefaults)
     tasks: dict[str, TaskTable] = msgspec.field(default_factory=dict)
