@@ -51,9 +51,9 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch in a list. `state` is DAMAGED and `batch` may be None if it cannot be read.
+    """A batch in a list. If it cannot be read, `state` is DAMAGED and `batch` may be None.
 
-    `is_active`: something in it is unfinished, running, or waiting for an answer.
+    `is_active` is set if the batch has not ended, is running, or waits for an answer.
     """
 
     id: str

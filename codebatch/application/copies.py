@@ -45,7 +45,7 @@ class DuplicateLocation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def end(self) -> int:
-        """The line after the last one, or after the first if the end is unknown."""
+        """The line after the last line, or the line after the first line if the end is unknown."""
         return self.end_line if isinstance(self.end_line, int) else self.line + 1
 
 
@@ -64,15 +64,15 @@ class DuplicateBlock(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def whole_places(self) -> list[DuplicateLocation]:
-        """The locations of the whole block whose end is known."""
+        """The locations of the whole block, without locations whose end is unknown."""
         return [place for place in self.locations if place.end_line is not UNSET and place.lines is UNSET]
 
 
 class DuplicateBlocks(msgspec.Struct, frozen=True, kw_only=True):
     """Duplicate blocks, the longest first.
 
-    `count` is the number of all blocks; blocks after the last listed one may be parts of longer ones. `excluded` counts
-    blocks that occur only in tests or in vendored, generated or minified files.
+    `count` is the number of all blocks. If more blocks exist than are listed, some of the rest may be parts of longer
+    blocks. `excluded` counts blocks that occur only in tests or in vendored, generated or minified files.
     """
 
     blocks: tuple[DuplicateBlock, ...]

@@ -80,11 +80,14 @@ class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hotspots(msgspec.Struct, frozen=True, kw_only=True):
-    """Hotspots, highest score first, and the number of those that were excluded before the last of them.
+    """Hotspots, highest score first, and how many functions or files with a higher score than the last one were
+    excluded.
 
-    `test`: tests and their data. `foreign`: vendored, generated or minified code. `doubtful`: functions of partially
-    parsed files that seem to include foreign code. `churn_note` says what is unknown about the history; empty if all is
-    known. `is_history_cut`: the next query reads more of it.
+    - `test`: tests and their data.
+    - `foreign`: vendored, generated or minified code.
+    - `doubtful`: functions of partially parsed files whose measured code may not be all theirs.
+    - `churn_note`: what is unknown about the git history; empty if all is known.
+    - `is_history_cut`: the next query reads more of the git history.
     """
 
     rows: tuple[Hotspot, ...]

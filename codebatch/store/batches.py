@@ -128,11 +128,11 @@ class BatchDir(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> BatchId:
-        """Its id."""
+        """The ID of the batch."""
         return self.about.batch_id
 
     def plan(self) -> Plan:
-        """Its plan. Raises StoreCorrupt."""
+        """The plan of the batch. Raises StoreCorrupt."""
         from codebatch.model.plan import decode_plan
 
         path = self.root / layout.PLAN_FILE
@@ -329,7 +329,7 @@ def is_of_kind(batch: BatchDir, kind: BatchKind) -> bool:
 
 
 def check_kind(batch: BatchDir, kind: BatchKind) -> None:
-    """Raise WrongKind where a batch is of the other kind than is meant."""
+    """Raise WrongBatchKind where a batch is of the other kind than is meant."""
     if kind == "analysis" and is_work(batch):
         raise WrongBatchKind(
             f"batch {batch.id} is a `work` batch, not an analysis",

@@ -75,7 +75,7 @@ class Holder:
 
     @property
     def id(self) -> HolderId:
-        """Its id."""
+        """The ID of the holder."""
         return self.about.holder
 
     def _appear(self) -> Lock:
