@@ -38,7 +38,7 @@ _HINTS = {
 
 
 class InvalidImport(InvalidInput):
-    """A file that cannot be read in its format, or that exceeds a limit. Callers put the file name before the message."""
+    """A file that cannot be read in its format or exceeds a limit. Callers put the file name before the message."""
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):

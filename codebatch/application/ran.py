@@ -27,7 +27,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     - `headline`: the most important results.
     - `failures`: the first failures.
     - `missing_grammars`: by language, the number of files that were not parsed because the grammar is not installed.
-    - `executed`: the number of results that this run produced; 0 if nothing was left to do.
+    - `executed`: the numbers of results that this run produced and reused, both 0 if nothing was left to do. Its
+      `signal_status` is the exit status of the signal that ended the run early, otherwise 0.
     - `inputs_outside_key`: maps custom tasks to inputs that their cache key does not cover. Other batches do not reuse
       the results of these tasks.
     - `task`: set if the run was restricted to one task.

@@ -41,8 +41,8 @@ def run(
     Settings and custom tasks are those of the project that contains the current directory. `store` is created if it
     does not exist. `name` is given to the batch; if another batch has this name, it loses the name.
 
-    If the main thread calls this function, SIGINT, SIGTERM and SIGHUP end the run early. `RunResult.signal_status` is
-    then set, or Stopped is raised during a repair. In other threads, the caller must handle these signals.
+    If the main thread calls this function, SIGINT, SIGTERM and SIGHUP end the run early. `RunResult.executed` has
+    their exit status, or Stopped is raised during a repair. In other threads, the caller must handle these signals.
 
     Raises CodebatchError or OSError. Failures of files are described by `RunResult.shortfall`.
 
