@@ -50,13 +50,13 @@ def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
     latest N incomplete batches that have ended. --keep sets N. Batches that are pinned, named, running or unfinished
     are always kept.
 
-    Snapshots without a batch are removed 14 days after they were last taken, unless they are pinned. Stored file
-    contents that no snapshot uses are removed.
+    Snapshots without a batch are removed 14 days after they were last taken, unless they are pinned. Objects, such as
+    file contents, are removed if no snapshot or batch uses them.
 
     If a copied store has identical result files, they are hard-linked to save space.
 
-    `codebatch run` also removes old batches of the project, and once a day unused file contents. Nothing is removed
-    while another process writes to the store.
+    `codebatch run` also removes old batches of the project, and once a day unused objects. Nothing is removed while
+    another process writes to the store.
     """
     chosen = keep or load_configuration(Path.cwd()).settings.store.keep
     collected = collect_garbage(answering.place.open(), keep=chosen, is_dry=is_dry, note=answering.tell)

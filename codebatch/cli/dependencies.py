@@ -142,8 +142,8 @@ def graph(
     --cycles lists import cycles. Each import cycle is shown as its shortest path, with the import to cut: the import
     whose removal leaves the fewest files in cycles. PATH selects the cycles that contain a file.
 
-    Some imports do not close a cycle when files are loaded: imports for type checkers (`import type`, `if
-    TYPE_CHECKING:`), imports in functions, and modules of a Rust crate. --all includes their cycles.
+    Imports for type checkers (`import type`, `if TYPE_CHECKING:`), imports in functions, and modules of a Rust crate do
+    not close a cycle when files are loaded. Cycles through such imports are listed only with --all.
     """
     batch = ask(answering, batch_reference)
     asked = chosen_paths(batch, paths, path)

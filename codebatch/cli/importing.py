@@ -69,7 +69,7 @@ def import_(
 
     Findings in files that are not in the snapshot are not imported; their number is reported.
 
-    Later runs do not include imported findings. After each run, import again.
+    Later runs do not include imported findings. After each run, import them again.
     """
     imported = import_files(
         execution,

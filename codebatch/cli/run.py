@@ -168,7 +168,7 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
     help="Run only this task",
     details="If the task runs once per project, the tasks that it needs run too.",
 )
-@option("--name", metavar="NAME", help="Give the batch the name @NAME; a named batch is never removed")
+@option("--name", metavar="NAME", help="Give the batch the name @NAME; `gc` never removes a named batch")
 @option("--again", is_flag=True, help="Create a new batch, and run everything again without cached results")
 @option(
     "--no-cache",
@@ -214,9 +214,9 @@ def run(
     Only files at or below each PATH are analysed and reported. The snapshot covers the whole project that contains
     PATH: the git work tree, or the nearest directory with a configuration or a store.
 
-    The results of a run are stored as a batch. If a complete batch of the same files, tasks and settings exists,
-    nothing is run. If this batch was interrupted, it is resumed. If it is still running, this command helps to complete
-    it.
+    The results of a run are stored as a batch. If a batch of the same files, tasks and settings exists, no new batch is
+    created. If this batch is complete, nothing is run. If it was interrupted, it is resumed. If it is still running,
+    this command helps to complete it.
 
     --batch resumes a batch with the files, tasks and settings of its creation.
     """
@@ -275,8 +275,8 @@ def resume(
 ) -> int:
     """Resume an interrupted batch and retry what failed.
 
-    A resumed task list runs with the settings and definitions that it had when its batch was created. If the file has
-    changed since, a note lists the changed tasks; --reload uses their current definitions.
+    A resumed task list runs with the settings and definitions that it had when its batch was created. If the task list
+    has changed since, a note lists the changed tasks; --reload uses their current definitions.
 
     -j, --file-seconds, --memory-mb and --take-over apply only to analyses.
 

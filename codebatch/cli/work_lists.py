@@ -53,7 +53,7 @@ _OPTIONS = [
     ),
     option("--each-line", is_flag=True, help="Treat each line of the files as a task for --command"),
     option("--recursive", "is_recursive", is_flag=True, help="Also read Markdown files in subdirectories"),
-    option("--only", is_flag=True, help="Run only the chosen tasks; treat the tasks that they need as done"),
+    option("--only", is_flag=True, help="Use only the chosen tasks; treat the tasks that they need as done"),
     option("--tag", "tags", metavar="TAG", multiple=True, help="Choose tasks with this tag, and the tasks they need"),
     option(
         "--unfinished",

@@ -43,7 +43,7 @@ FileName = Annotated[str, Meta(min_length=1, description="a file path")]
 _CHUNK = f'an integer from 1 to {NUMBER_MAX:,}, or "all"'
 Words = Annotated[tuple[str, ...], Meta(description="a list of strings")]
 Patterns = Annotated[tuple[str, ...], Meta(description="a list of patterns")]
-Ids = Annotated[tuple[str, ...], Meta(description="a list of task ids")]
+Ids = Annotated[tuple[str, ...], Meta(description="a list of task IDs")]
 Flag = Annotated[bool, Meta(description="true or false")]
 Count = Annotated[int, Meta(ge=1, le=NUMBER_MAX, description=f"an integer from 1 to {NUMBER_MAX:,}")]
 Restarts = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description=f"an integer from 0 to {NUMBER_MAX:,}")]
@@ -61,8 +61,9 @@ Pools = Annotated[
 
 
 def _choice(kind: object) -> Meta:
-    """What one of several words is called."""
-    return Meta(description=" or ".join(f'"{word}"' for word in typing.get_args(kind)))
+    """Return the description of a choice between words."""
+    *words, last = (f'"{word}"' for word in typing.get_args(kind))
+    return Meta(description=f"{', '.join(words)} or {last}")
 
 
 Statuses = Annotated[tuple[Status, ...], Meta(min_length=1, description=f"a list of integers from 0 to {STATUS_MAX}")]
@@ -129,7 +130,7 @@ class EnvFileTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 _EnvFileEntry = Annotated[str, Meta(min_length=1)] | EnvFileTable
 EnvFileEntries = Annotated[
     _EnvFileEntry | tuple[_EnvFileEntry, ...],
-    Meta(description="a file path, a table of path and required, or a list of these"),
+    Meta(description="a file path, a table with path and required, or a list of file paths and such tables"),
 ]
 
 
@@ -172,7 +173,7 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ] = BACKOFF_FACTOR
     backoff_seconds_max: Grace = BACKOFF_SECONDS_MAX
     retry_reasons: Annotated[
-        tuple[RetryReason, ...], Meta(description="a list of " + ", ".join(typing.get_args(RetryReason)))
+        tuple[RetryReason, ...], Meta(description="a list with any of " + ", ".join(typing.get_args(RetryReason)))
     ] = RETRY_REASONS
     tries: Annotated[
         tuple[TryTable, ...],
@@ -186,7 +187,10 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         UNSET
     )
     result: (
-        Annotated[ResultTable, Meta(description="a table of JSON pointers: text, question, cost, session")] | UnsetType
+        Annotated[
+            ResultTable, Meta(description="a table with any of text, question, cost, session, each a JSON pointer")
+        ]
+        | UnsetType
     ) = UNSET
 
 
@@ -214,7 +218,8 @@ class TaskTable(TaskDefaults, frozen=True, kw_only=True, forbid_unknown_fields=T
     needs: Ids = ()
     after: Ids = ()
     each: (
-        Annotated[EachTable, Meta(description="a table of one of files, values, matrix, lines and json")] | UnsetType
+        Annotated[EachTable, Meta(description="a table with one of the keys files, values, matrix, lines or json")]
+        | UnsetType
     ) = UNSET
 
 
@@ -238,13 +243,13 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     env_file: EnvFileEntries = ()
     clean_env: Flag = False
     root: Annotated[str, Meta(min_length=1, description="the path of a directory")] = "."
-    infer: Annotated[InferTable, Meta(description="a table of command and timeout_seconds")] | UnsetType = UNSET
+    infer: (
+        Annotated[InferTable, Meta(description="a table with command, and optionally timeout_seconds")] | UnsetType
+    ) = UNSET
     notify: (
         Annotated[
             NotifyTable,
-            Meta(
-                description="a table of `command`, and perhaps `events`, a list of their names, and `timeout_seconds`"
-            ),
+            Meta(description="a table with command, and optionally events, a list of event names, and timeout_seconds"),
         ]
         | UnsetType
     ) = UNSET
