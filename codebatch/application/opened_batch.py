@@ -1,4 +1,7 @@
-"""A batch that was opened: what can be asked of it (opened.py says what holds of the answers)."""
+"""An open batch and its questions (see opened.py for their answers).
+
+It is as long as it is because each question has a documented method.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ class Batch(Nouns):
 
     Methods raise InvalidInput for an invalid request, StoreCorrupt if data is damaged, and BatchIncomplete if the
     answer would be incomplete. A batch that was opened with `partial` gives incomplete answers instead of raising
-    BatchIncomplete.
+    BatchIncomplete. Methods are many: each question has one.
 
     Example:
 

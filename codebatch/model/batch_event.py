@@ -1,7 +1,7 @@
 """What is told of a batch while it runs: one line of a stream an event (SPEC.md "Events"). Nothing is decided by them.
 
-The stream of a work batch is written by who conducts it, a file for each of its leases; who looks at an analysis makes
-up a short one of what stands on disk.
+The coordinator of a task list writes its stream, one file for each of its leases. For an analysis, readers derive a
+short stream from the files on disk. The module is as long as it is because each event has a documented type.
 """
 
 from __future__ import annotations
