@@ -44,7 +44,7 @@ class Stopped(CodebatchError):
 
     @classmethod
     def before_mending(cls, damage: StoreCorrupt, exit_status: int) -> Stopped:
-        """Of damage that was met after the signal."""
+        """Return the error for damage that was found after the signal."""
         return cls(f"stopped before repair: {damage.message}", hint=damage.hint, exit_status=exit_status)
 
 
@@ -179,7 +179,7 @@ class StoreError(CodebatchError):
 
 
 class UnsupportedFileSystem(StoreError):
-    """A file system without a call that the protocol needs. `lacks` names it, as in "make hard links"."""
+    """A file system that lacks a call that the store needs. `lacks` is the call, for example "make hard links"."""
 
     def __init__(self, path: str, lacks: str, reason: str | None = None) -> None:
         told = f": {reason}" if reason else ""

@@ -156,7 +156,7 @@ def _read_apart(records: BatchRecords) -> dict[bytes, Apart]:
 
 
 class Answer(Generic[Found]):
-    """The answer to a question: `found`, the question with its batch, and how complete the answer is.
+    """The answer to a question: its content `found`, the `question` with its batch, and how complete the answer is.
 
     Example:
 
@@ -179,7 +179,7 @@ class Answer(Generic[Found]):
 
     @property
     def progress(self) -> str:
-        """The progress of a running batch, as in `of a running batch: 812 of 4,450 files`; otherwise empty."""
+        """The progress of a running batch, such as `of a running batch: 812 of 4,450 files`; otherwise empty."""
         return self.whole.progress
 
     @property

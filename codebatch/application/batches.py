@@ -25,9 +25,9 @@ ShardState = Literal["open", "running", "done", "failed"]
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A task in `status --json` and `tasks --json`. Counts are of files; a project task counts as one.
+    """A task of a batch and its progress. Counts are of files; a project task counts as one file.
 
-    `shards_done` counts the shards that have ended, `shards_failed` those of them with a failure.
+    `shards_done` counts the shards that have ended. `shards_failed` counts those of them that have a failure.
     """
 
     task_id: str
@@ -51,9 +51,9 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch in a list. `state` is DAMAGED and `batch` may be None if it cannot be read.
+    """A batch in a list. If it cannot be read, `state` is DAMAGED and `batch` may be None.
 
-    `is_active`: something in it is unfinished, running, or waiting for an answer.
+    `is_active` is set if the batch has not ended, is running, or waits for an answer.
     """
 
     id: str
@@ -63,7 +63,7 @@ class ListedBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a task is with a shard; counts are of files and of records."""
+    """The progress of a task in a shard, in files and records."""
 
     shard_id: ShardId
     status: ShardState

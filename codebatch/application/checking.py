@@ -58,11 +58,17 @@ class KeptBase(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The result of a check. Without a base nothing was compared: everything except `head` and `base` is empty.
+    """The result of a check.
 
-    `forbidden` are the changes that violate a condition, `allowed` new findings that violate none. Regressions are only
-    counted if they are `outside_change` (on lines that the change did not touch) or `on_unchanged_lines` (on unchanged
-    lines, if only changed lines were requested).
+    - `judged`: each condition with its result.
+    - `forbidden`: the changes that violate a condition.
+    - `allowed`: new findings that violate no condition.
+    - `counts`: the number of changes in each state.
+    - `outside_change`: the number of regressions on lines that the change did not touch. They are only counted.
+    - `on_unchanged_lines`: the number of regressions on unchanged lines, if only changed lines were requested. They are
+      only counted.
+
+    Without a base, nothing is compared, and all members except `head` and `base` are empty.
     """
 
     head: Batch
@@ -214,9 +220,9 @@ def check(
 ) -> CheckResult:
     """Compare HEAD, by default the latest batch, with a base and evaluate conditions, as `codebatch check` does.
 
-    If neither a base nor a `baseline` is given, a base is chosen. A base or head that is a commit without a batch is
-    analysed first. `CheckResult.head.whole` says whether HEAD is complete, `CheckResult.is_compared` whether there was
-    a base. Raises the errors of `Checker.check`.
+    If neither a base nor a `baseline` is given, a base is chosen as `codebatch check` does. If the base or head is a
+    commit without a batch, the commit is analysed first. `CheckResult.head.whole` is the completeness of HEAD.
+    `CheckResult.is_compared` is False if there was no base. Raises the errors of `Checker.check`.
     """
     refuse_text(fail_on=fail_on)
     conditions = conditions_of(fail_on)

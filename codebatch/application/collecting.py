@@ -64,7 +64,7 @@ def collect_garbage(store: StoreDir, *, keep: int, is_dry: bool = False, note: N
     `is_dry`: tell what that would be.
 
     `keep` is how many batches stay that are COMPLETED, of each source, paths and pipeline. Raises StoreInUse at once
-    where somebody writes, but for a dry one; StoreForeign or StoreUnwritable.
+    where somebody writes, but for a dry one; StoreUntrusted or StoreUnwritable.
     """
     if is_dry:
         return _told(_choose_all(store, keep, note))

@@ -65,9 +65,10 @@ class Comparison:
         return self.old.is_complete and self.new.is_complete and not self.trees.lost
 
     def differences(self, states: Collection[State] = CHANGED) -> Iterator[Change]:
-        """Return the changes with some states, by record type, path and location. Removed ones have their old location.
+        """Return the changes with some states, by record type, path and location.
 
-        If `unchanged` is among the states, unchanged findings are included. Raises InvalidInput or StoreCorrupt.
+        Removed records are sorted by their old location. If `unchanged` is among the states, unchanged findings are
+        included. Raises InvalidInput or StoreCorrupt.
         """
         found = [each for each in chain.from_iterable(self._by_kind.values()) if each.state in states]
         found += self._untold() if "unchanged" in states else ()
@@ -76,7 +77,7 @@ class Comparison:
 
     @cached_property
     def counts(self) -> Counts:
-        """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
+        """The number of changes in each state. Raises InvalidInput or StoreCorrupt."""
         found: Counter[State] = Counter()
         for kind, every in self._by_kind.items():
             asked = every if self._asks_all else filter(self._is_asked, every)
@@ -103,7 +104,7 @@ class Comparison:
     def lines(self, path: bytes) -> Sequence[int] | None:
         """Return the pairs of matching lines of a file in both batches, as `compare.lines.pair_lines` does.
 
-        Return None if the file does not exist in one batch or its content is missing. Raises StoreCorrupt.
+        Return None if the file does not exist in one of the batches or its content is missing. Raises StoreCorrupt.
         """
         old = self.trees.old_path(path)
         return None if old is None else self.trees.lines("new", path, old)

@@ -26,10 +26,10 @@ _SPARE = 10
 
 
 class DuplicateLocation(msgspec.Struct, frozen=True, kw_only=True):
-    """A location of a block. `end_line` is the line after its last line.
+    """A location of a duplicate block. `end_line` is the line after the last line.
 
-    `lines` is set for partial locations: the number of code lines of the block there. `end_line` is unset if the
-    location is a part of a longer block and the file cannot be read.
+    If only a part of the block occurs here, `lines` is the number of code lines of that part. `end_line` is unset if
+    the location is part of a longer block and the file cannot be read.
     """
 
     path: str | UnsetType = UNSET
@@ -45,15 +45,15 @@ class DuplicateLocation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def end(self) -> int:
-        """The line after the last one, or after the first if the end is unknown."""
+        """The line after the last line, or the line after the first line if the end is unknown."""
         return self.end_line if isinstance(self.end_line, int) else self.line + 1
 
 
 class DuplicateBlock(msgspec.Struct, frozen=True, kw_only=True):
     """A block of `lines` code lines that occurs `copies` times, completely or partly.
 
-    `locations` are all locations: those of the whole block by path and line, then partial ones, the longest first.
-    `number` is its rank, from 1, among the requested blocks.
+    `locations` lists all locations: first those of the whole block, by path and line, then partial ones, the longest
+    first. `number` is the rank of the block among the requested blocks, from 1.
     """
 
     number: int
@@ -64,15 +64,15 @@ class DuplicateBlock(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def whole_places(self) -> list[DuplicateLocation]:
-        """The locations of the whole block whose end is known."""
+        """The locations of the whole block, without locations whose end is unknown."""
         return [place for place in self.locations if place.end_line is not UNSET and place.lines is UNSET]
 
 
 class DuplicateBlocks(msgspec.Struct, frozen=True, kw_only=True):
     """Duplicate blocks, the longest first.
 
-    `count` is the number of all blocks; blocks after the last listed one may be parts of longer ones. `excluded` counts
-    blocks that occur only in tests or in vendored, generated or minified files.
+    `count` is the number of all blocks. If more blocks exist than are listed, some of the rest may be parts of longer
+    blocks. `excluded` counts blocks that occur only in tests or in vendored, generated or minified files.
     """
 
     blocks: tuple[DuplicateBlock, ...]

@@ -15,7 +15,10 @@ from codebatch.query.filters import RecordFilter, last_name
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A scope that calls a name: its first call, and the number of calls. The scope of a file is empty."""
+    """A function that calls a name: its first call, and the number of calls.
+
+    `scope` is empty for calls outside of functions.
+    """
 
     call: JsonRecord
     calls: int

@@ -39,11 +39,11 @@ from codebatch.store.work import commands_of, read_work
 
 
 class Damage(msgspec.Struct, frozen=True, kw_only=True):
-    """A damaged file: what is wrong with it, its names, relative to the store, and what to do.
+    """Damage in the store: the problem, the names of the file relative to the store, and a hint.
 
-    Of a shard file `digest` is that of its trailer; names of one digest that are missing are one. Of anything else it
-    is empty, the only name is that of the batch, its indexes or the snapshot, and the problem names the file. What was
-    mended has no hint.
+    For a result file, `digest` is the digest of its trailer. Missing files with the same digest are reported as one
+    file. For other damage, `digest` is empty, the only name is that of the batch, index or snapshot, and `problem`
+    names the file. Repaired damage has no hint.
     """
 
     problem: str
@@ -53,9 +53,11 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """What was looked at, and what of it is damaged. `full`: every byte of it; else lengths of shard files.
+    """The answer of `codebatch diagnose`: what was checked, and what is damaged.
 
-    `files` are shard files, which have so many `names`; of `fully_read` of them every byte was read.
+    `full` is set if all bytes were read; otherwise, only metadata and the sizes of result files were checked. `files`
+    is the number of result files, `names` the number of their names, and `fully_read` the number of files of which
+    every byte was read.
     """
 
     full: bool

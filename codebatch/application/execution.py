@@ -33,19 +33,19 @@ class Listener:
         """Receive a note."""
 
     def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
-        """Receive the phase and its progress: `done` of `planned` things, both 0 if that is unknown."""
+        """Receive the phase and its progress: `done` of `planned` steps, both 0 if unknown."""
 
     def frozen(self, frozen: Frozen) -> None:
-        """Receive the snapshot."""
+        """Receive the snapshot that was taken."""
 
     def chosen(self, batch: BatchDir, action: Action) -> None:
         """Receive the batch that will hold the results."""
 
     def update(self, progress: Progress) -> None:
-        """Receive the progress: whenever a worker reports, and at least ten times a second."""
+        """Receive the progress. It is called whenever a worker reports, and at least ten times a second."""
 
     def collected(self, collected: Collected) -> None:
-        """Receive what was removed from the store. It is not called if nothing was."""
+        """Receive what was removed from the store. It is not called if nothing was removed."""
 
 
 class Execution(msgspec.Struct, frozen=True, kw_only=True):

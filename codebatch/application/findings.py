@@ -23,11 +23,11 @@ FEW = 3
 
 
 class RuleFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """What one rule found with one severity: how much, in how many files, and `findings`, diagnostics as JSON has them.
+    """The findings of a rule with one severity: their number, and the number of files with them.
 
-    Those in code that the project is made of come first; tests, examples, fixtures, templates and what others wrote
-    come last: `non_production` of them are there. Before them come files with more than three findings of the rule,
-    which are likely of one cause. Else it goes by path and place.
+    `findings` lists findings in production code first. Findings in `non_production` files come last: tests, examples,
+    fixtures, templates, and vendored or generated code. Before these come files with more than three findings of the
+    rule, which probably have a common cause. Otherwise the order is by path and location.
     """
 
     code: str

@@ -30,14 +30,15 @@ _LIKELY_BUGS = ("error", "warning")
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """The first of what matters most in a batch, and how many there are of each.
+    """The most important results of a batch, with the total number of each kind.
 
-    `findings` are errors and warnings by rule (findings.py), `minor_findings` counts what weighs less, by severity.
-    `hotspots` are functions (hotspots.py), `duplicates` blocks of code that stand at several places (copies.py), one
-    for each two files, with two places each. `partially_parsed` files were understood in part, `with_syntax_errors`
-    have syntax errors; `unparsed` counts those that were not parsed at all: binary, huge and minified ones as such,
-    others by language. `history_note` says what is not known of the changes of functions if a later headline may know
-    more, and is empty otherwise.
+    - `findings`: errors and warnings, by rule. `minor_findings` counts findings of lower severity.
+    - `hotspots`: functions that are complex and often changed.
+    - `duplicates`: duplicate blocks, at most one for each pair of files, with two locations each.
+    - `cycles`: import cycles.
+    - `partially_parsed`, `with_syntax_errors`: numbers of files.
+    - `unparsed`: the number of files that were not parsed, by language, or by class if binary, huge or minified.
+    - `history_note`: what is unknown about the git history, if a later call may know more; otherwise empty.
     """
 
     findings: tuple[RuleFindings, ...] = ()

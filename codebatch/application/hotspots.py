@@ -55,11 +55,14 @@ _SPARE = 20
 
 
 class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
-    """A function or, if `symbol` is unset, a file, with its metrics.
+    """A function or, if `symbol` is not set, a file, with its metrics.
 
-    `score` is the rank value. `commits_per_year` counts the commits that changed it in the year before the newest
-    commit, None if unknown. `dependents` counts the files that import its file, None if unknown. A function has only
-    the metric that it is ranked by; a file has all.
+    - `score`: the value by which it is ranked.
+    - `commits_per_year`: the number of commits that changed it in the year before the newest commit, or None if
+      unknown.
+    - `dependents`: the number of files that depend on its file, or None if unknown.
+
+    A function has only the metric that it is ranked by; a file has all metrics.
     """
 
     path: str | UnsetType = UNSET
@@ -77,11 +80,14 @@ class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hotspots(msgspec.Struct, frozen=True, kw_only=True):
-    """Hotspots, highest score first, and the number of those that were excluded before the last of them.
+    """Hotspots, highest score first, and how many functions or files with a higher score than the last one were
+    excluded.
 
-    `test`: tests and their data. `foreign`: vendored, generated or minified code. `doubtful`: functions of partially
-    parsed files that seem to include foreign code. `churn_note` says what is unknown about the history; empty if all is
-    known. `is_history_cut`: the next query reads more of it.
+    - `test`: tests and their data.
+    - `foreign`: vendored, generated or minified code.
+    - `doubtful`: functions of partially parsed files whose measured code may not be all theirs.
+    - `churn_note`: what is unknown about the git history; empty if all is known.
+    - `is_history_cut`: the next query reads more of the git history.
     """
 
     rows: tuple[Hotspot, ...]

@@ -10,9 +10,9 @@ from codebatch.query.tests_by_name import is_test_file
 
 
 class Impact(msgspec.Struct, frozen=True, kw_only=True):
-    """A file and its dependents, nearest first.
+    """A file and its dependents, the nearest first.
 
-    `mentions` counts other files that may use it without an import, if its language allows that.
+    If its language allows uses without an import, `mentions` counts other files that may use the file in this way.
     """
 
     path: bytes
@@ -21,6 +21,6 @@ class Impact(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tests(self) -> list[str]:
-        """The dependents, and the file itself, that a test runner would collect by name."""
+        """The test files among the dependents and the file itself, by the names that test runners collect."""
         paths = [*([self.path.decode()] if is_test_file(self.path) else []), *(each.path for each in self.dependents)]
         return [path for path in paths if is_test_file(path.encode())]

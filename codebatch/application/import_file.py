@@ -35,13 +35,15 @@ def import_findings(
     allow_failed: bool = False,
     listener: Listener | None = None,
 ) -> ImportResult:
-    """Import findings of another tool as records of a task. On return, the latest batch contains them, durably.
+    """Import findings of another tool as records of a task. On return, the latest batch durably contains these records.
 
-    `file` is one file, or several of one format. The new batch has all results of `batch`, by default the latest of the
-    whole project. `root` is the directory to which paths in the file are relative, by default the project. Raises
-    InvalidInput; Unimportable for a file that is not of its format, or that reports a failure of its tool (unless
-    `allow_failed`); ToolMismatch, BatchIncomplete or StoreError. `ImportResult.shortfall` says what else the batch
-    lacks.
+    - `file`: one file, or several files of the same format.
+    - `batch`: the batch whose records the new batch also has, by default the latest batch of the whole project.
+    - `root`: the directory to which paths in the file are relative, by default the project.
+    - `allow_failed`: accept a file that reports a failure of its tool.
+
+    Raises InvalidInput, ToolMismatch, BatchIncomplete or StoreError. Raises InvalidImport if a file has another format,
+    or reports a failure of its tool. `ImportResult.shortfall` describes what the batch lacks apart from the import.
     """
     return import_files(
         Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),

@@ -38,14 +38,14 @@ _HINTS = {
 
 
 class InvalidImport(InvalidInput):
-    """A file that cannot be read as its format, or that exceeds a limit. The message follows its name and a colon."""
+    """A file that cannot be read in its format or exceeds a limit. Callers put the file name before the message."""
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an import. `batch` has its `findings` and is the latest batch.
 
-    `left_out` is None if it is not known any more. If `signal_status` is set (see `RunResult`), there is no new batch,
-    and `batch` is the one that the import started from.
+    `left_out` is None if it is no longer known. If a signal ended the import, `signal_status` is set and there is no
+    new batch: `batch` is then the batch from which the import started.
     """
 
     batch: BatchDir
@@ -82,7 +82,7 @@ def import_into(
     `root` is where the tree lay for that program, by default where it does here. `allow_failed`: files are taken of
     which one says itself that the program did not do all. `check` is called before the batch gets its name, when nobody
     else can make one; what it raises is raised. On return the batch is on disk. Raises InvalidInput for what cannot be
-    imported, of it Unimportable for such a file, and ToolMismatch, BatchIncomplete or StoreError.
+    imported, of it InvalidImport for such a file, and ToolMismatch, BatchIncomplete or StoreError.
     """
     _check(execution, files, form, task)
     with store.writing() as lock:

@@ -16,11 +16,14 @@ from codebatch.store.store import StoreDir
 
 
 class IndexAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """An index of so many shard files, and what was put into it: so many `terms` with so many `postings`.
+    """The answer of `codebatch index build`.
 
-    Of `reused` shard files it has what an older index has, as it is there. `decoded` of the others were read for it;
-    `damaged` could not be read, and are not in it. `bytes` is how long what was made is on disk, 0 where nothing was:
-    it was verified.
+    - `shard_files`: the number of result files in the index.
+    - `reused`: the number of result files whose data was taken from an older index.
+    - `decoded`: the number of result files that were read.
+    - `damaged`: the number of result files that could not be read. They are not in the index.
+    - `terms`, `postings`: the number of terms that were added, and of their occurrences.
+    - `bytes`: the size of the new index data on disk. It is 0 with --verify, which writes nothing.
     """
 
     batch_id: str
@@ -52,7 +55,7 @@ def verify_index(store: StoreDir, batch: BatchDir, note: Note = ignore_note) -> 
     found = open_index(store, batch.id)
     if found is None:
         raise UnknownId(
-            f"batch {batch.id} has no index", hint=f"build it with: codebatch index-build --batch {batch.id}"
+            f"batch {batch.id} has no index", hint=f"build it with: codebatch index build --batch {batch.id}"
         )
     anew, damaged = posted_anew(store, _outputs(batch), note)
     if damaged:

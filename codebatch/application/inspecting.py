@@ -29,7 +29,7 @@ _TOLD = ("symbol", "diagnostic", "edge", "metric", "duplicate", "failure")
 
 
 class SourceLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of a file, without its end. Of a long one the first characters: `is_cut`."""
+    """A line of source without its line end. If `is_cut` is set, `text` is only the beginning of a long line."""
 
     line: int
     text: str

@@ -36,7 +36,10 @@ _SPECIAL = frozenset({"_", "init", "main"})
 
 
 class Mentions(msgspec.Struct, frozen=True, kw_only=True):
-    """How many files mention names that a file defines, and are not known to import it; `name` is the likeliest."""
+    """The number of files that mention names defined in a file, without a known import of the file.
+
+    `name` is the name that most likely refers to the file.
+    """
 
     language: str
     files: int

@@ -44,9 +44,10 @@ _PATHS_SHOWN_MAX = 3
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
-    """Why `count` results were executed, of which `paths` are the first: they differ so from what `base` has.
+    """A reason why `count` results were executed instead of reused. `paths` are the first of these files.
 
-    `base` is empty where none was asked. What differs by file has no values, but for the one file that was asked for.
+    `base` is the older batch that was compared, or empty if there is none. `differences` are the inputs that differ.
+    Values of inputs that differ per file are given only if a single FILE was requested.
     """
 
     base: str
@@ -56,7 +57,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskMisses(msgspec.Struct, frozen=True, kw_only=True):
-    """The results that a task has by now: so many taken over, so many executed, and why, the most frequent first."""
+    """The cache use of a task: how many results were reused and executed, and the reasons, the most frequent first."""
 
     task: str
     reused: int
@@ -65,9 +66,10 @@ class TaskMisses(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MissesAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`explain-miss --json`. `bases` are the older batches that results may have been taken over from.
+    """The answer of `codebatch explain-miss`.
 
-    `complete`: the tasks have come to all their ends; else to `percent` of them.
+    `bases` are the older batches from which results could be reused. `complete` is set if all results of the tasks have
+    ended; otherwise `percent` of them have.
     """
 
     batch_id: str

@@ -34,10 +34,10 @@ AnyAnswer = TypeVar("AnyAnswer", bound=Answer[object])
 
 
 class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
-    """The requested records by path, task and location, read shard by shard during iteration.
+    """The requested records, sorted by path, task and location. They are read shard by shard during iteration.
 
-    Iterate as often as needed: the object yields typed records, `found` yields them as in JSON, with only the requested
-    `fields`. Iteration may raise StoreCorrupt. Use it in one thread.
+    Iteration over the object yields typed records. Iteration over `found` yields records as in JSON, with only the
+    requested `fields`. Both can be iterated several times, in one thread, and may raise StoreCorrupt.
     """
 
     def __init__(

@@ -66,10 +66,11 @@ class Store:
         return self._store
 
     def batch(self, reference: str | None = None, *, partial: bool = False) -> Batch:
-        """Return a batch by id, unique prefix, `latest`, `latest~N` or `@NAME`; by default the latest of the project.
+        """Return a batch. `reference` is its ID, a unique ID prefix, `latest`, `latest~N` or `@NAME`.
 
-        With `partial`, incomplete answers are returned instead of raising. Raises InvalidInput, InvalidId, UnknownId
-        (NoBatchOfProject if the project has none), AmbiguousId or StoreCorrupt.
+        The default is the latest batch of the project. With `partial`, the batch gives incomplete answers instead of
+        raising BatchIncomplete. Raises InvalidInput, InvalidId, UnknownId (NoBatch if the project has no batch),
+        AmbiguousId or StoreCorrupt.
         """
         self.check_open()
         _check_text("" if reference is None else reference)
@@ -77,11 +78,12 @@ class Store:
         return Batch(question, self.check_open, partial=partial)
 
     def side(self, reference: str, *, partial: bool = False, of_files: bool = False) -> Batch:
-        """Return one of two batches to compare, also by its snapshot or its commit.
+        """Return a batch to compare. `reference` is as in `batch`, or a snapshot or a git commit.
 
-        Git resolves the commit in the current directory; the latest batch of it is taken. A batch with uncommitted
-        changes does not represent its commit. With `of_files`, a snapshot without a batch is enough, to compare files.
-        Raises the errors of `batch`; a commit without a batch, which `check` would analyse, raises UnknownId.
+        Git resolves a commit in the current directory. The latest batch of the commit is returned; batches with
+        uncommitted changes do not count. With `of_files`, a snapshot without a batch is accepted, to compare only
+        files. Raises the errors of `batch`. If a commit has no batch, UnknownId is raised; `check` would analyse the
+        commit.
         """
         from codebatch.application.sides import find_side
 
@@ -89,7 +91,7 @@ class Store:
         return find_side(self, reference, partial=partial, of_files=of_files)
 
     def batches(self) -> Iterator[ListedBatch]:
-        """Yield all batches, oldest first. A damaged one does not hide others."""
+        """Yield all batches, oldest first. A damaged batch is listed as DAMAGED."""
         from codebatch.application.batches import list_batches
 
         self.check_open()
@@ -115,12 +117,12 @@ class Store:
 
 
 def open(path: str | Path | None = None, *, project: str | Path | None = None, note: Note | None = None) -> Store:
-    """Open the store at a path, by default that of the project.
+    """Open the store at a path, by default the store of the project.
 
-    The project is the one that contains the directory `project`, by default the current directory; its latest batch is
-    the default. A store that is not named must have been created on this machine (SPEC.md "Threat model"). `note`
-    receives notes, such as damaged batches that are skipped; by default they are warnings. Raises InvalidInput,
-    StoreNotFound, StoreForeign or StoreCorrupt.
+    The project is the one that contains the directory `project`, by default the current directory. Its latest batch is
+    the default batch. If no path is given, the store must have been created on this machine (SPEC.md "Threat model").
+    `note` receives notes, for example about damaged batches that are skipped. By default, notes are issued as warnings.
+    Raises InvalidInput, StoreNotFound, StoreUntrusted or StoreCorrupt.
     """
     return Store(stores.open_store(path, project), note or _warn)
 

@@ -1,4 +1,7 @@
-"""A batch that was opened: what can be asked of it (opened.py says what holds of the answers)."""
+"""An open batch and its questions (see opened.py for their answers).
+
+It is as long as it is because each question has a documented method.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +40,11 @@ if TYPE_CHECKING:
 
 
 class Batch(Nouns):
-    """An open batch: its records by type, and questions about a name, a file or the whole.
+    """An open batch. It gives access to records by type, and answers questions about names, files or the whole batch.
 
-    Every method raises InvalidInput for an invalid request, StoreCorrupt for damage, and BatchIncomplete if the answer
-    would be incomplete, unless the batch was opened with `partial`. Methods are many: each question has one.
+    Methods raise InvalidInput for an invalid request, StoreCorrupt if data is damaged, and BatchIncomplete if the
+    answer would be incomplete. A batch that was opened with `partial` gives incomplete answers instead of raising
+    BatchIncomplete. Methods are many: each question has one.
 
     Example:
 
@@ -58,7 +62,7 @@ class Batch(Nouns):
 
     @property
     def question(self) -> Question:
-        """The question about all records, as use cases take it. Raises InvalidInput if the store was closed."""
+        """The question about all records of the batch. Raises InvalidInput if the store was closed."""
         self._check_open()
         return self._question
 
@@ -72,12 +76,12 @@ class Batch(Nouns):
 
     @property
     def id(self) -> str:
-        """The id of the batch."""
+        """The ID of the batch."""
         return self._question.batch.id
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The names of its tasks, in order."""
+        """The names of the tasks of the batch, in order."""
         return self.question.records.task_names
 
     @property
@@ -89,23 +93,26 @@ class Batch(Nouns):
 
     @property
     def is_stale(self) -> bool | None:
-        """Whether files have changed since; None if that is unknown or the batch is not the latest."""
+        """Whether files have changed since the batch was made.
+
+        None if that is unknown or the batch is not the latest one.
+        """
         return self.question.is_stale
 
     def status(self) -> BatchStatus:
-        """Return the present state, task by task."""
+        """Return the present state of the batch and of each task."""
         from codebatch.application.batches import status
 
         return status(self.question.store, self.question.batch)
 
     def summary(self, task: str | None = None) -> Answer[Summary]:
-        """Return counts of all results, or of one task."""
+        """Return counts of all records, or of the records of one task."""
         from codebatch.application import questions
 
         return self.check(questions.summarise(self.question, task))
 
     def worst(self, limit: int) -> Answer[list[JsonRecord]]:
-        """Return the first diagnostics of the most severe levels, as in JSON."""
+        """Return at most `limit` diagnostics, the most severe first, as in JSON."""
         from codebatch.application import questions
 
         return self.check(questions.find_worst(self.question, limit))
@@ -124,9 +131,9 @@ class Batch(Nouns):
         tool: Several = None,
         **filters: Unpack[Filters],
     ) -> Answer[Findings]:
-        """Return findings by rule, the most certain first; without hints, unless `severity` names them.
+        """Return findings by rule, the most certain rules first.
 
-        The filters are those of `diagnostics`.
+        The filters are those of `diagnostics`. Hints are left out, unless `severity` selects them.
         """
         from codebatch.application.findings import find
         from codebatch.query.wanted import Filters, filter_of
@@ -137,22 +144,23 @@ class Batch(Nouns):
     def top(
         self, by: str = "kind", *, limit: int | None = None, task: str | None = None
     ) -> Answer[list[tuple[str, int]]]:
-        """Count values of a field, or diagnostics by path or directory, most frequent first.
+        """Return the most frequent values of a field with their counts.
 
-        `metric:NAME` lists the greatest values of a metric. At most `limit` rows are returned, by default all.
+        `metric:NAME` as field returns the greatest values of a metric instead. `dir` counts diagnostics by directory.
+        At most `limit` rows are returned, by default all.
         """
         from codebatch.application import questions
 
         return self.check(questions.rank(self.question, by, limit=limit, task=task))
 
     def looked_at(self, kinds: Collection[str], task: str | None = None) -> LookedAt:
-        """Return how many files and tasks a question about some record types covers."""
+        """Return the numbers of files and tasks that a question about some record types covers."""
         from codebatch.application.looked_at import looked_at
 
         return looked_at(self.question, kinds, task)
 
     def describe_codes(self, codes: Collection[str], task: str | None = None) -> Answer[dict[str, tuple[str, str]]]:
-        """Return the severity of some rule ids in this batch, and the first message of each."""
+        """Return the severity of each given rule ID in this batch, and the first message of the rule."""
         from codebatch.application import questions
 
         return self.check(questions.describe_codes(self.question, codes, task))
@@ -160,9 +168,9 @@ class Batch(Nouns):
     def entries(
         self, limit: int | None = None, *, parse: Several = None, file_class: Several = None
     ) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
-        """Return its files in path order, each with its `file` record as in JSON, or None if there is none yet.
+        """Return the files of the batch in path order, each with its `file` record as in JSON.
 
-        `parse` and `file_class` restrict the files.
+        The record is None if it does not exist yet. `parse` and `file_class` restrict the files.
         """
         from codebatch.application import questions
         from codebatch.query.wanted import several
@@ -172,7 +180,7 @@ class Batch(Nouns):
         return self.check(questions.list_files(self.question, limit, parse=states, classes=classes))
 
     def find_paths(self, given: Sequence[str]) -> tuple[str, ...]:
-        """Return the paths in the project for files, directories and patterns, as values of `path` arguments.
+        """Return paths in the project for files, directories and patterns, to be used as `path` arguments.
 
         Files and directories are relative to the current directory or to the project.
         """
@@ -181,7 +189,10 @@ class Batch(Nouns):
         return find_paths(self.question.records, given, self.question.note)
 
     def inspect(self, path: str, *, kind: Several = None, for_machines: bool = True) -> Answer[FileRecords]:
-        """Return all records of a file, or those of some types, without those that are only `for_machines`."""
+        """Return all records of a file, or only those of some types.
+
+        Without `for_machines`, record types that only programs read are left out.
+        """
         from codebatch.application import questions
         from codebatch.query.filters import RecordFilter
         from codebatch.query.wanted import KINDS_FOR_PEOPLE, several
@@ -191,13 +202,16 @@ class Batch(Nouns):
         return self.check(questions.inspect(self.question, path, RecordFilter(kinds=named or shown), kinds=named))
 
     def overview(self, path: str) -> Answer[Overview]:
-        """Return a summary of a file: its rank among others, its most complex functions, its findings."""
+        """Return a summary of a file: its rank by complexity, its most complex functions, and its findings."""
         from codebatch.application.overview import overview
 
         return self.check(overview(self.question, path))
 
     def split_place(self, given: str) -> tuple[str, int | None]:
-        """Split `FILE:LINE` or `FILE:LINE:COLUMN` into a file and a line. An existing file has no line."""
+        """Split `FILE:LINE` or `FILE:LINE:COLUMN` into a file and a line.
+
+        If a file with the whole name exists, the line is None.
+        """
         from codebatch.application.inspecting import split_place
 
         return split_place(self.question, given)
@@ -211,7 +225,7 @@ class Batch(Nouns):
         return self.check(inspect_line(self.question, path, line, kinds=kinds))
 
     def content(self, path: str) -> FileContent:
-        """Return the content of a file at the time of the snapshot."""
+        """Return the content of a file as it was when the snapshot was taken."""
         from codebatch.application import questions
 
         return questions.read_content(self.question, path)
@@ -229,7 +243,7 @@ class Batch(Nouns):
         return self.check(definitions(self.question, name))
 
     def callers(self, name: str) -> Answer[list[Caller]]:
-        """Return the scopes that call a name, qualified or not, by path and first call."""
+        """Return the functions that call a name, qualified or not, by path and first call."""
         from codebatch.application.definitions import callers
 
         return self.check(callers(self.question, name))
@@ -237,10 +251,10 @@ class Batch(Nouns):
     def references(
         self, name: str, *, role: Several = None, path: Paths = "", progress: Progress | None = None
     ) -> Answer[list[JsonRecord]]:
-        """Return all occurrences of a name in some roles (definition, import, call, reference).
+        """Return all occurrences of a name in some roles: definition, import, call or reference.
 
         Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `progress` is called with the
-        number of files that are done and the number of all.
+        number of files that were searched and the number of all files.
         """
         from codebatch.application.references import ignore_progress, references
         from codebatch.query.wanted import several
@@ -264,10 +278,13 @@ class Batch(Nouns):
     ) -> Answer[list[JsonRecord]]:
         """Return the matches of a tree-sitter query or a pattern (TASKS.md "Patterns") in files of a language.
 
-        Each row has `path` or `path_b64`, `line`, `column`, `end_line`, `end_column`, the line of `source` and the
-        texts of its `captures`; `by_file` returns the number of matches per file instead. At most `limit`, or a
-        million, matches are returned. `jobs` forked processes search. A file that takes longer than `file_seconds` is
-        skipped, and the answer is incomplete. `progress` is that of `references`.
+        Each row has `path` or `path_b64`, `line`, `column`, `end_line`, `end_column`, the first line of the match as
+        `source`, and the texts of its `captures`. With `by_file`, the number of matches of each file is returned
+        instead.
+
+        At most `limit` matches are returned, by default a million. `jobs` is the number of processes that search. If a
+        file takes longer than `file_seconds`, it is skipped, and the answer is incomplete. `progress` is as in
+        `references`.
         """
         from codebatch.application.finding import Wanted, find
         from codebatch.application.references import ignore_progress
@@ -286,9 +303,9 @@ class Batch(Nouns):
 
     @contextlib.contextmanager
     def sql(self, statement: str) -> Iterator[Answer[Rows]]:
-        """Run one SELECT statement over its records (SPEC.md "SQL"); the rows live as long as the `with` block.
+        """Run a SELECT statement over the records of the batch (SPEC.md "SQL"). Needs DuckDB.
 
-        Needs DuckDB.
+        Use it in a `with` statement; the rows are available until the block ends.
         """
         from codebatch.application.sql import ask_sql
 
@@ -308,8 +325,8 @@ class Batch(Nouns):
     ) -> Answer[Hotspots]:
         """Return the functions or files that are hardest to change, highest score first (application/hotspots.py).
 
-        At most `limit` with a metric of `least` or more are returned, by default 10 for functions. Tests, vendored and
-        generated code and uncertain functions are excluded and counted, unless `everything` is set.
+        At most `limit` rows are returned, by default 10 for functions. Rows whose metric is below `least` are left out.
+        Tests, vendored and generated code and uncertain functions are excluded and counted, unless `everything` is set.
         """
         from codebatch.application.hotspots import hotspots
         from codebatch.query.wanted import several
@@ -331,9 +348,10 @@ class Batch(Nouns):
     def copies(
         self, *, least: int = 1, first: int = 1, limit: int | None = None, path: Paths = "", everything: bool = False
     ) -> Answer[DuplicateBlocks]:
-        """Return at most `limit` duplicate blocks of `least` code lines or more, the longest first, from `first`.
+        """Return duplicate blocks of at least `least` code lines, the longest first.
 
-        Blocks that occur only in tests or foreign code are excluded and counted, unless `everything` is set.
+        At most `limit` blocks are returned, starting with number `first`. Blocks that occur only in tests or in
+        vendored, generated or minified files are excluded and counted, unless `everything` is set.
         """
         from codebatch.application.copies import find_copies
 
@@ -342,13 +360,13 @@ class Batch(Nouns):
         )
 
     def source_of_copies(self, block: DuplicateBlock) -> list[tuple[DuplicateLocation, tuple[SourceLine, ...]]]:
-        """Return the first locations of a duplicate block with their source, or the beginning of it."""
+        """Return the first locations of a duplicate block, each with its source or the beginning of its source."""
         from codebatch.application.copies import read_copies
 
         return read_copies(self.question, block)
 
     def older(self, named: Batch | str, *, of_files: bool = False) -> Batch:
-        """Return the batch to compare with: an open one, or one named as in `Store.side`."""
+        """Return the batch to compare with. The argument is an open batch, or a reference as in `Store.side`."""
         if isinstance(named, Batch):
             return named
         from codebatch.application.opened import Store
@@ -357,10 +375,10 @@ class Batch(Nouns):
         return store.side(named, partial=self._is_partial, of_files=of_files)
 
     def compare(self, old: Batch | str, **filters: Unpack[OutputFilters]) -> Comparison:
-        """Compare with an older batch: diagnostics, unless other record types are named.
+        """Compare this batch with an older one: its diagnostics, or other record types if they are given.
 
-        The older batch may be in another store, or named as in `Store.side`. The filters are those of `outputs`;
-        a change passes if one of its two records does.
+        The older batch is an open batch, which may be in another store, or a reference as in `Store.side`. The filters
+        are those of `outputs`. A change is included if its old or its new record matches the filters.
         """
         from msgspec import structs
 
@@ -374,22 +392,22 @@ class Batch(Nouns):
         return compare(old, self, kinds, asked=asked, task=filters.get("task"))
 
     def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:
-        """Return the dependents of a file within `depth` steps, by default all."""
+        """Return the files that depend on a file. `depth` limits the number of import steps, by default unlimited."""
         from codebatch.application.dependencies import impact
 
         return self.check(impact(self.question, path, depth))
 
     def imports(self, path: Paths = "") -> Answer[list[Import]]:
-        """Return all imports between files, by path; with `path`, only imports by or of such a file."""
+        """Return all imports between files, by path. With `path`, return only imports from or to such a file."""
         from codebatch.application.dependencies import imports
 
         return self.check(imports(self.question, path))
 
     def import_cycles(self, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
-        """Return import cycles, the smallest first; with `path`, only cycles through such a file.
+        """Return import cycles, the smallest first. With `path`, return only cycles that contain such a file.
 
-        `everything` includes cycles among tests, vendored and generated files, and cycles that exist only through
-        imports that are not executed while files are loaded.
+        With `everything`, cycles of only tests, vendored and generated files are included, and cycles through imports
+        that are not executed while files are loaded.
         """
         from codebatch.application.dependencies import import_cycles
 

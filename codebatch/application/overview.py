@@ -47,8 +47,11 @@ class Found(msgspec.Struct, frozen=True):
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """A summary of a file. `numbers` maps metrics to values.
 
-    `rank` is its position by complexity among files of its language. `dependents_in_all` counts direct and indirect
-    dependents. Both are None if the batch does not cover the whole project. `kinds` counts its records by type.
+    - `rank`: its position by complexity among the files of its language.
+    - `dependents_in_all`: the number of files that depend on it directly or indirectly.
+    - `kinds`: the number of its records by type.
+
+    `rank` and `dependents_in_all` are None if the batch does not cover the whole project.
     """
 
     path: bytes

@@ -24,11 +24,15 @@ from codebatch.store.store import StoreDir
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run.
 
-    `headline` has the most important results, `failures` the first failures. `missing_grammars` counts files by
-    language whose grammar is not installed. `executed` counts the results of this run, 0 if nothing was left to do.
-    `inputs_outside_key` maps custom tasks to inputs outside their cache key, so that other batches do not reuse their
-    results. `task` is set if the run was restricted to one. `name` is the name given to the batch, `name_was` the batch
-    that had it before.
+    - `headline`: the most important results.
+    - `failures`: the first failures.
+    - `missing_grammars`: by language, the number of files that were not parsed because the grammar is not installed.
+    - `executed`: the numbers of results that this run produced and reused, both 0 if nothing was left to do. Its
+      `signal_status` is the exit status of the signal that ended the run early, otherwise 0.
+    - `inputs_outside_key`: maps custom tasks to inputs that their cache key does not cover. Other batches do not reuse
+      the results of these tasks.
+    - `task`: set if the run was restricted to one task.
+    - `name`: the name given to the batch; `name_was` is the batch that had this name before.
 
     Example:
 

@@ -35,12 +35,16 @@ def run(
     name: str | None = None,
     listener: Listener | None = None,
 ) -> RunResult:
-    """Analyse paths with a pipeline. If an identical batch exists, nothing is executed.
+    """Analyse paths with a pipeline. If a complete batch of the same files, tasks and settings exists, nothing is
+    executed.
 
-    Settings and custom tasks are those of the project around the current directory. `store` is created if it does not
-    exist. `name` is given to the batch and taken from any other. In the main thread, SIGINT, SIGTERM and SIGHUP end the
-    run early (`RunResult.executed`, or Stopped during a repair); in other threads they are left to the caller. Raises
-    CodebatchError or OSError. Failures of files are in `RunResult.shortfall`.
+    Settings and custom tasks are those of the project that contains the current directory. `store` is created if it
+    does not exist. `name` is given to the batch; if another batch has this name, it loses the name.
+
+    If the main thread calls this function, SIGINT, SIGTERM and SIGHUP end the run early. `RunResult.executed` has
+    their exit status, or Stopped is raised during a repair. In other threads, the caller must handle these signals.
+
+    Raises CodebatchError or OSError. Failures of files are described by `RunResult.shortfall`.
 
     Example:
 

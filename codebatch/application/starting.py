@@ -25,7 +25,7 @@ FILES_LOOKED_AT_MAX = 20_000
 
 
 class NewRule(msgspec.Struct, frozen=True, kw_only=True):
-    """An own rule that was written, and the text of it, at the end of a file."""
+    """A custom rule that was added to the file `file`. `text` is the added text."""
 
     id: str
     language: str
@@ -34,7 +34,7 @@ class NewRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewTask(msgspec.Struct, frozen=True, kw_only=True):
-    """An own task that was written, its test, and the text at the end of the configuration that names it."""
+    """A custom task that was created: its file, its test, and the text that was added to the configuration file."""
 
     name: str
     file: str

@@ -70,7 +70,7 @@ class StorePlace:
         return path is not None and path.exists()
 
     def open(self) -> StoreDir:
-        """The store, which must exist. Raises StoreNotFound or StoreForeign."""
+        """The store, which must exist. Raises StoreNotFound or StoreUntrusted."""
         path = self.root()
         if path is None:
             raise self._not_found()
@@ -79,7 +79,7 @@ class StorePlace:
     def open_or_make(self, note: Note = ignore_note) -> StoreDir:
         """The store, made where there is none: at the named place, else at the top of the project.
 
-        Raises StoreForeign, UnsafeStorePlace or StoreUnwritable.
+        Raises StoreUntrusted, UnsafeStoreLocation or StoreUnwritable.
         """
         path = self.root() or self.new_place()
         try:
@@ -94,7 +94,7 @@ class StorePlace:
         return self._with_project(store)
 
     def new_place(self, *, is_asked: bool = False) -> Path:
-        """Return where a store is made if none is named. Raises UnsafeStorePlace, StoreNotFound.
+        """Return where a store is made if none is named. Raises UnsafeStoreLocation, StoreNotFound.
 
         `is_asked`: the user asks for one, which outside git makes the current directory a project.
         """
@@ -138,7 +138,7 @@ class StorePlace:
 def open_store(path: str | Path | None = None, project: str | Path | None = None) -> StoreDir:
     """The store at a path, else that of the project around the directory `project`, by default the current one.
 
-    Raises InvalidInput, StoreNotFound or StoreForeign.
+    Raises InvalidInput, StoreNotFound or StoreUntrusted.
     """
     start = None if project is None else path_of(project)
     if start is not None and not start.exists():

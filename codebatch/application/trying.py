@@ -31,7 +31,10 @@ _OTHER_FILES_AVERAGE_MAX = 64
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of which a task did not say the same twice: the first lines that differ, empty where one said no more."""
+    """A file for which two runs of a task gave different results.
+
+    `first` and `second` are the first lines that differ. If one run has fewer lines, its line is empty.
+    """
 
     path: str
     first: str

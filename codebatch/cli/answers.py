@@ -13,14 +13,14 @@ from codebatch.query.filters import JsonRecord
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
-    """What speaks of a path: under `path`, or under `path_b64` where it is no UTF-8."""
+    """Base of objects with a path. A path that is not valid UTF-8 is in `path_b64` instead of `path`."""
 
     path: str | UnsetType = UNSET
     path_b64: str | UnsetType = UNSET
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong: `code` as in SPEC.md "Exit statuses", and what to do, where that is known."""
+    """An error. `code` is listed in SPEC.md "Exit statuses". `hint` says what to do, or is null."""
 
     code: str
     message: str
@@ -29,13 +29,13 @@ class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The last line of standard error of a command that failed."""
+    """The last line that a failed command prints to standard error."""
 
     error: ErrorBody
 
 
 class StoreMade(msgspec.Struct, frozen=True, kw_only=True):
-    """`init`; `created`: it was not there before."""
+    """The answer of `codebatch init`. If `created` is false, the store existed before."""
 
     store: str
     id: str
@@ -43,21 +43,21 @@ class StoreMade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting in `config show`."""
+    """A setting in the answer of `codebatch config show`. `origin` is the file or other source of its value."""
 
     value: object
     origin: str
 
 
 class SkippedPath(Placed, frozen=True, kw_only=True):
-    """What a snapshot does not hold, and why."""
+    """A path that is not included in a snapshot, and the reason."""
 
     reason: str
     shown: str
 
 
 class SnapshotTaken(msgspec.Struct, frozen=True, kw_only=True):
-    """`snapshot DIR`. `reused`: it was there before."""
+    """The answer of `codebatch snapshot take`. If `reused` is set, an identical snapshot existed before."""
 
     snapshot_id: str
     digest: str
@@ -70,7 +70,7 @@ class SnapshotTaken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """One of `snapshot list`."""
+    """A snapshot in the answer of `codebatch snapshot list`."""
 
     snapshot_id: str
     created_at: str
@@ -90,7 +90,7 @@ class EntryRow(Placed, frozen=True, kw_only=True):
 
 
 class FileRow(EntryRow, frozen=True, kw_only=True):
-    """One of `files`, with what a batch says of it."""
+    """A file in the answer of `codebatch files`. Members that the batch does not know are missing."""
 
     lang: str | UnsetType = UNSET
     lines: int | UnsetType = UNSET
@@ -99,7 +99,7 @@ class FileRow(EntryRow, frozen=True, kw_only=True):
 
 
 class WhyTaken(Placed, frozen=True, kw_only=True):
-    """`files --why`: whether a path is taken, and which rule decides."""
+    """The answer of `codebatch files --why`: whether a path is included, and the rule that decides this."""
 
     included: bool
     rule: str
@@ -107,7 +107,7 @@ class WhyTaken(Placed, frozen=True, kw_only=True):
 
 
 class BatchMade(msgspec.Struct, frozen=True, kw_only=True):
-    """`batch init`."""
+    """The answer of `codebatch batch init`."""
 
     batch_id: str
     snapshot_id: str
@@ -116,7 +116,7 @@ class BatchMade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One of `batch list`."""
+    """A batch in the answer of `codebatch batch list`."""
 
     batch_id: str
     created_at: str
@@ -130,7 +130,7 @@ class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchShown(msgspec.Struct, frozen=True, kw_only=True):
-    """`batch show`; `outputs` is null where it has none yet."""
+    """The answer of `codebatch batch show`. `outputs` is null if the batch has no outputs yet."""
 
     batch_id: str
     created_at: str
@@ -145,13 +145,13 @@ class BatchShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchOutputs(msgspec.Struct, frozen=True, kw_only=True):
-    """`batch show --outputs`."""
+    """The answer of `codebatch batch show --outputs`."""
 
     outputs: str
 
 
 class PipelineRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One of `pipelines`."""
+    """A pipeline in the answer of `codebatch pipelines`."""
 
     name: str
     description: str
@@ -170,7 +170,7 @@ class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PipelineShown(msgspec.Struct, frozen=True, kw_only=True):
-    """`pipeline NAME`."""
+    """The answer of `codebatch pipeline NAME`."""
 
     name: str
     description: str
@@ -178,14 +178,14 @@ class PipelineShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShardRan(msgspec.Struct, frozen=True, kw_only=True):
-    """How a shard stands after `run-shard`."""
+    """The status of a shard after `codebatch run-shard`."""
 
     shard_id: str
     status: str
 
 
 class ShardsRan(msgspec.Struct, frozen=True, kw_only=True):
-    """`run-shard`; `unfinished` are those that are not done."""
+    """The answer of `codebatch run-shard`. `unfinished` lists the shards that are not done."""
 
     batch_id: str
     shards: tuple[ShardRan, ...]
@@ -193,26 +193,28 @@ class ShardsRan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pinned(msgspec.Struct, frozen=True, kw_only=True):
-    """`pin`."""
+    """The answer of `codebatch pin`."""
 
     pinned: str
 
 
 class Unpinned(msgspec.Struct, frozen=True, kw_only=True):
-    """`unpin`."""
+    """The answer of `codebatch unpin`."""
 
     unpinned: str
 
 
 class PartHeld(msgspec.Struct, frozen=True, kw_only=True):
-    """What a part of a store holds."""
+    """The size of a part of a store."""
 
     files: int
     bytes: int
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the answer of `inspect --explain` comes from."""
+    """The origin of the records of a file: its batch and snapshot, and the place in the batch from which they were
+    read.
+    """
 
     batch_id: str
     snapshot_id: str
@@ -224,7 +226,9 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InspectedOrigin(Placed, frozen=True, kw_only=True):
-    """`inspect FILE --explain`: the records, and where they come from; how true they are as in `summary`."""
+    """The answer of `codebatch inspect FILE --explain`: the records of a file, and their origin. `complete`, `percent`,
+    `stale` and `paths` are as in the answer of `codebatch summary`.
+    """
 
     batch_id: str
     records: tuple[JsonRecord, ...]
@@ -237,7 +241,9 @@ class InspectedOrigin(Placed, frozen=True, kw_only=True):
 
 
 class LineInspected(Placed, frozen=True, kw_only=True):
-    """`inspect FILE:LINE`, with `source`, the lines around it; how true it is as in `summary`."""
+    """The answer of `codebatch inspect FILE:LINE`. `source` has the line and the lines around it. `complete`,
+    `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
+    """
 
     batch_id: str
     line: int
@@ -251,14 +257,16 @@ class LineInspected(Placed, frozen=True, kw_only=True):
 
 
 class SqlColumn(msgspec.Struct, frozen=True, kw_only=True):
-    """A column of what `sql` answers, and its type as DuckDB has it."""
+    """A column of the answer of `codebatch sql`, and its DuckDB type."""
 
     name: str
     type: str
 
 
 class SqlAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`sql`; how true it is as in `summary`. Each row has its values by the names of the columns."""
+    """The answer of `codebatch sql`. Each row maps the names of the columns to values. `complete`, `percent`, `stale`
+    and `paths` are as in the answer of `codebatch summary`.
+    """
 
     batch_id: str
     columns: tuple[SqlColumn, ...]
@@ -271,7 +279,7 @@ class SqlAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReferenceRow(Placed, frozen=True, kw_only=True):
-    """One of `references`."""
+    """A reference in the answer of `codebatch references`."""
 
     name: str
     line: int
@@ -283,9 +291,10 @@ class ReferenceRow(Placed, frozen=True, kw_only=True):
 
 
 class FoundPlace(Placed, frozen=True, kw_only=True):
-    """One of `find`: a place, the line of source in which it begins, and what stands for each name.
+    """A match in the answer of `codebatch find`.
 
-    Under `--files` a file with how many `places` it has, and nothing else.
+    `source` is the first line of the match. `captures` maps each metavariable to its text. With `--files`, the row is a
+    file: `places` is its number of matches, and the other members are missing.
     """
 
     line: int | UnsetType = UNSET
@@ -298,7 +307,10 @@ class FoundPlace(Placed, frozen=True, kw_only=True):
 
 
 class CallerRow(Placed, frozen=True, kw_only=True):
-    """One of `callers`: a scope, its first call, and how many there are. The scope of a file is empty."""
+    """A function in the answer of `codebatch callers`, with its first call and the number of calls.
+
+    `scope` is the qualified name of the function. It is empty for calls outside of functions.
+    """
 
     scope: str
     line: int
@@ -307,19 +319,19 @@ class CallerRow(Placed, frozen=True, kw_only=True):
 
 
 class ErrorFound(Diagnostic, frozen=True, kw_only=True, tag="diagnostic"):
-    """A diagnostic in `errors`, with the task that said it."""
+    """A finding in the answer of `codebatch errors`. `task_id` is the task that reported it."""
 
     task_id: str
 
 
 class FailureFound(Failure, frozen=True, kw_only=True, tag="failure"):
-    """A failure in `errors`, with what is known of it."""
+    """A failure in the answer of `codebatch errors`. `evidence` is its recorded cause, such as a traceback."""
 
     evidence: str | UnsetType = UNSET
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
-    """`completion`: what a shell reads to complete our words."""
+    """The answer of `codebatch completion`: the completion script of a shell."""
 
     shell: str
     script: str

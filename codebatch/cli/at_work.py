@@ -10,7 +10,7 @@ from codebatch.store.holders import HolderFile
 
 
 class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is at work on a batch."""
+    """A process that works on a batch."""
 
     holder: str
     role: str

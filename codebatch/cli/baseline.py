@@ -20,14 +20,16 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 
 
 class BaselineMade(Answered, frozen=True, kw_only=True):
-    """`baseline create`: how many findings the file has."""
+    """The answer of `codebatch baseline create`. `findings` is the number of findings in the file."""
 
     path: str
     findings: int
 
 
 class BaselineUpdated(Update, frozen=True, kw_only=True):
-    """`baseline update`; how true it is as in `summary`."""
+    """The answer of `codebatch baseline update`. `complete`, `percent`, `stale` and `paths` are as in the answer of
+    `codebatch summary`.
+    """
 
     batch_id: str
     path: str
@@ -39,7 +41,9 @@ class BaselineUpdated(Update, frozen=True, kw_only=True):
 
 
 class BaselineRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule in `baseline show`: how many findings of it the file has, in how many files."""
+    """A rule in the answer of `codebatch baseline show`: its number of findings, and the number of files that have
+    them.
+    """
 
     tool: str
     code: str
@@ -52,8 +56,8 @@ class BaselineRule(msgspec.Struct, frozen=True, kw_only=True):
 def baseline() -> None:
     """Manage a file of accepted findings.
 
-    `codebatch check --baseline FILE` fails only on findings that are not in the file. CI jobs need no common store for
-    this.
+    `codebatch check --baseline FILE` fails only on findings that are not in the file. CI jobs that use a baseline file
+    do not need to share a store.
     """
 
 
@@ -84,7 +88,7 @@ def baseline_create(answering: Answering, file: Path, batch_reference: str | Non
 def baseline_update(answering: Answering, file: Path, batch_reference: str | None, accept_new: bool) -> int:
     """Remove fixed findings from a baseline file.
 
-    Findings that moved get their new location.
+    Findings that moved are written with their new location.
     """
     batch = ask(answering, batch_reference)
     answer = update_baseline(batch, file, accept_new=accept_new)

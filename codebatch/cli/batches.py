@@ -78,7 +78,7 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
 
 @batch.command("list")
 @option("--pipeline", metavar="NAME", help="Only batches of this pipeline; `work` selects task lists")
-@option("--active", "is_active", is_flag=True, help="Only batches that have not ended or wait for an answer")
+@option("--active", "is_active", is_flag=True, help="Only batches that have not ended or that wait for an answer")
 @explain_option
 @answering
 def batch_list(answering: Answering, pipeline: str | None, is_active: bool) -> None:
@@ -98,12 +98,12 @@ def batch_list(answering: Answering, pipeline: str | None, is_active: bool) -> N
 @batch.command("show")
 @click.argument("named", metavar="[BATCH]", required=False, shell_complete=complete_batch)
 @asked_batch_option
-@option("--outputs", "only_outputs", is_flag=True, help="Print only the directory of its outputs")
+@option("--outputs", "only_outputs", is_flag=True, help="Print only the directory of the outputs of the batch")
 @answering
 def batch_show(answering: Answering, named: str | None, batch_reference: str | None, only_outputs: bool) -> None:
     """Show a batch and the directory of its outputs.
 
-    Without BATCH or --batch, shows the batch that queries use. To read all symbols, for example:
+    Without BATCH or --batch, shows the batch that queries use by default. To read all symbols, for example:
 
     \b
     zstdcat "$(codebatch batch show --outputs)"/symbols/*.jsonl.zst
@@ -195,14 +195,14 @@ def tasks(answering: Answering, batch_reference: str | None) -> None:
     metavar="STATE",
     type=click.Choice(["open", "ready", "running", "done", "failed"]),
     help="Only shards in this state: open, running, done or failed",
-    details="ready is the same as open.",
+    details="The value ready is the same as open.",
 )
 @explain_option
 @answering
 def shards(answering: Answering, batch_reference: str | None, task: str, wanted: str | None) -> None:
     """List the shards of one task.
 
-    Shards are in the order of their paths.
+    A shard is a part of the files of a batch. Shards are listed in the order of their paths.
     """
     store, batch = answering.batch(batch_reference)
     wanted = "open" if wanted == "ready" else wanted
@@ -228,7 +228,7 @@ def pipelines(answering: Answering) -> None:
 def pipeline(answering: Answering, name: str) -> None:
     """List the tasks of a pipeline.
 
-    Shows which tasks each task needs and which records it emits.
+    For each task, shows the tasks that it needs and the kinds of records that it emits.
     """
     configuration = load_configuration(Path.cwd())
     chosen = find_pipeline(name, configuration.settings.tasks)

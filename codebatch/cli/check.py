@@ -35,7 +35,10 @@ _OF_BASELINE: tuple[State, ...] = ("new", "unchanged", "fixed")
 
 
 class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch, of which commit it is, empty where that is not known, and whether it stands for it."""
+    """A batch that was checked. `commit` is its git commit, or empty if unknown.
+
+    `is_clean` is set if the batch has exactly the files of this commit.
+    """
 
     batch_id: str
     commit: str
@@ -43,12 +46,17 @@ class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`check`. `base_reason` says why the base is that batch, or why there is none.
+    """The answer of `codebatch check`.
 
-    If there is none, `compared` is false and `passed` is true. Rows are as in `regressions`: `forbidden` are all that
-    break a condition, `allowed` the first new findings that break none, of `allowed_count`. `list_command` lists all
-    regressions. `counts` are of all that was compared, by state. Regressions that are `outside_change` or
-    `on_unchanged_lines` are only counted. How complete the answer is: as in `summary`.
+    - `base_reason`: why this base was chosen, or why there is none.
+    - `compared`: whether there is a base. Without a base, `passed` is true.
+    - `counts`: the number of compared records in each state.
+    - `forbidden`: all changes that violate a condition, as rows of `codebatch regressions`.
+    - `allowed`: the first of `allowed_count` new findings that violate no condition.
+    - `outside_change`, `on_unchanged_lines`: the numbers of regressions that do not belong to the change.
+    - `list_command`: the command that lists all regressions.
+
+    `complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
     """
 
     passed: bool
@@ -81,8 +89,9 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     metavar="CONDITION",
     default_text=DEFAULT,
     help=f"Fail on {', '.join(FORMS[:-1])} or {FORMS[-1]}",
-    details="new-warning includes new errors, and new all severities. "
-    "metric:NAME>N is a new or increased value above N. metric:NAME+N is an increase by more than N.",
+    details="new-warning also fails on new errors, new on new findings of any severity. "
+    "metric:NAME>N fails if a value above N is new or has increased. metric:NAME+N fails if a value has increased by "
+    "more than N.",
 )
 @option("--changed-lines", is_flag=True, help="Judge only findings on changed lines")
 @option(
@@ -90,10 +99,14 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Compare with a baseline file instead of BASE",
-    details="`codebatch baseline` manages these files.",
+    details="Baseline files are created with `codebatch baseline create`.",
 )
 @option("--no-base-ok", is_flag=True, help="Succeed if there is no base to compare with")
-@option("--allow-incomparable", is_flag=True, help="Compare even if BASE cannot be run again with the tasks of HEAD")
+@option(
+    "--allow-incomparable",
+    is_flag=True,
+    help="Compare even if the tasks of BASE and HEAD differ and BASE cannot be run again",
+)
 @common_option("jobs")
 @answering
 def check(

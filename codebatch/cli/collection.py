@@ -20,13 +20,13 @@ from codebatch.store import pins
 
 
 class CollectedAnswer(Collected, frozen=True, kw_only=True):
-    """`gc`."""
+    """The answer of `codebatch gc`."""
 
     dry_run: bool
 
 
 class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
-    """`store-stats`."""
+    """The answer of `codebatch store-stats`."""
 
     store: str
     parts: dict[str, PartHeld]  # type: ignore[assignment]
@@ -38,23 +38,24 @@ class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
     metavar="N",
     type=click.IntRange(min=1),
     default_text="50",
-    help="Number of complete batches to keep for each source, paths and pipeline",
-    details="`keep` in [store] of the configuration changes the default.",
+    help="Number of complete batches to keep for each combination of source, paths and pipeline",
+    details="The setting `keep` in [store] of the configuration changes the default.",
 )
 @option("--dry-run", "is_dry", is_flag=True, help="Show what would be removed, and change nothing")
 @answering
 def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
     """Remove old batches and the data that only they use.
 
-    For each source, paths and pipeline, the latest completed batches are kept, and as many that ended incomplete.
-    Batches that are pinned, named, running or unfinished are kept too, and not counted.
+    Batches are grouped by source, paths and pipeline. In each group, the latest N complete batches are kept, and the
+    latest N incomplete batches that have ended. --keep sets N. Batches that are pinned, named, running or unfinished
+    are always kept.
 
-    Snapshots without a batch are removed 14 days after they were last taken, unless they are pinned. Objects that
-    nothing refers to are removed.
+    Snapshots without a batch are removed 14 days after they were last taken, unless they are pinned. Objects, such as
+    file contents, are removed if no snapshot or batch uses them.
 
-    Identical result files are hard-linked again, which saves space in a copied store.
+    If a copied store has identical result files, they are hard-linked to save space.
 
-    `codebatch run` also removes old batches of its own source, and unused objects once a day. Nothing is removed while
+    `codebatch run` also removes old batches of the project, and once a day unused objects. Nothing is removed while
     another process writes to the store.
     """
     chosen = keep or load_configuration(Path.cwd()).settings.store.keep
@@ -88,7 +89,7 @@ def pin(answering: Answering, reference: str) -> None:
 def unpin(answering: Answering, reference: str) -> None:
     """Undo pin, or remove the name of a batch.
 
-    A name protects a batch from removal, as a pin does.
+    Pins and names protect a batch from removal.
     """
     store = answering.place.open()
     with store.writing():
@@ -102,7 +103,7 @@ def unpin(answering: Answering, reference: str) -> None:
 def store_stats(answering: Answering) -> None:
     """Show what the store holds and how large it is.
 
-    Data that hard links share is counted once. Pinned and named batches are listed.
+    Files that are hard-linked several times are counted once. Pinned and named batches are listed.
     """
     store = answering.place.open()
     stats = stats_of(store)

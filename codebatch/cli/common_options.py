@@ -34,8 +34,10 @@ COMMON = {
         metavar="BATCH",
         shell_complete=complete_batch,
         help="Batch ID, unique ID prefix, latest, latest~N or @NAME",
-        details="latest~N is the Nth batch before the latest one with the same source, paths and pipeline. "
-        "@NAME is the batch that `codebatch run --name NAME` named. By default, commands that answer questions prefer "
+        details="latest~N is the Nth batch before the latest batch, among batches with the same source, paths and "
+        "pipeline. "
+        "@NAME is the batch with the name set by `codebatch run --name NAME`. By default, commands that answer "
+        "questions prefer "
         "a batch of the whole project to a newer one that is restricted to paths.",
     ),
     "path": _define(
@@ -43,7 +45,7 @@ COMMON = {
         "path",
         metavar="TEXT",
         default="",
-        help="Only paths that contain TEXT or match it as a pattern",
+        help="Only paths that contain TEXT or match the pattern TEXT",
         details="Case is ignored. TEXT with *, ? or [ is a pattern as in .gitignore. "
         "TEXT that starts with / is a file or directory of the project.",
     ),
@@ -62,7 +64,7 @@ COMMON = {
         "--escape-formulas",
         is_flag=True,
         help="With -o csv: make texts safe for spreadsheets",
-        details="Texts that a spreadsheet would evaluate as a formula get a ' in front.",
+        details="A text that a spreadsheet would evaluate as a formula is prefixed with '.",
     ),
     "explain": _define("--explain", is_flag=True, help="Report on standard error what was read for the answer"),
     "jobs": _define(
@@ -89,13 +91,14 @@ COMMON = {
         type=click.IntRange(min=1),
         default_text="up to 2048",
         help="Memory limit per worker, with its child processes",
-        details="The default is a worker's share of the available memory, at least 256 and at most 2048 MiB.",
+        details="By default, the available memory is divided among the workers; each gets at least 256 and at most "
+        "2048 MiB.",
     ),
     "take-over": _define(
         "--take-over",
         is_flag=True,
-        help="Reclaim work leased by dead processes on other hosts",
-        details="All leases of other hosts count as expired. Use this only if no process works on the batch there.",
+        help="Take over work from processes on other hosts that no longer run",
+        details="Use this option only if no process on another host works on the batch.",
     ),
     "include": _define(
         "--include",
@@ -103,7 +106,7 @@ COMMON = {
         multiple=True,
         metavar="PATTERN",
         is_common=False,
-        help="Include only paths that match, in gitignore syntax",
+        help="Include only paths matching this gitignore-style pattern",
     ),
     "exclude": _define(
         "--exclude",
@@ -111,7 +114,7 @@ COMMON = {
         multiple=True,
         metavar="PATTERN",
         is_common=False,
-        help="Leave out paths that match, in gitignore syntax",
+        help="Exclude paths matching this gitignore-style pattern",
     ),
     "base-store": _define(
         "--base-store",
@@ -127,7 +130,7 @@ COMMON = {
         metavar="NAME",
         is_common=False,
         default_text="full",
-        help="Tasks to run: parse, analyze or full",
+        help="Set of tasks to run: parse, analyze or full",
     ),
 }
 """By their names, in the order in which help lists them."""

@@ -122,10 +122,10 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
 def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int:
     """Compare the findings of two batches or commits.
 
-    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
-    The default is latest~1 and latest.
+    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first. The default is
+    latest~1 and latest.
 
-    Findings that moved, are suppressed or cannot be compared are only counted, unless --state or --json selects them.
+    Findings that moved, are suppressed or cannot be compared are only counted. --state or --json lists them.
     """
     comparison = _compare(answering, wanted)
     for_programs = answering.as_json or wanted.form == "json"

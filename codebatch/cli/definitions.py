@@ -39,8 +39,8 @@ def define(answering: Answering, name: str, batch_reference: str | None) -> int:
 def callers(answering: Answering, name: str, batch_reference: str | None) -> int:
     """List the functions that call a name.
 
-    Each function has its first call and the number of calls. Calls are found by name: those of other functions with
-    this name are listed too.
+    Each function is listed with its first call and its number of calls. Calls are found by name, so calls of other
+    functions with this name are listed too.
     """
     batch = ask(answering, batch_reference)
     answer = batch.callers(name)
@@ -56,7 +56,7 @@ def callers(answering: Answering, name: str, batch_reference: str | None) -> int
 def outline(answering: Answering, path: str, batch_reference: str | None) -> int:
     """List the definitions in a file.
 
-    They are in the order of the file, each indented below the definition that encloses it.
+    Definitions are listed in the order of the file. Nested definitions are indented below the enclosing definition.
     """
     answer = ask(answering, batch_reference).outline(path)
     found = answer.found.records

@@ -51,8 +51,9 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
     The column `resolution` shows how certain an import is: exact by the rules of the language, file if one file fits,
     or name if several files fit.
 
-    In C#, Swift, Ruby, PHP, Java, Kotlin, Scala, Go, Rust, C and C++ a file can use another without an import. If other
-    files mention a definition of FILE, the answer is incomplete (exit status 3), and their number is reported.
+    In C#, Swift, Ruby, PHP, Java, Kotlin, Scala, Go, Rust, C and C++, a file can use another file without an import. If
+    files that do not import FILE mention a definition of FILE, the answer is incomplete (exit status 3), and the number
+    of these files is reported.
     """
     batch = ask(answering, batch_reference)
     answer = batch.impact(path, depth)
@@ -119,8 +120,8 @@ def _as_seen_from_here(path: str, sources: Sequence[bytes]) -> str:
     "--all",
     "everything",
     is_flag=True,
-    help="With --cycles: include cycles that never close while files are loaded",
-    details="Cycles of only test files, vendored or generated code are included too.",
+    help="With --cycles: include cycles through imports that are not executed while files are loaded",
+    details="Also includes cycles that consist only of test files, vendored or generated code.",
 )
 @option("--dot", is_flag=True, help="Print the graph for Graphviz")
 @answering
@@ -135,14 +136,14 @@ def graph(
 ) -> int:
     """List imports between files, or import cycles.
 
-    Each import has its line and how certain it is, as in `codebatch impact`. Each PATH restricts the list to imports
-    from or to a file, or the files below a directory.
+    Each import has a line number, and a `resolution` that shows how certain the import is, as in `codebatch impact`.
+    Each PATH restricts the list to imports from or to a file, or the files below a directory.
 
-    Each import cycle has its shortest path and the import to cut: the one whose removal leaves the fewest files in
-    cycles. PATH selects the cycles that contain a file.
+    --cycles lists import cycles. Each import cycle is shown as its shortest path, with the import to cut: the import
+    whose removal leaves the fewest files in cycles. PATH selects the cycles that contain a file.
 
-    Some imports do not close a cycle when files are loaded: imports for type checkers (`import type`,
-    `if TYPE_CHECKING:`), imports in functions, and modules of a Rust crate. --all includes their cycles.
+    Imports for type checkers (`import type`, `if TYPE_CHECKING:`), imports in functions, and modules of a Rust crate do
+    not close a cycle when files are loaded. Cycles through such imports are listed only with --all.
     """
     batch = ask(answering, batch_reference)
     asked = chosen_paths(batch, paths, path)

@@ -17,7 +17,7 @@ _SHELLS = ("bash", "zsh", "fish")
 def api(answering: Answering) -> None:
     """Describe the command line and its JSON answers, for programs.
 
-    With --json, the answer has every command, option, record kind and error, and the schemas of all answers.
+    With --json, prints every command, option, record kind and error, and the JSON schemas of all answers.
     """
     from codebatch.cli.interface import describe
 
@@ -34,7 +34,7 @@ def api(answering: Answering) -> None:
 def explain(answering: Answering, words: tuple[str, ...]) -> None:
     """Show which files of the store a command reads.
 
-    COMMAND is a command that only reads. This command itself reads no store.
+    COMMAND must be a command that only reads the store. `codebatch explain` itself does not read the store.
     """
     from codebatch.cli.explaining import explain as explain_command
 

@@ -28,8 +28,8 @@ _NAMES_SHOWN_MAX = 3
     callback=share_of,
     default="",
     metavar="PERCENT",
-    help="Also verify the data of this share of the result files",
-    details="Each call verifies other files, at least one.",
+    help="Also verify the data of this percentage of the result files",
+    details="At least one file is verified. Each call verifies different files.",
 )
 @option("--repair", "is_repairing", is_flag=True, help="Verify all data, and repair damaged result files")
 @common_option("jobs")
@@ -37,10 +37,10 @@ _NAMES_SHOWN_MAX = 3
 def diagnose(answering: Answering, is_full: bool, share: float, is_repairing: bool, jobs: int | None) -> int:
     """Check the store for damage and repair it.
 
-    Checks metadata, snapshots and the result files of all batches. A file that several batches share is counted once
-    and listed with all its names.
+    Checks metadata, snapshots and the result files of all batches. If several batches share a result file, it is
+    counted once and listed with all its names.
 
-    --repair replaces a damaged result file under all its names. It uses an identical file, or runs the task again.
+    --repair replaces a damaged result file under all its names. It copies an identical file, or runs the task again.
 
     Exit status 4 if damage remains.
     """

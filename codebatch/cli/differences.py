@@ -46,7 +46,10 @@ _REASONS = {
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """A record of both batches, as it was and as it is; `by` is what paired them, where that is a finding."""
+    """A record that both batches have, in the older and in the newer batch.
+
+    `by` is the rule that matched a finding of both batches; it is null for other records.
+    """
 
     state: State
     old: JsonRecord
@@ -55,7 +58,7 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """How many there are: as CodeBatch 1 counted them, and of each state."""
+    """The numbers of changes: as CodeBatch 1 counted them, and for each state."""
 
     added_count: int
     removed_count: int
@@ -78,10 +81,12 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiffAnswer(Compared, frozen=True, kw_only=True):
-    """`diff`. Rows are records with their `state`; `reason` says why one is `suppressed` or `not_comparable`.
+    """The answer of `codebatch diff`. Rows are records with their `state`.
 
-    `added` holds the states `new` and `added`, `removed` the states `fixed` and `removed`. `changed` and `moved` hold
-    records of both batches.
+    - `added`: records in the states `new` and `added`.
+    - `removed`: records in the states `fixed` and `removed`.
+    - `changed`, `moved`: records that both batches have.
+    - `suppressed`, `not_comparable`: records with a `reason` for this state.
     """
 
     added: tuple[JsonRecord, ...]
@@ -94,9 +99,9 @@ class DiffAnswer(Compared, frozen=True, kw_only=True):
 
 
 class RegressionsAnswer(Compared, frozen=True, kw_only=True):
-    """`regressions`: rows of the states `new`, `severity_raised` and `worsened`, as in the newer batch.
+    """The answer of `codebatch regressions`: records in the states `new`, `severity_raised` and `worsened`.
 
-    `old` is the record of the older batch, if it has one.
+    Rows are records of the newer batch. `old` is the record of the older batch, if it exists.
     """
 
     regressions: tuple[JsonRecord, ...]
@@ -105,9 +110,9 @@ class RegressionsAnswer(Compared, frozen=True, kw_only=True):
 
 
 class ImprovementsAnswer(Compared, frozen=True, kw_only=True):
-    """`improvements`: rows of the states `fixed`, `severity_lowered` and `improved`, as in the older batch.
+    """The answer of `codebatch improvements`: records in the states `fixed`, `severity_lowered` and `improved`.
 
-    `new` is the record of the newer batch, if it has one.
+    Rows are records of the older batch. `new` is the record of the newer batch, if it exists.
     """
 
     improvements: tuple[JsonRecord, ...]

@@ -10,14 +10,19 @@ from codebatch.model.likeness import did_you_mean
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read: patterns of paths below the store, none where it lies elsewhere; and what for."""
+    """Files that a command reads, and the purpose.
+
+    `paths` are patterns of paths in the store. It is empty if the files are outside the store.
+    """
 
     paths: tuple[str, ...]
     description: str
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
-    """`explain COMMAND`: what it reads. `answer` is the schema of what it says under `--json`."""
+    """The answer of `codebatch explain COMMAND`. `answer` is the name of the schema of the command's answer under
+    `--json`.
+    """
 
     command: str
     answer: str

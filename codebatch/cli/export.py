@@ -27,9 +27,9 @@ from codebatch.query.wanted import Filters
 
 
 class ExportWritten(Answered, frozen=True, kw_only=True):
-    """`export`: the file that was written, where, how long it is, and how many findings or definitions are in it.
+    """The answer of `codebatch export`: the file that was written, and its number of findings or definitions.
 
-    `excluded` says what would have been too much.
+    `excluded` describes what was left out because of limits of the format.
     """
 
     form: Form
@@ -47,7 +47,7 @@ class ExportWritten(Answered, frozen=True, kw_only=True):
 @option("--all", "with_hints", is_flag=True, help="Include hints")
 @common_option("base-store")
 @option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, default_text="standard output", help="File to write")
-@option("--summary", metavar="FILE", help="With github: append a summary in Markdown to this file")
+@option("--summary", metavar="FILE", help="With FORMAT github: append a summary in Markdown to this file")
 @answering
 def export(
     answering: Answering,

@@ -34,7 +34,7 @@ _SHOWN_MAX = 300
     "query",
     metavar="QUERY",
     help="tree-sitter query",
-    details="The node captured as @match is reported, or else the last captured node.",
+    details="The node captured as @match is reported. Without @match, the last captured node is reported.",
 )
 @option("-l", "--language", "language", metavar="NAME", required=True, help="Search files in this language")
 @asked_batch_option
@@ -70,8 +70,8 @@ def find(
     codebatch find -l python --pattern 'if $X == None: $$$'
     codebatch find -l c --query '(goto_statement) @match'
 
-    A pattern is one expression, statement or definition. Metavariables such as $X are in capitals; the same
-    metavariable twice matches the same text. For anything else, write a query: `codebatch ast FILE` shows the nodes.
+    A pattern is one expression, statement or definition. Metavariables such as $X are in capitals. If a metavariable
+    occurs twice, both must match the same text. For anything else, write a query; `codebatch ast FILE` shows the nodes.
     """
     if answering.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} cannot be used with --json")

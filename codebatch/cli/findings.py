@@ -66,7 +66,7 @@ def findings(
     Each PATH restricts the list to a file or to the files below a directory.
 
     Hints are left out, unless --all or --severity selects them. If a rule has more than 20 findings with the same
-    message, three of them are shown, unless --limit is given.
+    message, only three of these findings are shown. --limit shows more.
     """
     if with_hints and severity:
         raise InvalidInput("--all cannot be used with --severity")

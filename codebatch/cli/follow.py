@@ -24,7 +24,7 @@ from codebatch.store.batches import BatchDir, is_work
 from codebatch.system.clock import wall_ns
 from codebatch.work.following import cursor_of, followed_of, iter_followed
 
-since_option = option("--since", metavar="CURSOR", help="Print only events after the one with this cursor")
+since_option = option("--since", metavar="CURSOR", help="Print only events after the event with this cursor")
 
 _RUNNING = (CommandState.RUNNING.value,)
 _TO_GO = (CommandState.PENDING.value, CommandState.READY.value, "WAITING")
@@ -76,7 +76,7 @@ def follow(answering: Answering, batch_reference: str | None, since: str | None,
 def events(answering: Answering, batch_reference: str | None, since: str | None, is_followed: bool) -> None:
     """Print the events of a batch.
 
-    Each event is one line, with --json an object. Each has a `cursor`, which --since accepts.
+    Each event is one line, with --json a JSON object. To continue after an event, pass its `cursor` to --since.
     """
     place = cursor_of(since)
     store, batch = answering.batch(batch_reference, "any")

@@ -8,7 +8,9 @@ from codebatch.application.hotspots import HotspotBy, Hotspots
 
 
 class FindingsAnswer(Findings, frozen=True, kw_only=True):
-    """`findings`; how true it is as in `summary`."""
+    """The answer of `codebatch findings`. `complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch
+    summary`.
+    """
 
     batch_id: str
     project: str
@@ -19,7 +21,9 @@ class FindingsAnswer(Findings, frozen=True, kw_only=True):
 
 
 class HotspotsAnswer(Hotspots, frozen=True, kw_only=True):
-    """`hotspots`: of which batch, and by what they are ranked; how true it is as in `summary`."""
+    """The answer of `codebatch hotspots`. `by` is the sort key. `complete`, `percent`, `stale` and `paths` are as in
+    the answer of `codebatch summary`.
+    """
 
     batch_id: str
     by: HotspotBy
@@ -31,7 +35,9 @@ class HotspotsAnswer(Hotspots, frozen=True, kw_only=True):
 
 
 class CopiesAnswer(DuplicateBlocks, frozen=True, kw_only=True):
-    """`duplicates`, of which batch; how true it is as in `summary`."""
+    """The answer of `codebatch duplicates`. `complete`, `percent`, `stale` and `paths` are as in the answer of
+    `codebatch summary`.
+    """
 
     batch_id: str
     project: str

@@ -44,7 +44,8 @@ def selftest() -> None:
 def gate_list(answering: Answering, status: str | None, tag: str | None) -> None:
     """List the self-tests and what they check.
 
-    The order is that of `codebatch selftest bundle`. The aliases are the names of CodeBatch 1.0.2.
+    Self-tests are listed in the order in which `codebatch selftest bundle` runs them. The column of aliases has their
+    names in CodeBatch 1.0.2.
     """
     gates = tuple(
         about(each) for each in GATES if (not status or each.status == status) and (not tag or tag in each.tags)
@@ -83,8 +84,8 @@ def gate_run(answering: Answering, name: str, batch_reference: str | None) -> in
 def gate_bundle(answering: Answering, name: str, batch_reference: str | None, fail_fast: bool) -> int:
     """Run all self-tests.
 
-    BUNDLE is `all`. phase1, phase2, phase3 and release, the names of CodeBatch 1.0.2, mean the same. A self-test is
-    skipped if something that it needs is missing.
+    BUNDLE is `all`. The names of CodeBatch 1.0.2 (phase1, phase2, phase3 and release) also run all self-tests. If
+    something that a self-test needs is missing, the self-test is skipped.
 
     Exit status 1 if a self-test fails. Exit status 3 if all are skipped.
     """

@@ -16,7 +16,7 @@ STORE_VARIABLE = "CODEBATCH_STORE"
 FLAGS = {
     "as_json": (("--json",), "Print answers and errors as JSON"),
     "quiet": (("-q", "--quiet"), "Suppress progress and notes"),
-    "verbose": (("-v", "--verbose"), "Report the store used and how much of it was read"),
+    "verbose": (("-v", "--verbose"), "Report which store was used and how much of it was read"),
     "no_color": (("--no-color",), "Same as --color never"),
 }
 """The flags that every command has."""

@@ -28,14 +28,16 @@ def _complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[s
 
 
 class HelpTopic(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of `help`."""
+    """A help topic."""
 
     topic: str
     title: str
 
 
 class HelpShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`help`: which topics there are, or of one or a command the text, a page in Markdown."""
+    """The answer of `codebatch help`. Without an argument, `topics` lists all topics; otherwise `text` is a page in
+    Markdown.
+    """
 
     topics: tuple[HelpTopic, ...] = ()
     topic: str = ""
@@ -43,7 +45,7 @@ class HelpShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class VersionShown(msgspec.Struct, frozen=True, kw_only=True):
-    """`version`."""
+    """The answer of `codebatch version`."""
 
     version: str
     python: str

@@ -60,7 +60,7 @@ _TITLES = {
     type=click.IntRange(min=1),
     default_text="10 for functions, 1 for files",
     help="Minimum value of the sort key",
-    details="For hotspot, it is the minimum cognitive complexity.",
+    details="With --by hotspot, N is the minimum cognitive complexity.",
 )
 @common_option("limit", type=click.IntRange(min=1, max=HOTSPOTS_MAX), default=HOTSPOTS_SHOWN, show_default=True)
 @path_option

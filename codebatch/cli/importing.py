@@ -18,9 +18,10 @@ from codebatch.model.quantities import count_of
 
 
 class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What `import --json` says: the batch that has the findings, and what of the file is none.
+    """The answer of `codebatch import`.
 
-    `omitted` is null where that is not known any more; `action` is `ran` or `up to date`.
+    `batch_id` is the batch with the findings. `omitted` counts what was not imported, or is null if this is no longer
+    known. `action` is `ran` or `up to date`.
     """
 
     batch_id: str
@@ -42,7 +43,7 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     "--root",
     metavar="DIR",
     default_text="the source directory of the batch",
-    help="Directory of the project where the tool ran",
+    help="Directory of the project in which the tool ran",
     details="Absolute paths in FILE are taken relative to this directory.",
 )
 @option("--allow-failed", is_flag=True, help="Accept files that are marked as incomplete")
@@ -62,13 +63,13 @@ def import_(
 
     Each FILE is in FORMAT: sarif, checkstyle, rdjson or jsonl. - is standard input.
 
-    The result is a new batch of the same snapshot, which becomes the latest. It has all records of the batch, with
-    earlier imports, and the findings of all FILEs as records of TASK. A second import for the same TASK replaces the
-    first.
+    Creates a new batch of the same snapshot, which becomes the latest batch. The new batch has all records of the old
+    batch, including earlier imports, and the findings of all FILEs as records of TASK. A second import with the same
+    TASK replaces the first import.
 
-    Findings in files that are not in the snapshot are counted and reported.
+    Findings in files that are not in the snapshot are not imported; their number is reported.
 
-    Later runs do not include imported findings. Import the findings for the files that were run.
+    Later runs do not include imported findings. After each run, import them again.
     """
     imported = import_files(
         execution,

@@ -25,8 +25,8 @@ from codebatch.model.quantities import count_of, human_bytes
 def index_build(answering: Answering, batch_reference: str | None, is_anew: bool, is_verifying: bool) -> None:
     """Build the index of a batch.
 
-    The index lists which result files contain which names, rule IDs and targets. With it, queries read less. Their
-    answers are the same without it, and it can be deleted at any time.
+    The index lists the result files that contain each name, rule ID, and target of an import or call, so that queries
+    read fewer files. Queries give the same answers without an index. The index can be deleted at any time.
     """
     store, batch = answering.batch(batch_reference)
     answering.phase("indexing")

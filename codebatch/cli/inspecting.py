@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, everything: bool) -> int:
     """Show an overview of a file, or every record about it.
 
-    With LINE, shows the source of a line, the definitions that enclose it and the records about it.
+    With LINE, shows the source line, the definitions that enclose the line, and the records about the line.
     """
     batch = ask(answering, batch_reference)
     named = kinds and kinds.split(",")

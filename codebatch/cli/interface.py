@@ -58,7 +58,7 @@ _EVERYWHERE = {"store", "color", *FLAGS}
 
 
 class Argument(msgspec.Struct, frozen=True, kw_only=True):
-    """An argument of a command, as its help names it."""
+    """An argument of a command. `name` is its name as in the help of the command."""
 
     name: str
     required: bool
@@ -66,10 +66,13 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """An option. `value` is what its help calls the value, null for a flag; `multiple`: it is repeatable.
+    """An option of a command.
 
-    `description` is a short text, `details` are more sentences, or empty. `default` is the default as help shows it,
-    null if help shows none.
+    - `value`: the placeholder for the value in help; null for a flag.
+    - `multiple`: whether the option is repeatable.
+    - `description`: a short text.
+    - `details`: further sentences, or empty.
+    - `default`: the default as help shows it, or null.
     """
 
     names: tuple[str, ...]
@@ -83,7 +86,11 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """A command. `answer` is the schema of what it says under `--json`; `explainable`: `explain` tells of it."""
+    """A command.
+
+    `answer` is the name of the schema of its answer under `--json`. `explainable` is set if `codebatch explain` accepts
+    the command.
+    """
 
     name: str
     aliases: tuple[str, ...]
@@ -95,7 +102,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Error(msgspec.Struct, frozen=True, kw_only=True):
-    """A code that errors have, and the exit status that comes with it."""
+    """An error code, and the exit status of commands that fail with it."""
 
     code: str
     exit: int
@@ -103,7 +110,13 @@ class Error(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Api(msgspec.Struct, frozen=True, kw_only=True):
-    """`api`. `options` are those of every command; `kinds` of records; `schemas` those of the answers, by name."""
+    """The answer of `codebatch api`.
+
+    - `options`: the options that every command has.
+    - `kinds`: the kinds of records, each with a description.
+    - `pipelines`: the tasks of each pipeline.
+    - `schemas`: the JSON schemas of all answers, by name.
+    """
 
     version: str
     commands: tuple[Command, ...]
@@ -123,7 +136,11 @@ def _rows(name: str, type_: object, *members: tuple[str, object]) -> type[msgspe
     words = "".join(map(str.capitalize, name.split("-")))
     all_members = [("records", type_), *members]
     answer = msgspec.defstruct(f"{words}Answer", all_members, bases=(Answered,), frozen=True, kw_only=True)
-    answer.__doc__ = f"`{name.replace('-', ' ', 1)}`: its rows, and how true they are."
+    called = name.replace("-", " " if name.startswith("query-") else " --", 1)
+    answer.__doc__ = (
+        f"The answer of `codebatch {called}`.\n\n`complete`, `percent`, `stale` and `paths` are as in the answer of "
+        "`codebatch summary`."
+    )
     return answer
 
 

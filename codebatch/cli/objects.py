@@ -18,7 +18,7 @@ _OF_VERSION_1 = "sha256:"
 
 
 class ObjectShown(msgspec.Struct, frozen=True, kw_only=True):
-    """`cat-object`: an object, `bytes` long."""
+    """The answer of `codebatch cat-object`. `bytes` is the size of the object."""
 
     object: str
     bytes: int
@@ -32,7 +32,8 @@ class ObjectShown(msgspec.Struct, frozen=True, kw_only=True):
 def cat_object(answering: Answering, name: str) -> None:
     """Print an object of the store.
 
-    An object is the content of a file. SHA256 is its digest, which `codebatch files --json` lists as `object`.
+    An object is the content of a file. SHA256 is the digest of the object, as `codebatch files --json` lists it in
+    `object`.
 
     On a terminal, control characters are shown as escapes.
     """

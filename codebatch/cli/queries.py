@@ -81,7 +81,7 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
 def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int | None) -> int:
     """Count records by kind, rule, path or another field.
 
-    Prints the most frequent values first. With a metric, prints where it is greatest.
+    Prints the most frequent values first. For a metric, prints the files or functions with the greatest values.
     """
     batch = ask(answering, batch_reference)
     if limit is None and not answering.as_json:
@@ -135,7 +135,7 @@ def _noun_command(noun: str) -> click.Command:
             asked.filters["path"] = chosen_paths(batch, paths, str(asked.filters.get("path", "")))
         return _answer_records(answering, batch, asked)
 
-    more = " Text output leaves out kinds that are for programs." if noun == "outputs" else ""
+    more = " Text output leaves out the kind fingerprints, which is for programs." if noun == "outputs" else ""
     paths = "Each PATH restricts the answer to a file or to the files below a directory."
     return click.command(noun, cls=NounCommand, help=f"{NOUNS_TOLD[noun]}.\n\n{paths}{more}")(records)
 

@@ -40,8 +40,8 @@ def references(
 
     Each PATH restricts the search to a file or to the files below a directory.
 
-    References are found by name: those to other symbols of the same name are listed too. Matches in comments and
-    strings are not references.
+    References are found by name, so references to other symbols of the same name are listed too. Matches in comments
+    and strings are not references.
     """
     batch = ask(answering, batch_reference)
     asked = chosen_paths(batch, paths, path)

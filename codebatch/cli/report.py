@@ -27,7 +27,7 @@ _EXAMPLE = "for example: codebatch report -o report.html latest~1 latest"
 
 
 class ReportWritten(Answered, frozen=True, kw_only=True):
-    """`report`: the page that was written, where, and how long it is."""
+    """The answer of `codebatch report`: the path and the size of the report."""
 
     path: str
     bytes: int

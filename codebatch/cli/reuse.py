@@ -55,7 +55,7 @@ _TOLD = {
 
 
 class Otherwise(msgspec.Struct, frozen=True, kw_only=True):
-    """A result that was another one when it was executed again: the first lines that differ, as in `task test`."""
+    """A result that differs when it is produced again. `first` and `second` are the first lines that differ."""
 
     task: str
     path: str
@@ -64,9 +64,13 @@ class Otherwise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`verify --json`: so many files of the batch, so many `results` of them that were compared, `different` ones.
+    """The answer of `codebatch verify`.
 
-    `failed` could not be had again. `differences` are the first; `untrusted` is what is taken over no more.
+    - `files`: the number of files in the sample.
+    - `results`: the number of results that were compared.
+    - `different`: the number of results that differ. `differences` lists the first of them.
+    - `failed`: the number of results that could not be produced again.
+    - `untrusted`: the cache keys whose results are not reused any more.
     """
 
     batch_id: str
@@ -86,8 +90,8 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None) -> int:
     """Explain cache misses.
 
-    Shows why results of BATCH, by default the latest, were not reused from earlier batches. It compares their inputs
-    with those of the most similar earlier batch, for all files or for FILE.
+    Shows why results of BATCH, by default the latest, were not reused from earlier batches, for all files or for FILE.
+    The inputs of BATCH are compared with the inputs of the most similar earlier batch.
 
     A single argument is a FILE, unless it starts with `batch-` or is `latest`, `latest~N` or `@NAME`.
     """
@@ -112,20 +116,19 @@ def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None)
     default="5%",
     metavar="PERCENT",
     show_default=True,
-    help="Share of the files to run again, at least one file",
+    help="Percentage of the files to run again; at least one file is run",
 )
-@option(
-    "--trust", "key", metavar="KEY", help="Verify nothing, and allow results with this cache key to be reused again"
-)
+@option("--trust", "key", metavar="KEY", help="Verify nothing; reuse results with this cache key again")
 @common_option("jobs")
 @answering
 def verify(answering: Answering, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
     """Run a sample of a batch again and compare the results.
 
-    BATCH, by default the latest, must have ended. The sample of a batch is always the same. With 100%, tasks of project
-    scope run again too. No cached result is used.
+    Runs the tasks of BATCH, by default the latest, on a sample of its files again, without cached results. BATCH must
+    have ended. Its sample is always the same. With --sample 100%, tasks that run once per project also run again.
 
-    If a result differs, results of its task are no longer reused, until its cache key changes or --trust names the key.
+    If a result differs, cached results of the task with the same cache key are not reused in later runs. To reuse them
+    again, pass the cache key to --trust.
 
     Exit status 1 if a result differs. Exit status 3 if a result could not be produced again.
     """

@@ -12,7 +12,7 @@ from codebatch.query.filters import JsonRecord
 
 
 class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One of `rules list`."""
+    """A rule in the answer of `codebatch rules list`."""
 
     code: str
     severity: str
@@ -22,9 +22,11 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuleShown(RuleRow, frozen=True, kw_only=True):
-    """`rules show`: what is known of a rule. `findings` are those of a batch, as complete as in `summary`.
+    """The answer of `codebatch rules show`.
 
-    Without a batch there are none of these. `judgements` are findings of real trees by what they were judged to be.
+    `judgements` counts findings of the rule in real projects by how they were judged. If there is a batch, `findings`
+    is the number of findings in it. `complete`, `percent`, `stale` and `paths` are then as in the answer of `codebatch
+    summary`.
     """
 
     name: str
@@ -43,7 +45,7 @@ class RuleShown(RuleRow, frozen=True, kw_only=True):
 
 
 class WrongExample(msgspec.Struct, frozen=True, kw_only=True):
-    """A `bad` example in which nothing is found, or a `good` one in which something is."""
+    """An example that failed: a `bad` example without a finding, or a `good` example with one."""
 
     example: Literal["bad", "good"]
     text: str
@@ -51,7 +53,7 @@ class WrongExample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuleTested(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule of one's own."""
+    """A custom rule that was tested."""
 
     id: str
     examples: int
@@ -59,7 +61,10 @@ class RuleTested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileTried(Placed, frozen=True, kw_only=True):
-    """The number of own rules tried on a file. If there is none, `skip_reason` says why, as a run does."""
+    """A file on which custom rules were tested. `rules` is the number of rules for its language.
+
+    `skip_reason` says why the file was skipped; otherwise it is empty.
+    """
 
     language: str
     rules: int
@@ -67,7 +72,7 @@ class FileTried(Placed, frozen=True, kw_only=True):
 
 
 class RuleFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that gave no answer on a file, or on an example of its own, and why: it took too long, or crashed."""
+    """A custom rule that failed on a file or on one of its examples, because it took too long or crashed."""
 
     rule: str
     path: str | UnsetType = UNSET
@@ -78,7 +83,7 @@ class RuleFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RulesTested(msgspec.Struct, frozen=True, kw_only=True):
-    """`rules test`."""
+    """The answer of `codebatch rules test`."""
 
     rules: tuple[RuleTested, ...]
     files: tuple[FileTried, ...]

@@ -50,15 +50,19 @@ _ACTIONS: dict[Action, str] = {
 
 
 class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What `run --json` says. `action`: `ran`, `continued`, `helped`, `up to date`, or `ended before` with failures.
+    """The answer of `codebatch run`.
 
-    `success`: the exit status is 0; `error` says what the batch lacks where that ends it. Tasks, and shards of all of
-    them, are as in `status`.
+    - `action`: `ran`; `continued` after an interruption; `helped` another run; `up to date`; or `ended before`, if the
+      batch had ended with failures.
+    - `success`: whether the exit status is 0. Otherwise, `error` describes what is missing, if the batch has ended.
+    - `paths`: the paths of the project to which the batch is restricted.
+    - `reused`, `executed`: the numbers of results of file tasks that were taken from earlier batches or produced by
+      this run. Both are 0 if nothing was left to do.
+    - `inputs_outside_key`: by custom task, inputs that its cache key does not cover. Other batches do not reuse its
+      results.
+    - `headline`: the most important results so far.
 
-    `paths` are those of the project that it was restricted to. Of the results that file tasks have of files, so many
-    were `reused`, taken over from older batches, and so many `executed`; both are 0 where nothing was left to do.
-    `inputs_outside_key`: by own task what its results rest on that its key does not cover, so that no other batch has
-    them. `headline` is what matters most of what was found so far.
+    Tasks and shards are counted as in the answer of `codebatch status`.
     """
 
     snapshot_id: str
@@ -162,15 +166,15 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
     "task",
     metavar="NAME",
     help="Run only this task",
-    details="A task of project scope runs with the tasks that it needs.",
+    details="If the task runs once per project, the tasks that it needs run too.",
 )
-@option("--name", metavar="NAME", help="Name the batch @NAME, which also protects it from removal")
-@option("--again", is_flag=True, help="Ignore the cache and run everything again, in a new batch")
+@option("--name", metavar="NAME", help="Give the batch the name @NAME; `gc` never removes a named batch")
+@option("--again", is_flag=True, help="Create a new batch, and run everything again without cached results")
 @option(
     "--no-cache",
     is_flag=True,
     help="Do not reuse cached results",
-    details="A batch that is already complete stays as it is, unless --again is given.",
+    details="If a complete batch of the same files, tasks and settings exists, nothing is run unless --again is given.",
 )
 @common_option("include")
 @common_option("exclude")
@@ -181,8 +185,8 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
     "shuffle_seed",
     type=int,
     metavar="SEED",
-    help="Process files in a random order",
-    details="The results are the same in any order.",
+    help="Process files in a random order that SEED determines",
+    details="The order does not change the results.",
 )
 @common_option("batch", default_text="the one of the current files, or a new one", help="Resume this batch")
 @answering
@@ -207,11 +211,14 @@ def run(
 
     Analyses each PATH, by default the current directory, and shows the most important findings.
 
-    The snapshot covers the whole project that contains each PATH. The project is the git work tree, or the nearest
-    directory with a configuration or a store. Only files at or below each PATH are analysed and reported.
+    Only files at or below each PATH are analysed and reported. The snapshot covers the whole project that contains
+    PATH: the git work tree, or the nearest directory with a configuration or a store.
 
-    If nothing has changed, the batch is up to date. An interrupted batch is resumed; a running one is joined. --batch
-    resumes a batch with the plan that it was created with.
+    The results of a run are stored as a batch. If a batch of the same files, tasks and settings exists, no new batch is
+    created. If this batch is complete, nothing is run. If it was interrupted, it is resumed. If it is still running,
+    this command helps to complete it.
+
+    --batch resumes a batch with the files, tasks and settings of its creation.
     """
     execution = replace(execution, shuffle_seed=shuffle_seed, reuses=not no_cache)
     if emit_ast:
@@ -247,7 +254,7 @@ def run(
 @batch_option
 @option("--force", "is_forced", is_flag=True, help="Task lists: also rerun completed tasks")
 @option("--only", multiple=True, metavar="TASK", help="Task lists: retry only these failed tasks")
-@option("--blocked", is_flag=True, help="Task lists: also rerun tasks that wait for an answer, without one")
+@option("--blocked", is_flag=True, help="Task lists: also rerun tasks that wait for an answer, without an answer")
 @option("--wait-answers", is_flag=True, help="Task lists: keep running while a question is open")
 @reload_option
 @output_option
@@ -268,9 +275,10 @@ def resume(
 ) -> int:
     """Resume an interrupted batch and retry what failed.
 
-    A task list keeps the settings and definitions of its batch. If its file has changed, a note names the changed
-    tasks; --reload uses their current definitions. -j, --file-seconds, --memory-mb and --take-over apply only to
-    analyses.
+    A resumed task list runs with the settings and definitions that it had when its batch was created. If the task list
+    has changed since, a note lists the changed tasks; --reload uses their current definitions.
+
+    -j, --file-seconds, --memory-mb and --take-over apply only to analyses.
 
     If the latest batch is a task list and the store is given by --store or CODEBATCH_STORE, --batch is required.
     """
@@ -305,7 +313,7 @@ def resume(
 def run_shard(answering: Answering, execution: Execution, batch_reference: str | None, task: str, prefix: str) -> int:
     """Run one task on selected shards.
 
-    Exit status 3 if a shard fails or is left open.
+    Exit status 3 if a shard fails or is not completed.
     """
     store, batch = answering.batch(batch_reference)
     ran = continuing.run_shards(execution, store, batch, task, prefix)

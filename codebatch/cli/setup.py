@@ -27,10 +27,10 @@ from codebatch.system.files import RealFiles
 def init(answering: Answering, path: Path | None) -> None:
     """Create a store.
 
-    The store is created at PATH, or at PATH/.codebatch if PATH is the directory of a project.
+    If PATH is the directory of a project, the store is created at PATH/.codebatch, otherwise at PATH.
 
-    Without PATH, it is the store of --store or CODEBATCH_STORE. Otherwise it is .codebatch at the top of the git work
-    tree, or in the current directory.
+    Without PATH, the store is created at the location in --store or CODEBATCH_STORE. Without these, it is created as
+    .codebatch at the top of the git work tree, or in the current directory.
     """
     place = answering.place
     if path is not None and answering.store_path is not None:

@@ -43,7 +43,7 @@ PARSE_STATES: tuple[ParseState, ...] = get_args(ParseState)
 
 
 class SnapshotShown(msgspec.Struct, frozen=True, kw_only=True):
-    """`snapshot show`; `listing` with --files."""
+    """The answer of `codebatch snapshot show`. `listing` is set with --files."""
 
     snapshot_id: str
     created_at: str
@@ -85,7 +85,7 @@ def snapshot() -> None:
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=SourcePath())
 @common_option("include")
 @common_option("exclude")
-@option("--rehash", is_flag=True, help="Read every file, even if the stat cache has it")
+@option("--rehash", is_flag=True, help="Read every file, even if the stat cache shows that it has not changed")
 @answering
 def take(
     answering: Answering, paths: tuple[Path, ...], include: tuple[str, ...], exclude: tuple[str, ...], rehash: bool
@@ -132,7 +132,7 @@ def snapshot_list(answering: Answering) -> None:
 
 @snapshot.command("show")
 @click.argument("reference", metavar="[ID]", default="latest")
-@option("--files", "with_files", is_flag=True, help="Also list its entries")
+@option("--files", "with_files", is_flag=True, help="Also list the entries of the snapshot")
 @explain_option
 @answering
 def snapshot_show(answering: Answering, reference: str, with_files: bool) -> None:
@@ -186,8 +186,8 @@ def _snapshot_row(answering: Answering, store: StoreDir, snapshot_id: str) -> Li
     type=SourcePath(),
     help="Explain which rule includes or excludes a path of the current project",
 )
-@common_option("include", help="With --why: include only paths that match, in gitignore syntax")
-@common_option("exclude", help="With --why: leave out paths that match, in gitignore syntax")
+@common_option("include", help="With --why: include only paths matching this gitignore-style pattern")
+@common_option("exclude", help="With --why: exclude paths matching this gitignore-style pattern")
 @option(
     "--parse",
     "parse",
@@ -221,8 +221,8 @@ def files(
 ) -> int:
     """List files, or explain why a path is included or excluded.
 
-    Lists the files of a batch with their language and number of lines, or the entries of a snapshot. --why explains a
-    single path.
+    Lists the files of a batch with their language and number of lines. --snapshot lists the entries of a snapshot
+    instead. --why explains a single path.
     """
     if (parse or file_class) and (why_path is not None or snapshot_reference is not None):
         raise InvalidInput("--parse and --class apply only to batches")

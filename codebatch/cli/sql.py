@@ -45,8 +45,8 @@ class StatementCommand(Command):
 def sql(answering: Answering, statement: str, batch_reference: str | None, form: Form | None) -> int:
     """Query the records of a batch with SQL.
 
-    STATEMENT is one SELECT. It is run by DuckDB, which `pip install 'codebatch[sql]'` installs. It can read these
-    views:
+    STATEMENT is one SELECT statement. DuckDB runs the statement; `pip install 'codebatch[sql]'` installs DuckDB. These
+    views can be queried:
 
     \b
     files       one row per file, with its metrics and number of findings

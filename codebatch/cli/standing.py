@@ -17,7 +17,11 @@ from codebatch.store.store import StoreDir
 
 
 class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`status`. `planned` counts results; of them `results` are there, and `failed` ended without one."""
+    """The answer of `codebatch status` for an analysis.
+
+    `planned` is the number of results that the batch will have. `results` of them exist, and `failed` of them ended
+    without a result.
+    """
 
     batch_id: str
     project: str

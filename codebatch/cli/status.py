@@ -16,7 +16,7 @@ from codebatch.system.collector import collector_paused
 def status(answering: Answering, batch_reference: str | None) -> None:
     """Show the state and progress of a batch.
 
-    This includes the processes that work on it.
+    Also lists the processes that work on the batch.
     """
     store, batch = answering.batch(batch_reference, "any")
     if is_work(batch):

@@ -109,7 +109,7 @@ def list_(answering: Answering, codes: tuple[str, ...], only_on: bool) -> None:
 def show(answering: Answering, code: str, batch_reference: str | None) -> int:
     """Describe a rule: what it detects, an example, and why it has this severity.
 
-    If there is a batch, its number of findings is shown too.
+    If there is a batch, the number of findings of the rule in it is shown too.
     """
     every = {str(row["code"]): row for row in _every_rule()}
     if code not in every:

@@ -16,7 +16,7 @@ from codebatch.work.tracing import trace_of
 
 
 class TraceWritten(msgspec.Struct, frozen=True, kw_only=True):
-    """`trace`: the file that was written, where, and how long it is."""
+    """The answer of `codebatch trace`: the path and the size of the file that was written."""
 
     batch_id: str
     path: str
@@ -33,7 +33,8 @@ def trace(answering: Answering, batch_reference: str | None, output: str) -> Non
 
     Open the file in https://ui.perfetto.dev or chrome://tracing.
 
-    For a task list, tracks are slots and arrows are dependencies. For an analysis, each track is a worker.
+    For an analysis, each track is a worker process. For a task list, each track is a slot, which runs one task at a
+    time; arrows are dependencies.
     """
     if output == STANDARD_OUTPUT:
         if answering.as_json:

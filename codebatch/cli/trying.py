@@ -22,7 +22,9 @@ _SHOWN_MAX = 20
 
 
 class TaskTested(msgspec.Struct, frozen=True, kw_only=True):
-    """`task test`: how many files a task told otherwise the second time, and the first of them."""
+    """The answer of `codebatch task test`. `different` is the number of files whose results differ; `differences` lists
+    the first of them.
+    """
 
     task: str
     files: int
@@ -33,7 +35,10 @@ class TaskTested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskTried(msgspec.Struct, frozen=True, kw_only=True):
-    """`task try`: what a task said of a file; where it failed, the `reason`, and `evidence`, such as a traceback."""
+    """The answer of `codebatch task try`: the records of the task.
+
+    If the task failed, `reason` is the kind of failure, and `evidence` has details such as a traceback.
+    """
 
     task: str
     records: list[Record]

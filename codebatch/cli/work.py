@@ -41,7 +41,7 @@ _strategy_option = option(
     metavar="STRATEGY",
     type=click.Choice(get_args(Strategy)),
     help="Order of tasks: serial, parallel or auto",
-    details="auto is parallel and also infers dependencies from the texts of tasks.",
+    details="auto runs tasks in parallel, and also infers dependencies from the texts of the tasks.",
 )
 
 
@@ -72,7 +72,7 @@ def work() -> None:
     metavar="N",
     type=click.IntRange(min=1),
     default_text="1",
-    help="Number of failures that stop the batch (with --on-failure stop or --halt)",
+    help="With --on-failure stop or --halt: number of failures after which the batch stops",
 )
 @option(
     "--halt",
@@ -86,7 +86,7 @@ def work() -> None:
     type=float,
     metavar="SECONDS",
     help="Time limit of the whole batch",
-    details="`codebatch resume` gives the batch the same time again.",
+    details="After `codebatch resume`, the time limit starts again.",
 )
 @option("--retry", metavar="N", type=click.IntRange(0, RETRIES_MAX), help="Retry each failed task up to N times")
 @option("--wait-answers", is_flag=True, help="Keep running while a question is open")
@@ -96,7 +96,7 @@ def work() -> None:
     multiple=True,
     metavar="NAME[=VALUE]",
     help="Set an environment variable for every task",
-    details="Without VALUE, tasks get the variable of your environment, and its value is not stored.",
+    details="Without VALUE, the value is taken from your environment and is not stored.",
 )
 @option("--parallel-batches", "is_beside", is_flag=True, help="Run even if another batch runs in the same directory")
 @option(
@@ -136,8 +136,8 @@ def work_run(
 ) -> int:
     """Run the tasks of a task list in dependency order.
 
-    Runs each TASK with the tasks that it needs, by default all tasks. Each run is a new batch. Options override the
-    settings of the file.
+    Runs each TASK and the tasks that it needs, by default all tasks. Each run is stored as a new batch. Options
+    override the settings in the file.
 
     `codebatch resume` continues a batch that was interrupted or in which a task failed. Exit status 3 if a task is not
     done.
@@ -192,7 +192,7 @@ def work_run(
     show_default=True,
     help="Output format: text, json, dot or mermaid",
 )
-@option("--run-infer", is_flag=True, help="Run the command that `infer` in the file names")
+@option("--run-infer", is_flag=True, help="Run the command that the setting `infer` of the file defines")
 @option(
     "--write",
     "written",
@@ -214,7 +214,8 @@ def work_analyze(
 ) -> None:
     """Show the dependencies and the critical path of a task list.
 
-    Lists which TASK waits for which others and why, and estimates the time for different numbers of tasks at once.
+    Lists the dependencies of each TASK with the reason for each dependency. Estimates the total time for different
+    numbers of parallel tasks.
 
     Nothing is run. A store is needed only for --unfinished and --blocked. Exit status 2 if dependencies form a cycle.
     """

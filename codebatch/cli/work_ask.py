@@ -12,7 +12,7 @@ from codebatch.work.ask import ask as ask_people
 
 
 class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What was answered, null where nothing was yet."""
+    """The answer of `codebatch ask`. `answer` is null if the question is not answered yet."""
 
     answer: str | None
 
@@ -31,8 +31,8 @@ def ask(answering: Answering, text: str, choices: tuple[str, ...], waits: bool, 
     \b
     db=$(codebatch ask "Which database?") || exit 75
 
-    Prints the answer if the same TEXT was answered before. Otherwise exit status 75: the task should end, and is run
-    again once the question is answered. With --wait, the command waits for the answer instead.
+    If the same TEXT was answered before, prints the answer. Otherwise, the exit status is 75, and the task should end:
+    it is run again when the question is answered. With --wait, the command waits for the answer instead.
     """
     answer = ask_people(text, choices=choices, human=human, wait=waits)
     answering.print(AskAnswer(answer=answer), [] if answer is None else [answer])

@@ -29,9 +29,14 @@ _DIGITS_SHOWN = 8
 
 
 class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that waits. `kind`: `asked` by the task; else `interrupted`, `stall` or `exhausted`, by us of how it
-    ended. `choices` are what can be answered, anything where there are none; `live`: the task runs, and waits; `human`:
-    no rule and no program answers it. `question` is its digest, which names it alone.
+    """A question that waits for an answer.
+
+    - `kind`: `asked` by the task itself. Otherwise codebatch asks, because the task was `interrupted`, printed nothing
+      for too long (`stall`) or has no try left (`exhausted`).
+    - `choices`: the allowed answers. If it is empty, any answer is allowed.
+    - `live`: the task keeps running while it waits.
+    - `human`: only a person may answer.
+    - `question`: the digest that identifies the question.
     """
 
     task: str
@@ -51,7 +56,7 @@ class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
 def questions(answering: Answering, batch_reference: str | None) -> None:
     """List the questions of tasks that wait for an answer.
 
-    Each comes with the command that answers it.
+    Each question is listed with the command to answer it.
     """
     found = look_at(*answering.batch(batch_reference, "work"))
     waiting = open_questions(found)
@@ -115,11 +120,11 @@ def answer(
 
     `-` reads the answer from standard input.
 
-    Some questions are about a task that was interrupted, printed nothing for too long or has no try left.
-    Answer `again` to run the task again, or `failed` or `done` for its outcome.
+    If a task was interrupted, printed nothing for too long or has no try left, codebatch may ask how to continue.
+    Answer `again` to run the task again, `failed` to let it fail, or `done` to treat it as done.
 
-    If the batch is running, the task continues at once, otherwise with `codebatch resume`. The first answer to a
-    question counts; a second one is an error.
+    If the batch is running, the task continues at once. Otherwise, it continues with `codebatch resume`. Only the first
+    answer to a question is accepted; a second answer is an error.
     """
     store = answering.place.open()
     batch = resolve_live(store, batch_reference, answering.note, else_latest=True)

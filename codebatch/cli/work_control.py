@@ -29,13 +29,15 @@ tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=T
 
 
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt of a task. `outcome`: result, failed, blocked, cancelled, stopped, interrupted, running or unreadable.
+    """An attempt of a task.
 
-    If it was stopped before its time, `reason` is `signal`, `timeout`, `failure` or `cancel`; `detail` names the signal
-    or the task that failed.
+    - `outcome`: result, failed, blocked, cancelled, stopped, interrupted, running or unreadable.
+    - `reason`: for a stopped attempt, `signal`, `timeout`, `failure` or `cancel`. `detail` is the signal, or the task
+      that failed.
+    - `try_number`: the number of the try.
+    - `result_text`, `cost`, `session`: values from the JSON output of the command.
 
-    `try_number` says which try it was. What only journals tell is null where those are gone. `result_text`, `cost` and
-    `session` are what its `result` says.
+    Values that are recorded only in journals are null if the journals no longer exist.
     """
 
     task: str
@@ -57,7 +59,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
 @command()
 @tasks_argument
 @work_batch_option
-@option("--dependents", is_flag=True, help="Also rerun the tasks that depend on them")
+@option("--dependents", is_flag=True, help="Also rerun the tasks that depend on the given tasks")
 @option("--no-run", is_flag=True, help="Do not resume the batch")
 @reload_option
 @output_option
@@ -75,8 +77,8 @@ def retry(
 ) -> int:
     """Run tasks again, whatever their outcome.
 
-    Tasks that were skipped because of a TASK run too, and the count of its tries starts again. If the batch is not
-    running, it is resumed here. --reload has the same effect as for `codebatch resume`.
+    If other tasks were skipped because TASK failed or was skipped, they run too. Each TASK gets its full number of
+    tries again. If the batch is not running, this command resumes it.
     """
     if no_run and reloads:
         raise InvalidInput("--reload cannot be used with --no-run", hint="run afterwards: codebatch resume --reload")
@@ -140,7 +142,8 @@ def unpause(answering: Answering, batch_reference: str | None) -> int:
 def change(answering: Answering, settings: tuple[str, ...], batch_reference: str | None) -> int:
     """Change limits of a running batch.
 
-    max-parallel=N sets how many tasks run at once, pool.NAME=N the size of a pool. Running tasks continue.
+    max-parallel=N sets the maximum number of tasks that run at once. pool.NAME=N sets the size of a resource pool.
+    Running tasks continue.
     """
     max_parallel: int | None = None
     pools: dict[str, int] = {}
@@ -175,7 +178,8 @@ def _answer(answering: Answering, found: WorkBatch) -> int:
 def attempts(answering: Answering, tasks: tuple[str, ...], batch_reference: str | None) -> None:
     """List the attempts of tasks.
 
-    Shows when each attempt of TASK began, how long it took and how it ended; by default, the attempts of all tasks.
+    Shows when each attempt of TASK began, how long it took and how it ended. Without TASK, shows the attempts of all
+    tasks.
     """
     found = look_at(*answering.batch(batch_reference, "work"))
     made = attempts_of(found, tasks)

@@ -53,12 +53,12 @@ _OPTIONS = [
     ),
     option("--each-line", is_flag=True, help="Treat each line of the files as a task for --command"),
     option("--recursive", "is_recursive", is_flag=True, help="Also read Markdown files in subdirectories"),
-    option("--only", is_flag=True, help="Leave out the tasks that chosen tasks need, and treat them as done"),
+    option("--only", is_flag=True, help="Use only the chosen tasks; treat the tasks that they need as done"),
     option("--tag", "tags", metavar="TAG", multiple=True, help="Choose tasks with this tag, and the tasks they need"),
     option(
         "--unfinished",
         is_flag=True,
-        help="Choose tasks that no batch of this list has done as they are defined now",
+        help="Choose tasks that no batch of this list has done with their current definition",
     ),
     option("--blocked", is_flag=True, help="Choose tasks that wait for an answer"),
     option("--of", metavar="BATCH", help="With --unfinished or --blocked: choose only tasks of this batch"),
@@ -77,9 +77,9 @@ _OPTIONS = [
         default=CONFIDENCE_MIN,
         show_default=True,
         help="Minimum confidence of inferred dependencies, from 0 to 1",
-        details="0.7 leaves out dependencies between tasks that change the same file.",
+        details="A value of 0.7 leaves out dependencies that are inferred because two tasks change the same file.",
     ),
-    option("--strict", "is_strict", is_flag=True, help="Fail if an `each` matches nothing"),
+    option("--strict", "is_strict", is_flag=True, help="Fail if `each` of a task matches nothing"),
 ]
 _NAMES = tuple(Listing.__annotations__)
 

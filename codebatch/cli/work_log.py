@@ -24,7 +24,10 @@ _LINES_IN_JSON = 20
 
 
 class LogRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One of `work log`: where what an attempt printed lies, `bytes` null where it is gone, and its `last` lines."""
+    """A log in the answer of `codebatch work log`. `bytes` is its size, or null if the log no longer exists.
+
+    `last` has its last lines.
+    """
 
     task: str
     round: int
@@ -60,7 +63,8 @@ def log(
 
     Without TASK, prints the output of all failed and blocked tasks, each line prefixed with its task.
 
-    A file or pipe gets the unchanged bytes. A terminal gets escapes for control characters other than colours.
+    In a file or pipe, the output is unchanged. On a terminal, control characters other than colours are shown as
+    escapes.
     """
     if task is None and round_ is not None:
         raise InvalidInput("--round needs a TASK", hint="give the task: codebatch work log TASK --round N")

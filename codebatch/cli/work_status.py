@@ -54,11 +54,15 @@ _TOLD_LAST = (
 
 
 class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A task of a batch of commands. `explanation` is the reason for its state; `log` is the path of its last log.
+    """A task of a task list.
 
-    `round` counts its attempts, 0 if it never began. `try_number` of `tries_max` is the last or next try. `exit_status`
-    is negative if a signal ended it. `question` is the digest of an open question, `question_text` its text.
-    `result_text` and `cost` come from the `result` of its last attempt.
+    - `explanation`: the reason for its state.
+    - `round`: the number of its attempts; 0 if it never started.
+    - `try_number`: the last or next try, of at most `tries_max`.
+    - `exit_status`: negative if a signal ended the command.
+    - `log`: the path of the latest log.
+    - `question`, `question_text`: the digest and the text of an open question.
+    - `result_text`, `cost`: values from the JSON output of the last attempt.
     """
 
     id: str
@@ -80,22 +84,24 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClosedPoolRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool of which nothing is taken `until` then, for a rate limit."""
+    """A pool that is closed because of a rate limit. No task can take tokens from it `until` that time."""
 
     pool: str
     until: str
 
 
 class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a batch of commands stands: how many of them are in which state, and each in the order of its file.
+    """The status of a task list. `counts` has the number of tasks in each state; `tasks` are in the order of the file.
 
-    `eta_seconds`: within which time all is likely done, in 1, 5 and 9 of 10 cases; null where nobody knows.
-
-    `stalled`: something is open, and nobody is at work. `timed_out`: it reached its time limit, and nothing new starts
-    before somebody resumes it. `closed_pools` are those that wait for a rate limit to end. `cost` is what all attempts
-    say that they cost, null where none says it. `coordinator` is who conducts it now, `workers` run commands.
-    `list_changes` are the differences between the batch and its list when it was resumed, before it was reloaded if it
-    was; null if there were none.
+    - `eta_seconds`: the estimated remaining time. With a probability of 10%, 50% and 90% the batch ends within these
+      times. It is null if no estimate is possible.
+    - `stalled`: tasks are left, but no process runs the batch.
+    - `timed_out`: the batch reached its time limit. No task starts until the batch is resumed.
+    - `closed_pools`: the pools that wait for the end of a rate limit.
+    - `cost`: the sum of the costs that attempts reported, or null if no attempt reported a cost.
+    - `coordinator`, `workers`: the process that runs the batch, and the processes that run commands.
+    - `list_changes`: the differences between the batch and its list when the batch was resumed, before any --reload. It
+      is null if there are none.
     """
 
     batch_id: str

@@ -44,8 +44,10 @@ class Condition(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a condition. `value` is a number of findings, or the greatest value of a metric that is new or rose,
-    null where none did; `violations` is how many are beyond the limit.
+    """A condition of a check, and its result.
+
+    `value` is the number of findings, or the greatest value of a metric that is new or has increased; it is null if
+    there is none. `violations` counts the changes that exceed the `limit`.
     """
 
     condition: str

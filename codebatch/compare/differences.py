@@ -22,10 +22,18 @@ Thing = Record | TreeFile
 
 
 class Change(NamedTuple):
-    """A change of one record between two batches: `old` and `new`, None if it does not exist on that side.
+    """A change of a record between two batches.
 
-    For a group of duplicates, each is the first listed record; if blocks were split or joined, changes share a record.
-    `by` is the pass that matched a finding, `reason` why it is not comparable, or None.
+    - `state`: the kind of change, such as `new`, `fixed` or `moved`.
+    - `old`, `new`: the record in the older and in the newer batch, or None if it does not exist there. For a group of
+      duplicates, it is the first listed record. If blocks were split or joined, several changes have the same record.
+    - `by`: the rule that matched a finding in both batches, or None.
+    - `reason`: why the finding is suppressed or cannot be compared, or None.
+
+    Example:
+
+        for change in store.batch("latest").compare("latest~1").differences(("new",)):
+            print(change.new.path, change.new.line, change.new.message)
     """
 
     state: State

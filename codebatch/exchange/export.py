@@ -12,9 +12,10 @@ Form = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):
-    """The bytes of an export and the number of findings (of definitions for ctags) in it.
+    """The bytes of an export, and the number of exported findings, or of definitions for ctags.
 
-    `excluded` describes what exceeds a limit of the format. `summary` is Markdown to show next to it, only for GitHub.
+    `excluded` describes what was left out because of limits of the format. `summary` is a summary in Markdown, only for
+    GitHub.
     """
 
     data: bytes

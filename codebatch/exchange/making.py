@@ -45,11 +45,14 @@ def make_export(
     tool: Several = None,
     **filters: Unpack[Filters],
 ) -> Answer[Export]:
-    """Write the findings of a batch in the format of another program; with `than`, only regressions since then.
+    """Return the findings of a batch in the format of another program. With an older batch `than`, return only
+    regressions.
 
-    The filters are those of `findings`: without `severity`, no hints. `ctags` exports definitions and takes only a
-    language and a path. The same batches give the same bytes. Raises InvalidInput, StoreCorrupt, and BatchIncomplete
-    unless the batches were opened with `partial`; SARIF then says that it is incomplete.
+    The filters are those of `findings`. Hints are left out, unless `severity` selects them. `ctags` exports
+    definitions, and only the filters for language and path can be used with it. The same batches give the same bytes.
+
+    Raises InvalidInput, StoreCorrupt or BatchIncomplete. If the batches were opened with `partial`, incomplete batches
+    are exported. A SARIF export is then marked as incomplete.
     """
     if form == "ctags":
         if than is not None:

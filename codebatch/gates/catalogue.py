@@ -45,7 +45,10 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateAbout(msgspec.Struct, frozen=True, kw_only=True):
-    """A gate in `gate-list --json` and `gate-explain --json`. `writes`: empty where it changes nothing."""
+    """A self-test in the answers of `codebatch selftest list` and `selftest explain`.
+
+    `writes` describes what the self-test writes. It is empty if the self-test writes nothing.
+    """
 
     gate_id: str
     aliases: tuple[str, ...]
@@ -58,7 +61,7 @@ class GateAbout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateExplainAnswer(GateAbout, frozen=True, kw_only=True):
-    """`gate-explain --json`."""
+    """The answer of `codebatch selftest explain`."""
 
     schema: Literal["codebatch.gate-explain/1"] = "codebatch.gate-explain/1"
 
@@ -141,7 +144,7 @@ GATES = (
         id="index-rebuilt",
         aliases=("P3-A3", "A3", "cache-rebuild"),
         invariant="rebuilding the index gives the same content",
-        inspects="every key and value of the index of the batch, like `codebatch index-build --verify`",
+        inspects="every key and value of the index of the batch, like `codebatch index build --verify`",
         needs="batch",
         check=check_rebuilt,
     ),
@@ -173,11 +176,11 @@ def find_gate(name: str) -> Gate:
     by_name = {known: gate for gate in GATES for known in (gate.id, *gate.aliases)}
     if name in by_name:
         return by_name[name]
-    hint = "see: codebatch gate-list"
+    hint = "see: codebatch selftest list"
     if name in BUNDLES:
-        hint = f"it is a group of self-tests: codebatch gate-bundle {name}"
+        hint = f"it is a group of self-tests: codebatch selftest bundle {name}"
     elif close := difflib.get_close_matches(name, by_name, n=1):
-        hint = f"did you mean {close[0]!r}? see: codebatch gate-list"
+        hint = f"did you mean {close[0]!r}? see: codebatch selftest list"
     raise InvalidInput(f"no such self-test: {name!r}", hint=hint)
 
 
@@ -185,7 +188,7 @@ def check_bundle(name: str) -> None:
     """Raises InvalidInput where that is no name of all gates."""
     if name not in BUNDLES:
         known = any(name in (gate.id, *gate.aliases) for gate in GATES)
-        one = f"it is a single self-test: codebatch gate-run {name}"
+        one = f"it is a single self-test: codebatch selftest run {name}"
         raise InvalidInput(
             f"no such group of self-tests: {name!r}", hint=one if known else f"one of: {', '.join(BUNDLES)}"
         )

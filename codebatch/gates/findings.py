@@ -18,7 +18,9 @@ Status = Literal["ENFORCED"]
 
 
 class GateFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is not as promised: what, where, what there should be and is, and what to do. Null: not known."""
+    """A violation that a self-test found: its location, the expected and the actual value, and a suggestion. Unknown
+    values are null.
+    """
 
     message: str
     location: str | None = None
@@ -28,7 +30,7 @@ class GateFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateEnvironment(msgspec.Struct, frozen=True, kw_only=True):
-    """What a gate ran on."""
+    """The environment in which a self-test ran."""
 
     os: str
     python: str
@@ -36,7 +38,7 @@ class GateEnvironment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a gate was held against; null where there is none, or it cannot be read."""
+    """The store, batch and snapshot that a self-test checked. Members are null if missing or unreadable."""
 
     store: str | None
     batch_id: str | None
@@ -44,10 +46,10 @@ class GateContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`gate-run --json`: what became of a gate.
+    """The answer of `codebatch selftest run`.
 
-    `reason` is why it was skipped, else empty. `details` count what was looked at. `failures` are the first, of
-    `failures_count`. `artifacts` are files that it left, of which no gate leaves any.
+    `reason` says why the self-test was skipped; otherwise it is empty. `details` counts what was checked. `failures`
+    are the first of `failures_count` violations. `artifacts` is always empty, because no self-test leaves files.
     """
 
     schema: Literal["codebatch.gate-run/1"] = "codebatch.gate-run/1"
@@ -66,7 +68,7 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BundleResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`gate-bundle --json`: what became of several. `passed`: none failed, and not all were skipped."""
+    """The answer of `codebatch selftest bundle`. `passed` is set if no self-test failed and not all were skipped."""
 
     schema: Literal["codebatch.gate-bundle/1"] = "codebatch.gate-bundle/1"
     bundle_name: str

@@ -27,7 +27,7 @@ def check_answers(subject: Subject, findings: Findings) -> None:
     """A sample of names, beginnings of names and codes is asked for with the index and without."""
     store, batch = subject.store, subject.batch
     if open_index(store, batch.id) is None:
-        findings.skipped = f"batch {batch.id} has no index; build it with: codebatch index-build --batch {batch.id}"
+        findings.skipped = f"batch {batch.id} has no index; build it with: codebatch index build --batch {batch.id}"
         return
     unsound: list[str] = []
     with_index, without = BatchRecords(store, batch, unsound.append), BatchRecords(store, batch)
@@ -40,7 +40,7 @@ def check_answers(subject: Subject, findings: Findings) -> None:
                 location=option,
                 expected=f"{len(expected):,} records",
                 actual=f"{len(actual):,} records",
-                suggestion=f"rebuild it with: codebatch index-build --rebuild --batch {batch.id}",
+                suggestion=f"rebuild it with: codebatch index build --rebuild --batch {batch.id}",
             )
     for told in unsound:
         findings.fail(told)

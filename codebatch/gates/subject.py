@@ -72,7 +72,7 @@ class Subject:
 
     @cached_property
     def store(self) -> StoreDir:
-        """The store. Raises StoreNotFound, StoreForeign or StoreCorrupt."""
+        """The store. Raises StoreNotFound, StoreUntrusted or StoreCorrupt."""
         return self.place.open()
 
     @property

@@ -28,7 +28,7 @@ CHANGED_PERCENT_MAX = 10
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a layer: its first key, the length and crc32 of its file, and its length uncompressed."""
+    """A part of a layer: its first key, the length and crc32 of its file, and its uncompressed length `content`."""
 
     first: bytes
     length: int
@@ -37,8 +37,9 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
-    """A layer of an index: its parts in the order of keys; by slot the digests of the trailers of the shard files that
-    it knows.
+    """A layer of an index: its parts in the order of keys.
+
+    `slots` are the digests of the trailers of the result files that the layer covers.
     """
 
     parts: tuple[Part, ...]
@@ -46,7 +47,7 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IndexFile(Document, frozen=True, kw_only=True):
-    """index.json: the version of the terms that are posted, and the layers; there may be no overlay."""
+    """The document index.json: the version of the indexed terms, and the layers. There may be no overlay."""
 
     format: int = INDEX_FORMAT
     terms_version: int
@@ -139,4 +140,4 @@ def corrupt_index(path: Path, problem: str) -> CorruptFile:
 
 def index_hint(batch_id: str) -> str:
     """What to do about an index that is not what it must be."""
-    return f"rebuild it with: codebatch index-build --rebuild --batch {batch_id}"
+    return f"rebuild it with: codebatch index build --rebuild --batch {batch_id}"

@@ -1,7 +1,7 @@
 """What is told of a batch while it runs: one line of a stream an event (SPEC.md "Events"). Nothing is decided by them.
 
-The stream of a work batch is written by who conducts it, a file for each of its leases; who looks at an analysis makes
-up a short one of what stands on disk.
+The coordinator of a task list writes its stream, one file for each of its leases. For an analysis, readers derive a
+short stream from the files on disk. The module is as long as it is because each event has a documented type.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ def parse_cursor(text: str) -> Cursor | None:
 
 
 class EventHead(Document, frozen=True, kw_only=True):
-    """What each has: its place, `seq` within the epoch from 1; `at`, wall time in UTC to the millisecond (RFC 3339);
-    and how many tasks were in each state then. Of an analysis counted are pairs of a file and a task.
+    """Members that every event has.
+
+    `seq` counts the events of the epoch from 1. `at` is the time in UTC (RFC 3339, with milliseconds). `counts` maps
+    each state to the number of tasks in it. For an analysis, it counts pairs of a file and a task.
     """
 
     format: int = EVENT_FORMAT
@@ -61,7 +63,10 @@ class BatchEvent(EventHead, frozen=True, kw_only=True, tag_field="event", tag="B
 
 
 class TaskEvent(BatchEvent, frozen=True, kw_only=True, tag="BATCH_TASK"):
-    """What each has of a task. `round` counts its attempts, `try` those since it was last opened by a request."""
+    """Members that every event of a task has.
+
+    `round` counts all attempts of the task. `try` counts the attempts since the task was last opened by a request.
+    """
 
     task: str
     title: str
@@ -71,7 +76,10 @@ class TaskEvent(BatchEvent, frozen=True, kw_only=True, tag="BATCH_TASK"):
 
 
 class BatchStarted(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STARTED"):
-    """Somebody conducts the batch, as the first. `requests` were made before."""
+    """A process started the batch for the first time.
+
+    `requests` counts the requests that were made before.
+    """
 
     source: str
     strategy: str
@@ -84,9 +92,13 @@ class BatchStarted(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STARTED"):
 
 
 class BatchResumed(BatchEvent, frozen=True, kw_only=True, tag="BATCH_RESUMED"):
-    """Somebody conducts it again, after the last one was killed, drained, or had come to an end and was asked for more.
+    """A process resumed the batch. `after` is the reason why it had stopped.
 
-    Since then requests `reopened` tasks; `adopted` run under workers of an earlier one.
+    - `kill`: the process that ran the batch was killed.
+    - `drain`: that process stopped early, with tasks left.
+    - `request`: the batch had ended, and a request opened tasks again.
+
+    `reopened` are the tasks that requests opened since. `adopted` are running tasks of workers of the earlier process.
     """
 
     after: Literal["kill", "drain", "request"]
@@ -96,13 +108,19 @@ class BatchResumed(BatchEvent, frozen=True, kw_only=True, tag="BATCH_RESUMED"):
 
 
 class TaskQueued(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_QUEUED"):
-    """It may start, once an attempt. `position`: so many may, this one among them."""
+    """The task is ready to start. The event occurs once per attempt.
+
+    `position` is the number of tasks that are ready, including this task.
+    """
 
     position: int
 
 
 class TaskStarted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_STARTED"):
-    """It was given to a worker, a holder and its process. `log` is a name in `logs/`."""
+    """The task was assigned to a worker.
+
+    `worker` is the ID of the worker, `pid` its process. `log` is a file name in `logs/`.
+    """
 
     worker: str
     pid: int
@@ -111,14 +129,17 @@ class TaskStarted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_STARTED"
 
 
 class TaskAdopted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ADOPTED"):
-    """It was found running. `pid` is its worker's, `since` when it was told to have started; null: not known."""
+    """The task was found running when the batch was resumed.
+
+    `pid` is the process of the worker, `since` the time when the task started. Unknown values are null.
+    """
 
     pid: int | None = None
     since: str | None = None
 
 
 class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLETED"):
-    """It is done; `marked_done`: it counts as that for a request. What is not known of it is null."""
+    """The task is done. If `marked_done` is set, a request marked it as done. Unknown values are null."""
 
     seconds: float | None = None
     cpu_seconds: float | None = None
@@ -128,7 +149,10 @@ class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLE
 
 
 class _Unsuccessful(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCCESSFUL"):
-    """Base. `signal` names what ended it, `log_tail` are the last lines that it printed."""
+    """Base of events of unsuccessful attempts.
+
+    `signal` is the signal that ended the command, `log_tail` the last lines of its output.
+    """
 
     reason: str | None = None
     exit_status: int | None = None
@@ -138,8 +162,10 @@ class _Unsuccessful(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCC
 
 
 class TaskRetrying(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_RETRYING"):
-    """It failed, and is tried again. A rate limit (reason `limited`) uses up no try: the task waits `until` then, and
-    nothing else that takes of its `pools` starts before.
+    """The task failed and will be retried.
+
+    If the reason is `limited`, the command reached a rate limit. This does not count as a try. The task waits `until`
+    that time, and no other task that uses one of its `pools` starts before.
     """
 
     wait_seconds: float | None = None
@@ -148,11 +174,14 @@ class TaskRetrying(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_RET
 
 
 class TaskFailed(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_FAILED"):
-    """It failed. Reason `answer`: it counts as that for a request."""
+    """The task failed. If the reason is `answer`, an answer marked it as failed."""
 
 
 class AskedQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task waits for an answer to."""
+    """The question that a task waits for. If `choices` is not empty, the answer must be one of them.
+
+    If `human` is set, only a person may answer.
+    """
 
     digest: str
     text: str
@@ -161,14 +190,14 @@ class AskedQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskBlocked(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_BLOCKED"):
-    """It waits for an answer, ended; or, where `is_live`, while it runs."""
+    """The task waits for an answer. Its command has ended, or, if `is_live` is set, is still running."""
 
     question: AskedQuestion
     is_live: bool = False
 
 
 class TaskAnswered(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ANSWERED"):
-    """Somebody answered, by the request of that number."""
+    """The question of the task was answered by `by`. `request` is the number of the request with the answer."""
 
     by: str
     text: str
@@ -176,22 +205,25 @@ class TaskAnswered(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ANSWERE
 
 
 class TaskSkipped(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_SKIPPED"):
-    """It is not run, for the sake of another task, or of a `request`."""
+    """The task is skipped because of another task or of a request.
+
+    `cause` names that task or request.
+    """
 
     cause: str
     reason: str
 
 
 class TaskCancelled(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_CANCELLED"):
-    """Its attempt was ended for a request."""
+    """The attempt of the task was ended because of a request."""
 
     seconds: float | None = None
 
 
 class TaskInterrupted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_INTERRUPTED"):
-    """Its worker died, or the machine did: that of the lease `epoch`.
+    """The worker of the task died, or the machine stopped. `epoch` is the lease of the attempt.
 
-    `next_action` follows: `none` where it is not to run.
+    `next_action` is what happens next: `none` if the task must not run any more.
     """
 
     epoch: int
@@ -199,10 +231,14 @@ class TaskInterrupted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_INTE
 
 
 class TaskStopped(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_STOPPED"):
-    """Its attempt, of the lease `epoch`, was ended before its time. It failed by nothing, and uses up no try.
+    """The attempt was ended early. It did not fail, and does not count as a try. `epoch` is the lease of the attempt.
 
-    `cause`: a signal to the coordinator, the time limit of the batch, a failure that halts it, or a cancel. `detail`
-    names the signal, or the task that failed.
+    `cause` is one of:
+
+    - `signal`: the coordinator received the signal `detail`.
+    - `timeout`: the batch reached its time limit.
+    - `failure`: the task `detail` failed, and the batch halts at failures.
+    - `cancel`: the batch was cancelled.
     """
 
     epoch: int
@@ -211,21 +247,21 @@ class TaskStopped(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_STOPPED"
 
 
 class BatchPaused(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PAUSED"):
-    """Nothing new is started, by the request of that number."""
+    """No more tasks are started. `request` is the number of the request to pause."""
 
     by: str
     request: int
 
 
 class BatchUnpaused(BatchEvent, frozen=True, kw_only=True, tag="BATCH_UNPAUSED"):
-    """It goes on."""
+    """Tasks are started again after a pause. `request` is the number of the request."""
 
     by: str
     request: int
 
 
 class BatchChanged(BatchEvent, frozen=True, kw_only=True, tag="BATCH_CHANGED"):
-    """How it runs was changed: what is `set`, to what."""
+    """Limits of the batch were changed. `set` maps each changed limit to its new value."""
 
     by: str
     request: int
@@ -233,9 +269,9 @@ class BatchChanged(BatchEvent, frozen=True, kw_only=True, tag="BATCH_CHANGED"):
 
 
 class BatchStopped(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STOPPED"):
-    """These `tasks`, which run, are ended before their time, by the request of that number. `cause` as in TaskStopped.
+    """The attempts of the running `tasks` are ended early. `cause` and `detail` are as in TaskStopped.
 
-    Nothing new starts until somebody resumes the batch.
+    No task starts until the batch is resumed. `request` is the number of the request to stop.
     """
 
     cause: Literal["signal", "timeout", "failure"]
@@ -245,7 +281,7 @@ class BatchStopped(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STOPPED"):
 
 
 class TaskAtWork(msgspec.Struct, frozen=True, kw_only=True):
-    """A task that runs: since so many seconds, having printed so much."""
+    """A running task: the seconds since its start, and the bytes that it printed so far."""
 
     task: str
     seconds: float
@@ -253,17 +289,18 @@ class TaskAtWork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClosedPool(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool of which nothing is taken `until` then, for a rate limit."""
+    """A pool that is closed because of a rate limit. No task can take tokens from it `until` that time."""
 
     pool: str
     until: str
 
 
 class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS"):
-    """How far it is. `eta_seconds`: within which time all is likely done, in 1, 5 and 9 of 10 cases; null: not known.
+    """The progress of the batch.
 
-    Of so many tasks as are `without_estimate` nobody knows how long they take: the time is that of the others then.
-    Pools that are `closed_pools` are not in the estimate.
+    `eta_seconds` estimates the remaining time: with a probability of 10%, 50% and 90% the batch ends within these
+    times. It is null if no estimate is possible. `without_estimate` counts tasks of unknown duration, which are not
+    part of the estimate. The estimate does not include the waiting time for `closed_pools`.
     """
 
     eta_seconds: tuple[float, float, float] | None = None
@@ -273,17 +310,20 @@ class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS")
 
 
 class BatchDrained(BatchEvent, frozen=True, kw_only=True, tag="BATCH_DRAINED"):
-    """Its coordinator left with work open, for a `signal` or, if that is empty, for the error in `error`."""
+    """The coordinator stopped before all tasks were done.
+
+    The reason is the signal in `signal` or, if this is empty, the error in `error`.
+    """
 
     signal: str = ""
     error: str = ""
 
 
 class BatchEnded(BatchEvent, frozen=True, kw_only=True, tag="BATCH_ENDED"):
-    """Base of the last events of who conducts it to an end: of `task_count` tasks, so many are in which state.
+    """Base of the last event of a batch. `task_count` is the number of its tasks.
 
-    `seconds` are those since it began with it; `total_seconds` those of all who did, without what was between them, as
-    far as they told of it.
+    `seconds` is the time since this process started or resumed the batch. `total_seconds` adds the time of earlier
+    processes that ran the batch, as far as it is known.
     """
 
     seconds: float
@@ -293,19 +333,19 @@ class BatchEnded(BatchEvent, frozen=True, kw_only=True, tag="BATCH_ENDED"):
 
 
 class BatchCompleted(BatchEnded, frozen=True, kw_only=True, tag="BATCH_COMPLETED"):
-    """All is done."""
+    """All tasks are done."""
 
 
 class BatchPartial(BatchEnded, frozen=True, kw_only=True, tag="BATCH_PARTIAL"):
-    """Some is done, or waits for an answer."""
+    """The batch ended. Not all tasks are done, but some are done or wait for an answer."""
 
 
 class BatchFailed(BatchEnded, frozen=True, kw_only=True, tag="BATCH_FAILED"):
-    """Nothing is done."""
+    """The batch ended, and no task is done."""
 
 
 class BatchCancelled(BatchEnded, frozen=True, kw_only=True, tag="BATCH_CANCELLED"):
-    """It was cancelled."""
+    """The batch was cancelled."""
 
 
 AnyEvent = (

@@ -28,7 +28,10 @@ Leftovers = Literal["kill", "leave"]
 
 
 class Try(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What another try does otherwise than the first: what is not empty or None. `text_suffix` goes behind the text."""
+    """Changes to the command for a retry. Members that are empty or None change nothing.
+
+    `text_suffix` is appended to the text.
+    """
 
     run: str | tuple[str, ...] = ()
     env: dict[str, str] = msgspec.field(default_factory=dict)
@@ -37,9 +40,12 @@ class Try(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class QuestionRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a question is known in the end of what a command prints: its last lines have a match of a regular expression
-    (`^` and `$` are the ends of any line), whose group `text` is the question, without one all of it; or its exit
-    status is one of `exits`, and the last lines are.
+    """The rule that finds a question in the last lines of a command's output.
+
+    - `pattern`: a regular expression. If it matches the last lines, the question is the group `text`, or without this
+      group, the whole match. `^` and `$` match at every line.
+    - `exits`: exit statuses. If the command exits with one of them, the last lines are the question.
+    - `last_lines`: the number of lines that are searched.
     """
 
     pattern: str = ""
@@ -48,8 +54,10 @@ class QuestionRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class RetryRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which failures are tried again: the exit status is one of `exits` (128 + n for signal n), or a regular expression
-    has a match in the end of the output (`^` and `$` are the ends of any line).
+    """The failures after which a task is retried.
+
+    The exit status is one of `exits` (128 + n for signal n), or the regular expression `pattern` matches the end of the
+    output. `^` and `$` match at every line.
     """
 
     pattern: str = ""
@@ -57,7 +65,7 @@ class RetryRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ResultPointers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """JSON pointers (RFC 6901) into the last JSON object that a command prints; empty where it has no such thing."""
+    """JSON pointers (RFC 6901) into the last JSON object that a command prints. An empty pointer is not used."""
 
     text: str = ""
     question: str = ""
@@ -66,33 +74,46 @@ class ResultPointers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class EnvFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file of variables, read at each attempt: its path, absolute or from the root of the batch."""
+    """A file of environment variables, which is read at each attempt.
+
+    `path` is absolute or relative to the root of the batch. If the file is missing and `required` is set, the attempt
+    fails.
+    """
 
     path: str
     required: bool = True
 
 
 class EnvLayer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Variables of files, and over them those of `env`."""
+    """Environment variables from files and from `env`. If both define a variable, `env` wins."""
 
     files: tuple[EnvFile, ...] = ()
     env: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Command(Document, frozen=True, kw_only=True):
-    """What one attempt does, as it was written: placeholders and variables in `env` stand unexpanded.
+    """The definition of a task, as written: placeholders and variables in `env` are not expanded.
 
-    `run` as a list is executed as it is, as a string by `/bin/sh -c`. `cwd` and a path in `stdin` are relative to the
-    root of the work batch. `stdin` is `none`, `text`, or a path behind `file:`. Statuses in `exit_ok` are success.
-    `timeout_seconds` of an attempt and `stall_seconds` without a byte of output are on a clock that stops in suspend.
-    `check` is run after it succeeded, and decides then. The second try does as the first of `tries` says, and so on; as
-    the last does all that follow. A question in its output is known by `question` or `result`. Of failures for its exit
-    status, a signal or its check only those are tried again of which `retry_if` holds. One with a match of `wait_if` in
-    its output met a rate limit: its group `at` or `seconds` says how long that lasts.
-    `grace_seconds` lie between SIGTERM and SIGKILL. `leftovers`: what becomes of what it left running when it ended by
-    itself. `memory_mb_max` is resident memory of all its processes; `log_mb_max` the size of an attempt's log.
-    `env_under` has the layers of variables below `env`, the lowest first; it is there if one of them has files.
-    `values` are those of placeholders besides the ones that every command has, by name; `files` are what `{files}` is.
+    - `run`: a list is executed directly, a string with `/bin/sh -c`.
+    - `cwd`: the directory in which the command starts, relative to the root of the batch.
+    - `stdin`: `none`, `text`, or `file:` with a path that is relative to the root of the batch.
+    - `exit_ok`: the exit statuses that mean success.
+    - `timeout_seconds`: the time limit of an attempt. The time in which the machine is suspended does not count.
+    - `stall_seconds`: the time limit without output.
+    - `grace_seconds`: the time between SIGTERM and SIGKILL.
+    - `leftovers`: whether processes that still run after the command has exited are killed or left.
+    - `memory_mb_max`: the limit of the resident memory of all its processes.
+    - `log_mb_max`: the size limit of the log of an attempt.
+    - `check`: a command that runs after success and decides whether the task succeeded.
+    - `tries`: changes for retries. The first entry applies to the second try, and so on; the last entry applies to all
+      later tries.
+    - `question`, `result`: how a question is found in the output.
+    - `retry_if`: of failures by exit status, signal or `check`, only those that match are retried.
+    - `wait_if`: a regular expression that matches the output if the command reached a rate limit. Its group `at` or
+      `seconds` is the end or the duration of the limit.
+    - `env_under`: layers of variables that `env` overrides, the lowest first. It is set only if a layer has files.
+    - `values`: the values of placeholders that `each` defines, by name.
+    - `files`: the value of `{files}`.
     """
 
     format: int = COMMAND_FORMAT

@@ -8,9 +8,9 @@ import msgspec
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Sums over records, kept with an outcome so that summaries read no output.
+    """Numbers of records, stored with an outcome so that summaries do not need to read outputs.
 
-    `diagnostics` are counted by severity, and of each by code.
+    `diagnostics` counts findings by severity and rule ID.
     """
 
     kinds: dict[str, int] = {}

@@ -48,7 +48,7 @@ class Entry(msgspec.Struct, frozen=True, order=True, gc=False):
 
 # Without `gc` the collector does not look, each time that some hundreds are made, at what can be in no cycle.
 class EntryLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """An entry as a line of files.index.jsonl."""
+    """An entry of a snapshot, as a line of files.index.jsonl."""
 
     path: str | UnsetType = UNSET
     path_b64: str | UnsetType = UNSET

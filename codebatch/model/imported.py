@@ -62,11 +62,12 @@ def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """What of an imported file is no record.
+    """Findings of an imported file that were not imported.
 
-    `unknown_files`: findings of no file that was worked on; `unknown_locations`: at a place that their file does not
-    have; `dismissed`: such as the file itself says are none (suppressed, passed). `tool_failed`: it says that the tool
-    did not do all. `examples` are some of the paths of which there is no file.
+    - `unknown_files`: the number of findings in files that are not in the batch. `examples` are some of these paths.
+    - `unknown_locations`: the number of findings at a line or column that does not exist.
+    - `dismissed`: the number of results that the file itself marks as no findings, such as suppressed or passed ones.
+    - `tool_failed`: the file says that the run of the tool was incomplete.
     """
 
     unknown_files: int = 0

@@ -43,9 +43,9 @@ _ABSENT: tuple[Field, ...] = ("base", "task", "path")
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A field in which work differs from what an older batch has, as text; None where there is no such thing.
+    """An input of a task that differs from the older batch. `old` and `new` are its values as text, or None if missing.
 
-    `name` says which: the key of a configuration, its tables with dots between; a distribution, a context, a task.
+    `name` is the name of the input: a configuration key such as `table.key`, a distribution, a context or a task.
     """
 
     field: Field

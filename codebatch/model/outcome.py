@@ -40,8 +40,9 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What a command says of itself, in the JSON that it ends with: in words, cut where it is long; what it cost, in
-    whatever it counts that; and by which name it would go on where it ended.
+    """Values from the JSON output of a command: a text, which may be truncated, the cost in any unit, and a session.
+
+    `session` identifies the session in which the command can continue its work.
     """
 
     text: str = ""
@@ -50,24 +51,28 @@ class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """The end of one task's work on items [start, end) of a shard.
+    """The outcome of a task for the items [start, end) of a shard.
 
-    Bytes [offset, offset + length) of segment `segment` are zstd frames of `bytes` bytes of records, whose crc32 is
-    `crc` (0 in older batches), followed by `end - start` rows of the item table (model/items.py), whose digest is
-    `digest`. A `failed` outcome covers one item and holds its `failure` record; a `cancelled` one holds no bytes.
+    The bytes [offset, offset + length) of the segment `segment` are zstd frames with `bytes` bytes of records. `crc` is
+    the crc32 of the frames (0 in older batches). The frames are followed by `end - start` rows of the item table
+    (model/items.py), whose digest is `digest`. A `failed` outcome covers one item and has its `failure` record. A
+    `cancelled` outcome has no bytes.
 
-    What was taken over from another batch was not done again: `reused` counts its items. Where all of it was, `file` is
-    the digest of the shard file in `results/` (store/shard_files.py) that holds its bytes, not a segment. What rests on
-    something that is in no key, which `inputs_outside_key` names for people, is taken over by no other batch.
+    `reused` counts the items whose results were taken from another batch. If all results were reused, `file` is the
+    digest of the shard file in `results/` that has the bytes, and the segment is not used (store/shard_files.py).
+    `inputs_outside_key` describes inputs that the cache key does not cover. Other batches do not reuse such a result.
 
-    A project task's covers the one item of its own shard. `inputs` is the digest of what it was made of; the bytes of
-    a `result` are those of its `parts`: one outcome for each shard of files, in path order.
+    An outcome of a project task covers the one item of its own shard. `inputs` is the digest of the inputs of the task.
+    The bytes of a `result` are the bytes of its `parts`: one outcome for each shard of files, in path order.
 
-    An attempt of a command covers one item and has no records, and no bytes. `blocked` is one that waits for an answer,
-    `cancelled` one that was ended, or not begun, for a request. `exit_status` is the command's, negative where a signal
-    ended it, or that of its check. `question` is the digest of what the command ended with, empty where that is nothing
-    of its own; `result` is what its result says of itself. The pools of a `limited` one are closed until `until_ns`
-    (wall clock). One that `is_final` is not tried again, whatever tries are left.
+    An outcome of a task list covers one attempt of a task and has no records:
+
+    - `type` is `blocked` if the task waits for an answer, and `cancelled` if a request ended or prevented the attempt.
+    - `exit_status` is the exit status of the command or of its `check`. It is negative if a signal ended the process.
+    - `question` is the digest of the question with which the command ended, or empty.
+    - `result` has the values from the JSON output of the command.
+    - `until_ns` is set if the reason is `limited`: the pools of the task are closed until this time.
+    - `is_final` means that the task is not retried, even if retries are left.
     """
 
     shard: ShardId
@@ -108,7 +113,10 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Commit(Document, frozen=True, kw_only=True, gc=False):
-    """The body of a commit file: the outcomes that became durable together. Linked under the name of each."""
+    """The content of a commit file: outcomes that became durable together.
+
+    The file is hard-linked under the name of each outcome.
+    """
 
     format: int = COMMIT_FORMAT
     segment: HolderId

@@ -25,7 +25,7 @@ PLAN_FORMAT = 1
 
 
 class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task of a plan. `key` is the digest of all the other fields that can change its output."""
+    """A task of a plan. `key` is its cache key: the digest of all other members that can change its output."""
 
     name: str
     version: str
@@ -39,16 +39,17 @@ class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContextTable(msgspec.Struct, frozen=True, kw_only=True):
-    """A context of every item: `values` are distinct, `items[i]` is the index of item i's value."""
+    """The values of a context. `values` are distinct; `items[i]` is the index of the value of item i."""
 
     values: tuple[bytes, ...]
     items: tuple[int, ...]
 
 
 class Plan(Document, frozen=True, kw_only=True):
-    """A snapshot and a pipeline, resolved.
+    """A plan: the snapshot and the tasks of a batch, with everything that determines its results.
 
-    `paths` restrict the work to the files at or below them, in ascending order; without any, all files are worked on.
+    `paths` restrict the plan to files at or below them, in ascending order. If `paths` is empty, the plan covers all
+    files.
     """
 
     format: int = PLAN_FORMAT

@@ -29,10 +29,11 @@ OUR_TEXTS: dict[OurQuestion, str] = {
 
 
 class Question(Document, frozen=True, kw_only=True):
-    """What a command asked, in an attempt. `is_live`: it goes on to run, and waits; else it ended with it.
+    """A question of a task. If `is_live` is set, the command keeps running and waits. Otherwise, it has ended with the
+    question.
 
-    `number` counts the questions of that attempt from 1. An answer is one of `choices`, where there are some. One that
-    is for a `human` is answered by nobody else.
+    `number` counts the questions of the attempt from 1. If `choices` is not empty, the answer must be one of them. If
+    `is_human` is set, only a person may answer.
     """
 
     format: int = QUESTION_FORMAT

@@ -90,7 +90,7 @@ class Located(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_
 
 
 class File(Located, frozen=True, kw_only=True, tag="file"):
-    """The properties of a file. `lang` is the detected language, `encoding` an IANA name (empty for binary files)."""
+    """The properties of a file. `lang` is the detected language. `encoding` is an IANA name, empty for binary files."""
 
     lang: str
     encoding: str
@@ -100,9 +100,11 @@ class File(Located, frozen=True, kw_only=True, tag="file"):
 
 
 class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
-    """A finding. `tool` is `codebatch` for built-in checks, `ruff` for those of ruff, otherwise the name of the task.
+    """A finding.
 
-    A custom task may set another `tool`. In a notebook, `cell` is the number of the cell and `cell_line` a line in it.
+    `tool` is `codebatch` for built-in checks and `ruff` for rules of ruff. For a custom task, it is the name of the
+    task, unless the task sets another `tool`. In a notebook, `cell` is the number of the cell and `cell_line` the line
+    in the cell.
     """
 
     line: int
@@ -118,10 +120,11 @@ class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
 
 
 class Metric(Located, frozen=True, kw_only=True, tag="metric"):
-    """A number about a file or, if `symbol` is set, about the function of that qualified name at `line`.
+    """A number about a file or, if `symbol` is set, about a function. `symbol` is the qualified name of the function.
 
-    The line is that of the function's name, if it has one. `end_line` is set for the complexity of a function without a
-    name, which has no symbol record. `cell` and `cell_line` are those of a diagnostic.
+    `line` is the line of the function's name, if the function has one. `end_line` is set for the complexity of a
+    function without a name, because such a function has no symbol record. `cell` and `cell_line` are as in a
+    diagnostic.
     """
 
     metric: str
@@ -134,9 +137,9 @@ class Metric(Located, frozen=True, kw_only=True, tag="metric"):
 
 
 class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
-    """A definition. `scope` is the qualified name of the enclosing definition (empty at top level).
+    """A definition or an import. `scope` is the qualified name of the enclosing definition, or empty at top level.
 
-    `parameters` and `decorators` are names in source order. `cell` and `cell_line` are those of a diagnostic.
+    `parameters` and `decorators` are names in source order. `cell` and `cell_line` are as in a diagnostic.
     """
 
     name: str
@@ -155,14 +158,24 @@ class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
 
 
 class Edge(Located, frozen=True, kw_only=True, tag="edge"):
-    """A relation as written in the source: `source` (a qualified name, empty for the file) to `target`, unresolved.
+    """A relation between code at `source` and the name `target`, such as an import or a call.
 
-    A `depends` edge is resolved: `target` is a path of the snapshot, or the name where `resolution` is `external`;
-    `imported` is the name as written. `is_module` says of an import that all of its name is a module's: Python's
-    `import a.b`, whose target is as that of `from a import b`, and Rust's `mod a;`. `module_file` is the file that a
-    `#[path]` gives the latter: from the directory of the file if it begins with `./`, else from that of the file's
-    module. `type_only`: the import is for a type checker alone and is never executed. `deferred`: it is executed after
-    the file was loaded, as in a function. `cell` and `cell_line` are as those of a diagnostic.
+    `source` is a qualified name, or empty for the file itself. `target` is the name as written in the source. Only
+    edges of type `depends` are resolved:
+
+    - `target`: a path of the snapshot, or a name if `resolution` is `external`.
+    - `imported`: the name as written.
+
+    For imports:
+
+    - `is_module`: the whole name is the name of a module, as in Python's `import a.b` and Rust's `mod a;`. Without it,
+      `a.b` could also be the name `b` in the module `a`.
+    - `module_file`: the path in the attribute `#[path]` of Rust's `mod a;`. If it begins with `./`, it is relative to
+      the directory of the file, otherwise to the directory of the file's module.
+    - `type_only`: the import is only for type checkers and is never executed.
+    - `deferred`: the import is executed after the file was loaded, for example in a function.
+
+    `cell` and `cell_line` are as in a diagnostic.
     """
 
     edge_type: EdgeType
@@ -180,25 +193,28 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
 
 
 class Failure(Located, frozen=True, kw_only=True, tag="failure"):
-    """A file for which a task failed. The evidence is in the journal, because it differs from run to run."""
+    """A file that a task could not process. The evidence is in the journal, because it differs from run to run."""
 
     task: str
     reason: FailureReason
 
 
 class Ast(Located, frozen=True, kw_only=True, tag="ast"):
-    """A stored syntax tree (`emit_ast`). `object` is the digest of its bytes, `format` names their format."""
+    """A stored syntax tree, from `--emit-ast`. `object` is the digest of its bytes, `format` their format."""
 
     object: str
     format: str
 
 
 class Fingerprints(Located, frozen=True, kw_only=True, tag="fingerprints"):
-    """Hashes of a file's code, from which duplicate blocks are found (workers/TASKS.md "Duplicates"). All are base64.
+    """Hashes of the code of a file, from which duplicate blocks are found. All values are base64.
 
-    `hashes` has 4 bytes per window of code lines. `gaps` has one byte per window: the number of code lines since the
-    window before. `comments` has 4 bytes per number: the distance in bytes to a comment, its length, the distance to
-    the next, …
+    - `hashes`: 4 bytes for each window of code lines.
+    - `gaps`: one byte for each window: the number of code lines since the window before.
+    - `comments`: numbers of 4 bytes each: the distance in bytes to a comment, its length, the distance to the next
+      comment, and so on.
+
+    The file workers/TASKS.md, section "Duplicates", defines the hashes.
     """
 
     hashes: bytes
@@ -207,11 +223,10 @@ class Fingerprints(Located, frozen=True, kw_only=True, tag="fingerprints"):
 
 
 class Duplicate(Located, frozen=True, kw_only=True, tag="duplicate"):
-    """A block of `lines` code lines that occurs `copies` times, this one included.
+    """A location of a duplicate block of `lines` code lines. The block occurs `copies` times, including this location.
 
-    `end_line` is the line after its last.
-
-    Blocks of one `group` have equal code lines. The first of the other locations is `other_path`, line `other_line`.
+    `end_line` is the line after the last line. Blocks of the same `group` have the same code lines. The first of the
+    other locations is in `other_path` at `other_line`.
     """
 
     line: int

@@ -19,7 +19,7 @@ REQUEST_FORMAT = 1
 
 
 class RequestHead(Document, frozen=True, kw_only=True):
-    """What every request begins with: its number, when it was made (wall clock) and by whom, for people."""
+    """Members that every request has: its number `n`, its time, and who made it, for display."""
 
     format: int = REQUEST_FORMAT
     n: int
@@ -32,9 +32,10 @@ class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
 
 
 class Cancel(_Body, frozen=True, kw_only=True):
-    """End every attempt begun before, and begin none. `grace_seconds`: instead of each command's own.
+    """End all running attempts, and start no more tasks.
 
-    `attempts` maps each command that ran to the lease epoch of its attempt. None of them counts as interrupted.
+    If `grace_seconds` is set, it replaces the grace period of every task. `attempts` maps each running task to the
+    lease epoch of its attempt. These attempts do not count as interrupted.
     """
 
     grace_seconds: float | None = None
@@ -42,11 +43,14 @@ class Cancel(_Body, frozen=True, kw_only=True):
 
 
 class Open(_Body, frozen=True, kw_only=True):
-    """Go on. Each command of `rounds` whose highest round is the one that stands there is open once more, whatever it
-    ended as, and no Skip of that round stands; one that has a higher round by now is left as it is.
+    """Allow tasks to run again.
 
-    What a Cancel or a Pause forbade is allowed again: to `all`, or to those that are `named` in `rounds`. Failures that
-    were `acknowledged`, a round of each command, count no more for those at which nothing new starts.
+    `rounds` maps tasks to rounds. If the highest round of a task is the given one, the task is opened again, whatever
+    its outcome, and a Skip of this round is undone. If the task has a higher round, it is not changed.
+
+    The request also undoes Cancel and Pause: for all tasks, or with `named`, only for the tasks in `rounds`.
+    `acknowledged` maps failed tasks to rounds. These failures no longer count towards the limit at which the batch
+    stops.
     """
 
     rounds: dict[CommandId, int] = msgspec.field(default_factory=dict)
@@ -55,7 +59,7 @@ class Open(_Body, frozen=True, kw_only=True):
 
 
 class Answer(_Body, frozen=True, kw_only=True):
-    """An answer to a question, named by its digest, that was asked in a round or by its end."""
+    """An answer to the question of a task in a round. `question` is the digest of the question."""
 
     task: CommandId
     round: int
@@ -64,9 +68,10 @@ class Answer(_Body, frozen=True, kw_only=True):
 
 
 class Skip(_Body, frozen=True, kw_only=True):
-    """Do not run a command, and end the attempt of it that runs, unless it has had a higher round than `round`.
+    """Skip a task and end its running attempt, unless the task has a higher round than `round`.
 
-    For those that need it, it is done where `marked_done`, else as if it had failed. One that is done stays that.
+    Tasks that need a skipped task treat it as done if `marked_done` is set, otherwise as failed. A task that is already
+    done stays done.
     """
 
     task: CommandId
@@ -75,25 +80,29 @@ class Skip(_Body, frozen=True, kw_only=True):
 
 
 class Pause(_Body, frozen=True, kw_only=True):
-    """Begin nothing new. What runs goes on."""
+    """Start no more tasks. Running tasks continue."""
 
 
 class Unpause(_Body, frozen=True, kw_only=True):
-    """Begin again."""
+    """Start tasks again after a Pause."""
 
 
 class Set(_Body, frozen=True, kw_only=True):
-    """Have so many commands run at once, and pools so large, from now on. Who wants more than there is takes all."""
+    """Change the number of tasks that run at once, and the sizes of pools.
+
+    If a task needs more tokens than its pool has, it takes all of them.
+    """
 
     max_parallel: int | None = None
     pools: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class Reload(_Body, frozen=True, kw_only=True):
-    """Change definitions. In rounds behind the one in `rounds`, each of `commands` replaces the command of its id.
+    """Change definitions of tasks. Each of `commands` replaces the definition of the task with its ID.
 
-    `policies` are those of them that differ from the default, `edges` all that they wait for, `inferred` those of the
-    edges that nobody wrote. Needs on commands that the batch does not have count as done.
+    A new definition applies to all rounds after the round of the task in `rounds`. `policies` has the policies that
+    differ from the default, `edges` all dependencies of the changed tasks, and `inferred` the evidence for inferred
+    dependencies. Dependencies on tasks that are not part of the batch count as done.
     """
 
     rounds: dict[CommandId, int]
@@ -107,13 +116,12 @@ StopCause = Literal["signal", "timeout", "failure"]
 
 
 class Stop(_Body, frozen=True, kw_only=True):
-    """End attempts before their time: the request of a coordinator that received a signal, reached the time limit of
-    the batch, or has to halt at a failure.
+    """End attempts early. A coordinator makes this request if it received a signal, if the batch reached its time
+    limit, or if the batch must halt because a task failed.
 
-    `attempts` maps each command that runs to the lease epoch of its attempt. No outcome is committed for an attempt
-    that is ended so, and it does not count as interrupted. `detail` names the signal, or the command that failed.
-    Unless the request `terminates` them, the attempts may run to their end. After a `timeout` nothing begins until an
-    Open.
+    `attempts` maps each running task to the lease epoch of its attempt. An attempt that is ended by this request has no
+    outcome and does not count as interrupted. `detail` is the signal, or the task that failed. If `terminates` is not
+    set, running attempts may finish. After a `timeout`, no task starts until an Open request.
     """
 
     cause: StopCause

@@ -22,10 +22,10 @@ PROJECT_PATH = b"."
 
 
 class ShardRule(msgspec.Struct, frozen=True, kw_only=True):
-    """Where shards end. Part of the plan; no byte of output depends on it.
+    """The rule that divides a snapshot into shards. It is part of the plan, but output does not depend on it.
 
-    `files_average` is aimed at, `files_min` and `files_max` bound the count, `bytes_max` the size: a bigger file
-    stands alone, and a shard ends early rather than pass it.
+    A shard has about `files_average` files, at least `files_min` and at most `files_max`. Its size is at most
+    `bytes_max`: it ends before a file that would exceed this size, and a larger file has a shard of its own.
     """
 
     files_average: int = 256
@@ -39,7 +39,7 @@ class ShardRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
-    """Items [start, end) of the snapshot, `bytes` of content in all. Never empty."""
+    """A shard: the items [start, end) of the snapshot, with `bytes` of content. It is never empty."""
 
     id: ShardId
     start: int

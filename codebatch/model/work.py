@@ -41,7 +41,11 @@ RETRY_REASONS: tuple[RetryReason, ...] = ("exit", "signal", "timeout", "stall", 
 
 
 class WorkEdge(msgspec.Struct, frozen=True, array_like=True):
-    """`task` starts when `on` is DONE (`needs`), or has ended, however (`after`)."""
+    """A dependency of `task` on the task `on`.
+
+    - `needs`: `task` starts when `on` is done.
+    - `after`: `task` starts when `on` has ended, with any outcome.
+    """
 
     task: CommandId
     on: CommandId
@@ -53,9 +57,10 @@ CONFIDENCE_MIN = 0.5
 
 
 class InferredEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """Why there is an edge that nobody wrote, as a sentence that quotes, and how sure that is, from 0 to 1.
+    """The evidence for an inferred dependency: a sentence with quotations, and its confidence from 0 to 1.
 
-    `source`: our rules over the texts of tasks, or the `command` of `infer`.
+    `source` is `inferred` if the built-in rules found the dependency in the texts of the tasks. It is `command` if the
+    command of the setting `infer` reported it.
     """
 
     task: CommandId
@@ -66,7 +71,7 @@ class InferredEdge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """An edge that was inferred and is none, and why not."""
+    """An inferred dependency that is not used, and the reason."""
 
     task: str
     on: str
@@ -76,16 +81,20 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the scheduler looks at: of a command that has none, these defaults hold.
+    """The rules by which the scheduler runs a task. A task without a policy has these defaults.
 
-    Among those that may start a higher `priority` comes first. `pools` are tokens taken while it runs; an `exclusive`
-    one runs alone. `if_interrupted` says what follows when its worker or the machine died while it ran: it is started
-    again, `restarts_max` times at most; it has failed; or a person is asked. `expected_seconds` is how long it takes,
-    where nobody has seen it yet.
-
-    After a failure for one of `retry_reasons` it is tried again, `retries` times at most since it was last opened by a
-    request; the first time after `backoff_seconds`, then after `backoff_factor` times as long each, at most
-    `backoff_seconds_max`. Where no try is left, and where it printed nothing for too long, it has failed or asks.
+    - `priority`: among tasks that are ready, a task of higher priority starts first.
+    - `pools`: the tokens that the task takes from each pool while it runs.
+    - `exclusive`: no other task runs at the same time.
+    - `if_interrupted`: what happens if the worker or the machine dies while the task runs. The task is started again,
+      at most `restarts_max` times, or it fails, or a question is asked.
+    - `expected_seconds`: the duration of the task, used until a run has measured it.
+    - `retries`: how often the task is retried at most after a failure for one of `retry_reasons`. The count starts
+      again when a request opens the task.
+    - `backoff_seconds`: the waiting time before the first retry. Each later waiting time is `backoff_factor` times
+      longer, up to `backoff_seconds_max`.
+    - `on_exhausted`: whether the task fails or asks a question if no retry is left.
+    - `on_stall`: whether the task fails or asks a question if it printed nothing for too long.
     """
 
     priority: int = 0
@@ -133,7 +142,10 @@ NOTIFY_SECONDS = 10.0
 
 
 class Notify(msgspec.Struct, frozen=True, kw_only=True):
-    """A command, as `run` of tasks, that is given each of these events, and may take so long for one."""
+    """A command that receives events. `command` has the form of `run` of a task.
+
+    It is run for each event that is listed in `events`, for at most `timeout_seconds` each.
+    """
 
     command: str | tuple[str, ...]
     events: tuple[EventName, ...] = NOTIFIED
@@ -141,7 +153,10 @@ class Notify(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnsweringRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is answered to a question in which a regular expression is found; or that it is for a human."""
+    """A rule that answers questions which the regular expression `match` matches.
+
+    The rule gives `answer`, or with `human`, leaves the question to a person.
+    """
 
     match: str
     answer: str = ""
@@ -149,9 +164,10 @@ class AnsweringRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class Answering(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who answers questions of commands before people are asked: the first rule that fits, else a program.
+    """Automatic answers to questions of tasks, before a person is asked.
 
-    They answer `per_task_max` questions of a command at most, in all its attempts.
+    The first rule that matches answers. If none matches, `command` is asked. At most `per_task_max` questions of a task
+    are answered automatically, over all its attempts.
     """
 
     rules: tuple[AnsweringRule, ...] = ()
@@ -161,11 +177,11 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ListOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Record of how a work list was read, so that it can be read again.
+    """The way in which a task list was read, so that it can be read again.
 
-    `directory` was the current directory. `files` are the absolute paths of the files that were named or found, `-` for
-    standard input; those that they include are not among them. `options` are the options of the command line that
-    differ from their defaults, by the names that `WorkOptions` has.
+    `directory` was the current directory. `files` are the absolute paths of the files that were given or found, or `-`
+    for standard input. Files that they include are not listed. `options` are the command-line options that differ from
+    their defaults.
     """
 
     directory: bytes
@@ -174,16 +190,21 @@ class ListOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Work(Document, frozen=True, kw_only=True):
-    """work.json. `order` is that of the file; `titles`, `policies` have those that differ from the default.
+    """The document work.json: the settings and dependencies of a task list.
 
-    `inferred` tells of those edges that nobody wrote. `source` is what it was made of, for people. `root`, an absolute
-    path, is where commands start. With `stop`, nothing new starts after `failures_max` failures. With `wait`, who
-    conducts stays while somebody could answer a question. Between two starts are `start_every_seconds` at least. One
-    coordinator runs it for `timeout_seconds` at most. With `stop`, `halt` says what becomes of what runs.
-
-    `satisfied_needs` are needs of its commands on tasks of the list that are not
-    part of the batch, and count as done. `done_before` are tasks of the list that are not part of the batch and were
-    done in an earlier one, each with the digest of the definition that it had then (work/definitions.py).
+    - `source`: the origin of the list, for display.
+    - `root`: the absolute path of the directory in which commands start.
+    - `order`: the IDs of all tasks, in the order of the file.
+    - `edges`, `inferred`: the dependencies, and the evidence for those that were inferred.
+    - `titles`, `policies`: only values that differ from the default.
+    - `on_failure`, `failures_max`, `halt`: with `stop`, no task starts after `failures_max` failures. `halt` determines
+      whether running tasks may finish.
+    - `on_blocked`: with `wait`, the coordinator keeps running while a question is open.
+    - `start_every_seconds`: the minimum time between two starts.
+    - `timeout_seconds`: the time limit of each coordinator.
+    - `satisfied_needs`: dependencies on tasks that are in the list but not in the batch. They count as done.
+    - `done_before`: tasks that are in the list but not in the batch, because an earlier batch has done them. Each has
+      the digest of its definition in that batch (work/definitions.py).
     """
 
     format: int = WORK_FORMAT

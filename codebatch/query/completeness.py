@@ -24,11 +24,16 @@ _OF_ALL_FILES = frozenset(("duplicate", "metric"))
 class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     """The completeness of an answer.
 
-    `planned` counts the results that the question needs, `done` those that have ended, and `failed` those that ended
-    without a result, unless the answer lists them; `failed_tasks` are their tasks. `lost` counts files that could not
-    be read. `lacks_files`: the answer needs all files of the project, but the batch is restricted. `unfollowed` says
-    which uses of a file are unknown because its language needs no import for them. In a batch that is running or was
-    stopped, `files_done` of its `files` have all results that the question needs; otherwise it is None.
+    - `planned`: the number of results that the question needs.
+    - `done`: the number of these results that have ended.
+    - `failed`: the number of results that ended with a failure, unless the answer lists the failures. `failed_tasks`
+      are their tasks.
+    - `lost`: the number of files that could not be read.
+    - `lacks_files`: the answer needs all files of the project, but the batch is restricted to paths.
+    - `unfollowed`: uses of a file that are unknown, because its language does not need an import for them; otherwise
+      empty.
+    - `files_done`: for a batch that is running or was stopped, the number of its `files` that have all needed results;
+      otherwise None.
     """
 
     planned: int = 0

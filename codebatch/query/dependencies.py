@@ -36,7 +36,11 @@ may ask for as many again.
 
 
 class Dependent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A file that depends on another: the number of steps, its import in the first step, and how reliable it is."""
+    """A file that depends on the requested file, directly or indirectly.
+
+    `distance` is the number of import steps. `imports` and `line` are its import in the first step, and `resolution` is
+    the certainty of that import.
+    """
 
     path: str
     distance: int
@@ -46,10 +50,10 @@ class Dependent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Import(msgspec.Struct, frozen=True, gc=False):
-    """An import of one file of the snapshot by another.
+    """An import of a file of the snapshot by another file.
 
-    `type_only`: only a type checker uses it. `deferred`: it is executed after the file has been loaded, as in a
-    function.
+    If `type_only` is set, only a type checker uses the import. If `deferred` is set, the import is executed after the
+    file was loaded, for example in a function.
     """
 
     source: str
@@ -61,9 +65,10 @@ class Import(msgspec.Struct, frozen=True, gc=False):
 
 
 class Cycle(msgspec.Struct, frozen=True, kw_only=True):
-    """Files that all import one another, and a shortest cycle through the first of them.
+    """An import cycle: files that all import one another, directly or indirectly.
 
-    `cut` is the import of that cycle whose removal leaves the fewest files in cycles.
+    `shortest` is a shortest cycle through the first file. `cut` is the import of that cycle whose removal leaves the
+    fewest files in cycles.
     """
 
     files: tuple[str, ...]

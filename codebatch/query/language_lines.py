@@ -12,7 +12,7 @@ _METRICS = ("code", "comment", "blank")
 
 
 class LanguageLines(msgspec.Struct, frozen=True, kw_only=True):
-    """The text files of a language, and their lines."""
+    """The numbers of text files and of lines of a language."""
 
     files: int
     code: int

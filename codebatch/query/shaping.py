@@ -71,7 +71,7 @@ AS_FOUND = Shape()
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """The number of records for each value of a field, most frequent first, and without a value."""
+    """The number of records for each value of a field, most frequent first, and the number without a value."""
 
     counts: tuple[tuple[str, int], ...]
     absent: int

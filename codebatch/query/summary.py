@@ -14,7 +14,7 @@ from codebatch.query.records import BatchRecords
 
 
 class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One task's counts."""
+    """The numbers of records of a task."""
 
     outputs_by_kind: dict[str, int]
     diagnostics_by_severity: dict[str, int]
@@ -22,7 +22,7 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is in all: records of every kind, and diagnostics, of them errors and warnings."""
+    """The total numbers of records and of findings. Errors and warnings are counted separately, too."""
 
     outputs: int
     diagnostics: int
@@ -33,7 +33,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The counts of a batch.
 
-    `languages` counts files by language, `lines` the lines of text files: None if they were not counted.
+    `languages` counts files by language. `lines` counts the lines of text files by language; it is None if they were
+    not counted.
     """
 
     batch_id: str
@@ -60,10 +61,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SummaryAnswer(Summary, frozen=True, kw_only=True):
-    """What `summary --json` says: the counts, and how true they are.
+    """The answer of `codebatch summary`.
 
-    `percent` is how much of what they count is there; `stale` whether the tree has changed since, null where that is
-    not known; `paths` are what the batch is of, none where it is of the whole project.
+    - `complete`, `percent`: whether all results that the answer needs exist, or else the percentage that exists.
+    - `stale`: whether files have changed since the batch was made, or null if this is unknown.
+    - `paths`: the paths to which the batch is restricted. It is empty if the batch covers the whole project.
     """
 
     project: str

@@ -30,14 +30,14 @@ _TOLD_UNLESS_0 = ("cognitive", "max_cognitive", "max_nesting", "max_parameters",
 
 
 class Column(NamedTuple):
-    """A column of a view, and its type as DuckDB has it."""
+    """A column of a view, and its DuckDB type."""
 
     name: str
     type: str
 
 
 class View(NamedTuple):
-    """A view: what a row of it is, its columns, of records of which kinds it is made, and how, of views of kinds."""
+    """A view: the meaning of a row, the columns, the kinds of records that it reads, and its SELECT statement."""
 
     row: str
     columns: tuple[Column, ...]
@@ -46,20 +46,20 @@ class View(NamedTuple):
 
 
 def named_views(statement: str) -> dict[str, View]:
-    """The views whose names are words of a statement, wherever they stand in it."""
+    """Return the views whose names occur as words in a statement."""
     words = {word.lower() for word in re.findall(r"[A-Za-z]+", statement)}
     return {name: view for name, view in VIEWS.items() if name in words}
 
 
 def quoted(text: str) -> str:
-    """A text as SQL has it."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def create_kind(kind: str, paths: Sequence[str], strange: Sequence[tuple[str, str]]) -> str:
-    """The statement that makes the view of a kind over files of frames.
+    """Return the statement that creates the view of a kind over files of frames.
 
-    `strange` paths are no UTF-8: as a record has each of them under `path_b64`, and as people are shown it.
+    `strange` maps paths that are not valid UTF-8 from `path_b64` to the text that is displayed.
     """
     if not paths:
         return create_empty(kind, "")
@@ -78,13 +78,13 @@ def create_kind(kind: str, paths: Sequence[str], strange: Sequence[tuple[str, st
 
 
 def create_pivoted(name: str) -> str:
-    """The statement that makes a view which is made of others."""
+    """Return the statement that creates a view over other views."""
     columns = ", ".join(f'"{column.name}"' for column in VIEWS[name].columns)
     return f"CREATE VIEW {name} AS SELECT {columns} FROM ({VIEWS[name].select})"
 
 
 def create_empty(name: str, refusal: str) -> str:
-    """The statement that makes a view without rows; who asks it meets the refusal, where there is one."""
+    """Return the statement that creates a view without rows. If `refusal` is not empty, queries fail with it."""
     columns = ", ".join(f'CAST(NULL AS {column.type}) AS "{column.name}"' for column in VIEWS[name].columns)
     return f"CREATE VIEW {name} AS SELECT {columns} WHERE {f'error({quoted(refusal)})' if refusal else 'false'}"
 
@@ -116,7 +116,7 @@ def _type(type_: object) -> str:
 
 
 def _literal(field: msgspec.structs.FieldInfo) -> str | None:
-    """The default of a field, which its line does not have, as SQL; None where it has none."""
+    """Return the default of a field as SQL, or None if the field has no default."""
     match field.default:
         case str(text):
             return quoted(text)
@@ -153,7 +153,7 @@ def _shown_columns(kind: str) -> tuple[Column, ...]:
 
 
 def _greatest(names: Iterable[str]) -> str:
-    """The greatest number of each name, as columns."""
+    """Return the columns with the greatest value of each metric."""
     found = {name: f"max(value) FILTER (WHERE metric = '{name}')" for name in names}
     known = {name: f"CASE WHEN {found['complexity']} IS NOT NULL THEN coalesce({found[name]}, 0) END" for name in found}
     return ", ".join(f"{(known if name in _TOLD_UNLESS_0 else found)[name]} AS {name}" for name in found)
@@ -161,7 +161,7 @@ def _greatest(names: Iterable[str]) -> str:
 
 _PIVOTED = {
     "files": View(
-        row="a file: its record, the numbers that are told of it, and how many diagnostics of each severity it has",
+        row="a file: its record, its metrics, and its number of findings of each severity",
         columns=(*_shown_columns("file"), *_numbers(FILE_METRICS), *_numbers(f"{each}s" for each in SEVERITIES)),
         kinds=("file", "metric", "diagnostic"),
         select=(
@@ -174,8 +174,9 @@ _PIVOTED = {
         ),
     ),
     "functions": View(
-        row="a function of which numbers are told; those of one name that begin in one line are one row, with the "
-        "greatest of their numbers, and `count` says how many",
+        row="a function with its metrics; functions of the same name that begin in the same line are one row: it has "
+        "their "
+        "greatest values, and `count` is the number of these functions",
         columns=(
             Column("path", "VARCHAR"),
             Column("symbol", "VARCHAR"),
@@ -203,8 +204,8 @@ _PIVOTED = {
         ),
     ),
     "findings": View(
-        row="a diagnostic, with the language and the class of its file, and the innermost function or property that "
-        "encloses it",
+        row="a finding, with the language and the class of its file, and the innermost function or property that "
+        "encloses the finding",
         columns=(
             *_shown_columns("diagnostic"),
             Column("lang", "VARCHAR"),
@@ -226,16 +227,16 @@ _PIVOTED = {
 _OF_KIND = {
     "file": "a file",
     "diagnostic": "a finding",
-    "metric": "a number about a file, or where `symbol` is not empty about a function",
+    "metric": "a number about a file or, if `symbol` is not empty, about a function",
     "symbol": "a definition or an import",
-    "edge": "an import, a call, an inheritance, or a file that another depends on",
-    "failure": "a file that a task could not do",
+    "edge": "an import, a call, an inheritance, or a dependency of a file on another file",
+    "failure": "a file that a task could not process",
     "ast": "a stored syntax tree",
-    "fingerprints": "by what copies of a file's code are found",
-    "duplicate": "a block of code that stands at several places",
+    "fingerprints": "hashes of the code of a file, from which duplicate blocks are found",
+    "duplicate": "a location of a block of code that occurs in several places",
 }
 VIEWS: dict[str, View] = {
     **{kind: View(row=_OF_KIND[kind], columns=_COLUMNS[kind], kinds=(kind,)) for kind in KINDS},
     **_PIVOTED,
 }
-"""By name: one of each kind, then those that pivot several."""
+"""All views by name: a view of each kind of record, then the views that combine several kinds."""

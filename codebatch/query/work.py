@@ -111,7 +111,7 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
 def work_standing(
     store: StoreDir, batch: BatchDir, attempts: Attempts | None = None, *, may_fork: bool = False
 ) -> WorkStanding:
-    """Where a work batch stands. Raises WrongKind where it is an analysis, StoreCorrupt.
+    """Where a work batch stands. Raises WrongBatchKind where it is an analysis, StoreCorrupt.
 
     What somebody knows of its `attempts` is not read again. `may_fork` is as in `Attempts.read_all`.
     """

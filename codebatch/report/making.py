@@ -34,8 +34,8 @@ def make_report(batch: Batch, limits: Limits | None = None, *, older: Batch | st
 
     It includes the changes since an `older` batch.
 
-    For an incomplete batch, open both batches with `partial`. The same batches and history give the same bytes. Raises
-    InvalidInput, BatchIncomplete or StoreCorrupt.
+    To report on an incomplete batch, open both batches with `partial`. The same batches and the same git history give
+    the same bytes. Raises InvalidInput, BatchIncomplete or StoreCorrupt.
     """
     limits = limits or Limits()
     found = _find(batch, limits, None if older is None else batch.older(older))

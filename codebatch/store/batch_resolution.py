@@ -45,7 +45,7 @@ def resolve_batch(
     A reference is an id, a unique prefix of one, `@NAME`, `latest` or `latest~N`, the Nth before it of the same source,
     paths and pipeline. If there is none, `whole` is set and the latest is restricted to paths, it is the latest of the
     same source that is not and says no less, if there is one. Raises InvalidId, UnknownId or AmbiguousId;
-    NoBatchOfProject if the project has none; WrongKind if the batch that is named is of another kind; StoreCorrupt if
+    NoBatch if the project has none; WrongBatchKind if the batch that is named is of another kind; StoreCorrupt if
     it cannot be read, or no batch can.
     """
     offset = 0 if reference is None else latest_offset(reference)

@@ -71,16 +71,20 @@ NO_CHECKOUT = Checkout("", False)
 
 
 class BatchFile(Document, frozen=True, kw_only=True):
-    """batch.json: what the batch is, for listings.
+    """The document batch.json: the description of a batch, for listings.
 
-    `sources` is the absolute root of the project it was taken from, where known; several, sorted, where what was named
-    has no project in common. `paths` are the plan's. `stat_cache` names the file in `cache/` that knows what the
-    tree looked like, and is empty where the batch was not made of a tree. `bases` are the older batches that results
-    may be taken over from. `commit` is the newest one of the git work tree when that was frozen, empty where it is not
-    known; `is_clean`: what was frozen is what that commit has, and nothing else. `imports` are the tasks that say what
-    other programs found, each with the object that is the file of that. `project` is the root of the project that a
-    batch of commands belongs to, whose source is the directory of its list; empty for analyses.
-    `for_comparison`: an older tree was run only to be compared with, so that `latest~N` does not count the batch.
+    - `sources`: the absolute root of the project, if it is known. If the given paths belong to no common project,
+      several roots, sorted.
+    - `paths`: the paths to which the plan is restricted.
+    - `stat_cache`: the name of the file in `cache/` with the state of the source tree. It is empty if the batch was not
+      made from a tree.
+    - `bases`: the older batches from which results may be reused.
+    - `commit`: the git commit of the work tree when the snapshot was taken, or empty if unknown. `is_clean` is set if
+      the snapshot has exactly the files of this commit.
+    - `imports`: the tasks of imported findings, each with the object of the imported file.
+    - `project`: for a task list, the root of its project; `sources` is then the directory of the list. Empty for
+      analyses.
+    - `for_comparison`: the batch was run only as the base of a comparison. `latest~N` does not count it.
     """
 
     format: int = BATCH_FORMAT
@@ -124,11 +128,11 @@ class BatchDir(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> BatchId:
-        """Its id."""
+        """The ID of the batch."""
         return self.about.batch_id
 
     def plan(self) -> Plan:
-        """Its plan. Raises StoreCorrupt."""
+        """The plan of the batch. Raises StoreCorrupt."""
         from codebatch.model.plan import decode_plan
 
         path = self.root / layout.PLAN_FILE
@@ -325,7 +329,7 @@ def is_of_kind(batch: BatchDir, kind: BatchKind) -> bool:
 
 
 def check_kind(batch: BatchDir, kind: BatchKind) -> None:
-    """Raise WrongKind where a batch is of the other kind than is meant."""
+    """Raise WrongBatchKind where a batch is of the other kind than is meant."""
     if kind == "analysis" and is_work(batch):
         raise WrongBatchKind(
             f"batch {batch.id} is a `work` batch, not an analysis",

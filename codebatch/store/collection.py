@@ -92,7 +92,7 @@ def choose(
     but for those that are spared. Batches that were run for a comparison are counted apart.
     `with_objects`: None is once a day. `with_copies`: equal shard files are found too, which takes reading them.
     `work_ended` judges work batches, which are never settled.
-    `passed_over` is told what is damaged. Raises StoreForeign.
+    `passed_over` is told what is damaged. Raises StoreUntrusted.
     """
     pinned = kept_ids(store)
     batches, is_all_known = _read_batches(store, passed_over)

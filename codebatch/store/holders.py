@@ -33,7 +33,7 @@ NOBODY = HolderId("0" * 32)
 
 
 class HolderFile(Document, frozen=True, kw_only=True):
-    """holders/<uuid>: who this is. `parent` is the coordinator's holder for a worker."""
+    """The document holders/<uuid>: a process that works on a batch. For a worker, `parent` is its coordinator."""
 
     format: int = HOLDER_FORMAT
     holder: HolderId
@@ -75,7 +75,7 @@ class Holder:
 
     @property
     def id(self) -> HolderId:
-        """Its id."""
+        """The ID of the holder."""
         return self.about.holder
 
     def _appear(self) -> Lock:

@@ -27,10 +27,11 @@ _CONTENT_BYTES_MAX = _BYTES_MAX + 6 * PATH_BYTES_MAX + 1024
 
 
 class IndexFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """A frame of the index: the path of its first line, what its lines count, and where it lies.
+    """A frame of files.index: its position, and what it contains.
 
-    `files` and `size` count its entries of kind `file` and their bytes. It has `length` bytes in the file, behind the
-    frame before it, and `content` uncompressed, of which `digest` is.
+    `path` is the path of its first entry. `files` and `size` are the number and the total size of its entries of kind
+    `file`. The frame has `length` bytes in the file and directly follows the frame before. Uncompressed, it has
+    `content` bytes with the digest `digest`.
     """
 
     path: bytes

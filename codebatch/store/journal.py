@@ -32,7 +32,10 @@ JOURNAL_FORMAT = 1
 
 
 class JournalHead(Document, frozen=True, kw_only=True):
-    """What every line begins with. `seq` counts within the holder from 0; `at_ns` is wall time, for people."""
+    """Members that every line of a journal has.
+
+    `seq` counts the lines of the process from 0. `at_ns` is the time, for display.
+    """
 
     format: int = JOURNAL_FORMAT
     seq: int
@@ -45,20 +48,20 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 
 
 class Started(_Event, frozen=True, kw_only=True):
-    """A coordinator began."""
+    """A coordinator started."""
 
     pid: int
 
 
 class Spawned(_Event, frozen=True, kw_only=True):
-    """It started a worker."""
+    """The coordinator started a worker."""
 
     worker: HolderId
     pid: int
 
 
 class Began(_Event, frozen=True, kw_only=True):
-    """A worker has leased a unit and begins it."""
+    """A worker has leased a unit of work and begins with it."""
 
     shard: ShardId
     start: int
@@ -69,7 +72,7 @@ class Began(_Event, frozen=True, kw_only=True):
 
 
 class Refused(_Event, frozen=True, kw_only=True):
-    """A worker found the lease that it was to take taken."""
+    """A worker could not take a lease, because another process has it."""
 
     epoch: int
     worker: HolderId
@@ -89,7 +92,7 @@ class Committed(_Event, frozen=True, kw_only=True):
 
 
 class Failed(_Event, frozen=True, kw_only=True):
-    """A failure is durable: by a worker, or by the coordinator, which knows the path."""
+    """A failure is durable. The coordinator or a worker committed it; only the coordinator sets `path`."""
 
     shard: ShardId
     start: int
@@ -104,7 +107,7 @@ class Failed(_Event, frozen=True, kw_only=True):
 
 
 class Finished(_Event, frozen=True, kw_only=True):
-    """A worker is through with a unit, of which it did [start, end)."""
+    """A worker has finished a unit of work. [start, end) are the items that it processed."""
 
     shard: ShardId
     start: int
@@ -115,10 +118,12 @@ class Finished(_Event, frozen=True, kw_only=True):
 
 
 class Ran(_Event, frozen=True, kw_only=True):
-    """An attempt of a command is over, and its outcome durable; a `stopped` one has none.
+    """An attempt of a task in a task list ended, and its outcome is durable. An attempt with type `stopped` has no
+    outcome.
 
-    `log` is the name of its log, `output_bytes` all that it wrote, `evidence` the last of it. `memory_peak_bytes` is
-    the most that was seen. `left` names processes that run on. `tried` tries had failed before.
+    `log` is the name of the log, `output_bytes` the size of the output, `evidence` the end of the output.
+    `memory_peak_bytes` is the highest measured memory. `left` names processes that are still running. `tried` counts
+    the tries that failed before.
     """
 
     shard: ShardId
@@ -140,7 +145,7 @@ class Ran(_Event, frozen=True, kw_only=True):
 
 
 class Lost(_Event, frozen=True, kw_only=True):
-    """A worker died. `start` and `end` are the items that it was at, where it was at any."""
+    """A worker died. `start` and `end` are the items that it was processing, if any."""
 
     shard: ShardId | None = None
     start: int | None = None
@@ -155,7 +160,9 @@ class Lost(_Event, frozen=True, kw_only=True):
 
 
 class WorkerStopped(_Event, frozen=True, kw_only=True, tag="worker_stopped"):
-    """A worker was found stopped, or traced by another process. It was continued, or `is_killed`."""
+    """A worker process was found stopped, or traced by another process. It was continued, or killed if `is_killed` is
+    set.
+    """
 
     worker: HolderId
     pid: int
@@ -164,13 +171,13 @@ class WorkerStopped(_Event, frozen=True, kw_only=True, tag="worker_stopped"):
 
 
 class Drained(_Event, frozen=True, kw_only=True):
-    """A signal asked the coordinator to end."""
+    """The coordinator received a signal to stop."""
 
     reason: str
 
 
 class Ended(_Event, frozen=True, kw_only=True):
-    """A coordinator's work is over: complete, drained or broken off."""
+    """The coordinator ended: its work is complete, or it was stopped early or failed."""
 
     reason: str
 

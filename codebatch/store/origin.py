@@ -39,7 +39,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 def make_origin(files: Files, root: Path, document: str) -> Origin:
     """Make the witness, or take the one that another maker of the same store made; what it says.
 
-    Raises StoreForeign where its name is another's.
+    Raises StoreUntrusted where its name is another's.
     """
     with contextlib.suppress(FileExistsError):
         files.make_link(document, root / layout.WITNESS)
@@ -54,7 +54,7 @@ def make_origin(files: Files, root: Path, document: str) -> Origin:
 def check_origin(files: Files, root: Path, origin: Origin, document: str) -> None:
     """Refuse a store that was found where it was not made, or that another user or git had a hand in.
 
-    Raises StoreForeign.
+    Raises StoreUntrusted.
     """
     for path in (root, root / document):
         found = files.stat(path)
@@ -66,13 +66,13 @@ def check_origin(files: Files, root: Path, origin: Origin, document: str) -> Non
 
 
 def refuse_link(root: Path) -> None:
-    """Raise StoreForeign where what was found for a store is a symbolic link."""
+    """Raise StoreUntrusted where what was found for a store is a symbolic link."""
     if root.is_symlink():
         raise _foreign(root, "is a symbolic link")
 
 
 def refuse_tracked(root: Path) -> None:
-    """Raise StoreForeign where git tracks anything below a place that was found for a store, be it there or not."""
+    """Raise StoreUntrusted where git tracks anything below a place that was found for a store, be it there or not."""
     if _git_tracks(root):
         import shlex  # for a hint, as wherever it is named
 

@@ -36,10 +36,10 @@ OUTPUTS_FORMAT = 1
 
 
 class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A shard's file: `length` bytes of frames, a trailer of `trailer` bytes whose digest is `digest`.
+    """The output file of a shard: `length` bytes of frames, and a trailer of `trailer` bytes with the digest `digest`.
 
-    `bytes` of records are in the frames. The results of `reused` items were taken over from older batches;
-    `inputs_outside_key` as in an outcome, of any of them.
+    The frames have `bytes` bytes of records. `reused` counts the items whose results were taken from older batches.
+    `inputs_outside_key` describes inputs that the cache key does not cover, if any result has such inputs.
     """
 
     shard: ShardId
@@ -55,9 +55,9 @@ class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class TaskOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """A task's merged output. `failed` and `cancelled` count items, of which a project task has one.
+    """The merged output of a task. `failed` and `cancelled` count items; a project task has one item.
 
-    `shards` follow the plan's; where that has none there is one, which says nothing but that a project task failed.
+    `shards` are in the order of the plan. If a project task failed, it has one shard with only that failure.
     """
 
     task: str
@@ -72,7 +72,7 @@ class TaskOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(Document, frozen=True, kw_only=True):
-    """manifest.json of an outputs directory. `generation` counts the outcomes that later rounds replaced."""
+    """The document manifest.json of an outputs directory. `generation` counts outcomes that later rounds replaced."""
 
     format: int = OUTPUTS_FORMAT
     plan_digest: Digest

@@ -17,7 +17,8 @@ def resolve_snapshot(store: StoreDir, reference: str, passed_over: PassedOver | 
     """The snapshot that an id, a unique prefix or `latest` names. Raises InvalidId, UnknownId or AmbiguousId.
 
     `latest` is the one first taken last of those of the current project that can be read; `latest~N` counts back from
-    it. A work list is none of these: it is WrongKind where it is named. Raises StoreCorrupt where the one that is named
+    it. A work list is none of these: it is WrongBatchKind where it is named. Raises StoreCorrupt where the one that is
+    named
     cannot be read.
     """
     offset = latest_offset(reference)

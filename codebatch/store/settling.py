@@ -18,7 +18,10 @@ UNSETTLED = (layout.LEASES, layout.RESULTS, layout.OUTCOMES, layout.HOLDERS, lay
 
 
 class SettledFile(Document, frozen=True, kw_only=True):
-    """settled.json: the batch is COMPLETED, and these outputs are its results. It names no batch: it can be linked."""
+    """The document settled.json: the batch is complete, and these outputs are its results.
+
+    The document does not contain the ID of its batch, so that batches can share it by a hard link.
+    """
 
     format: int = SETTLED_FORMAT
     plan_digest: Digest

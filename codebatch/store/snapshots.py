@@ -45,7 +45,7 @@ _FRAMES_KEPT = 16
 
 
 class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the first taker took a snapshot from: absolute paths, for people."""
+    """The directories from which a snapshot was first taken: absolute paths, for display."""
 
     base: str
     roots: tuple[str, ...]
@@ -53,7 +53,10 @@ class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotDocument(Document, frozen=True, kw_only=True):
-    """snapshot.json. `bytes` and `files` count the entries of kind `file`; `frames` are the index's, in order."""
+    """The document snapshot.json. `bytes` and `files` count the entries of kind `file`.
+
+    `frames` are the frames of the index of its entries, in order.
+    """
 
     format: int = SNAPSHOT_FORMAT
     snapshot_id: str

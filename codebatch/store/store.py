@@ -72,7 +72,7 @@ class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
 class StoreDir(msgspec.Struct, frozen=True):
     """An open store. `root` is absolute.
 
-    `project` is the one whose latest batch is meant where none is named; without it the latest batch of the store is.
+    If no batch is named, the latest batch of `project` is used. Without `project`, it is the latest batch of the store.
     """
 
     files: Files
@@ -86,17 +86,18 @@ class StoreDir(msgspec.Struct, frozen=True):
         return self.root / layout.BATCHES
 
     def objects(self) -> ObjectStore:
-        """The objects, with whatever packs are sealed by now."""
+        """The objects of the store, in all packs that are sealed now."""
         from codebatch.store.objects import ObjectStore
 
         return ObjectStore(self.files, self.root / layout.OBJECTS)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Lock]:
-        """Hold the store-wide lock that keeps a collector of garbage out (flock, shared): from the snapshot to the end.
+        """Hold the shared lock of the store (flock) that excludes garbage collection, from the snapshot to the end of a
+        run.
 
-        Who comes while nobody else has it sweeps what the dead left first, where the store can be written. If the store
-        is removed meanwhile, whatever fails for that is raised as StoreCorrupt that says so.
+        If no other process holds the lock and the store is writable, files of dead processes are removed first. If the
+        store is removed while the lock is held, errors that this causes are raised as StoreCorrupt.
         """
         path = self.root / layout.LOCKS / layout.LOCK_OF_STORE
         alone: Lock | None = None
@@ -132,9 +133,9 @@ class StoreDir(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the store exclusively (flock), after removing what dead processes left.
+        """Hold the exclusive lock of the store (flock), after removing files that dead processes left.
 
-        Raises StoreInUse at once if another process writes: it never waits.
+        If another process writes to the store, StoreInUse is raised at once, without waiting.
         """
         self.files.make_directory(self.root / layout.LOCKS)
         lock = self.files.try_lock(self.root / layout.LOCKS / layout.LOCK_OF_STORE)
@@ -158,7 +159,9 @@ class StoreDir(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def making_batch(self) -> Iterator[None]:
-        """Hold the lock under which a batch is looked for and made (flock, exclusive): of many alike one is made."""
+        """Hold the exclusive lock (flock) for finding or creating a batch, so that concurrent identical runs create
+        only one.
+        """
         lock = self.files.wait_lock(self.root / layout.LOCKS / layout.LOCK_OF_BATCHES, shared=False)
         try:
             yield
@@ -169,7 +172,7 @@ class StoreDir(msgspec.Struct, frozen=True):
 def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[StoreDir, bool]:
     """Make a store, or open the one that is there as `open_store` does; tells whether it was made.
 
-    Raises StoreForeign where the directory holds something else, StoreError where its file system cannot link(2).
+    Raises StoreUntrusted where the directory holds something else, StoreError where its file system cannot link(2).
     """
     root = Path(os.path.abspath(root))
     files.confine(root)
@@ -273,7 +276,7 @@ def _publish(files: Files, root: Path, document: bytes) -> bool:
 def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
     """Open a store. One that was found, and not named, must be where we made it (store/origin.py).
 
-    Raises StoreNotFound, StoreForeign or StoreCorrupt.
+    Raises StoreNotFound, StoreUntrusted or StoreCorrupt.
     """
     root = Path(os.path.abspath(root))
     files.confine(root)
@@ -300,13 +303,13 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
 
 
 def check_made_here(store: StoreDir) -> None:
-    """Raise StoreForeign where a store, be it that it was named, is not one that we made where it lies."""
+    """Raise StoreUntrusted where a store, be it that it was named, is not one that we made where it lies."""
     data = store.files.read_range(store.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
     check_origin(store.files, store.root, _decode(store.root, data).origin, layout.STORE_FILE)
 
 
 def _decode(root: Path, data: bytes) -> _StoreFile:
-    """store.json. Raises StoreForeign for what another version or program wrote, StoreCorrupt for what is damaged."""
+    """store.json. Raises StoreUntrusted for what another version or program wrote, StoreCorrupt for what is damaged."""
     try:
         any_version = decode_json(data, partial(msgspec.json.decode, type=_AnyStoreFile))
         if any_version.schema_name == "codebatch.store":

@@ -25,7 +25,10 @@ _HINT = "the list of keys that `verify` found is lost: remove the file, then reb
 
 
 class UntrustedKey(msgspec.Struct, frozen=True, kw_only=True):
-    """The result key of a task that was found to answer otherwise when its work of a batch was done again."""
+    """A cache key whose results are not reused, because a verification gave a different result.
+
+    `task` and `batch_id` are the task and the batch that were verified.
+    """
 
     key: Digest
     task: str
@@ -33,7 +36,7 @@ class UntrustedKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UntrustedFile(Document, frozen=True, kw_only=True):
-    """untrusted.json: by key, each once."""
+    """The document untrusted.json: the untrusted cache keys, in ascending order."""
 
     format: int = UNTRUSTED_FORMAT
     keys: tuple[UntrustedKey, ...]

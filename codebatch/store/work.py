@@ -106,7 +106,7 @@ def _plan(snapshot: Snapshot, written: bytes) -> Plan:
 
 
 def read_work(batch: BatchDir) -> Work:
-    """What a work batch is besides its commands, as it was reloaded last. Raises WrongKind, StoreCorrupt."""
+    """What a work batch is besides its commands, as it was reloaded last. Raises WrongBatchKind, StoreCorrupt."""
     check_kind(batch, "work")
     work = _read_document(batch)
     for reload in iter_reloads(batch):

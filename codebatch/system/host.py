@@ -11,7 +11,7 @@ import msgspec
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine since its last start. `boot` is the kernel's; empty where it does not say."""
+    """A machine since its last boot. `boot` is the boot ID of the kernel, or empty if the kernel has none."""
 
     name: str
     boot: str

@@ -64,7 +64,7 @@ def reading(path: Path | str) -> AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def locking(path: Path | str) -> Iterator[None]:
-    """Turn the answer of a file system that knows no flock(2) into UnfitFileSystem."""
+    """Turn the answer of a file system that knows no flock(2) into UnsupportedFileSystem."""
     try:
         yield
     except OSError as error:

@@ -18,9 +18,10 @@ _SECONDS = 1.0
 
 
 class AnalyzedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task: how long it takes, where that is said, and its `level`: so many wait one for the other before it.
+    """A task of an analysed task list.
 
-    Levels are for reading; nothing is scheduled by them.
+    `level` is the number of tasks in the longest chain of dependencies before it. The scheduler does not use levels.
+    `expected_seconds` is null if the task does not define it.
     """
 
     id: str
@@ -30,7 +31,9 @@ class AnalyzedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnalyzedEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """`task` waits for `on`: `file` wrote it, or it was `inferred`, or a `command` said so."""
+    """A dependency of `task` on `on`. `source` is its origin: `file`, `inferred`, or the `command` of the setting
+    `infer`.
+    """
 
     task: str
     on: str
@@ -41,14 +44,14 @@ class AnalyzedEdge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Makespan(msgspec.Struct, frozen=True, kw_only=True):
-    """How long all takes with so many at once."""
+    """The estimated duration of a task list, if at most `max_parallel` tasks run at once."""
 
     max_parallel: int
     seconds: float
 
 
 class BindingPool(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool without which all would be done sooner: in so many seconds."""
+    """A pool that makes the task list slower. Without this pool, it would take `seconds_without` seconds."""
 
     pool: str
     size: int
@@ -56,9 +59,11 @@ class BindingPool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
-    """A list of tasks, looked at. `with_estimate` of the tasks say how long they take; others count as one second.
+    """The answer of `codebatch work analyze`.
 
-    `seconds` is how long it takes as it would be run, `critical_seconds` the least that any number of slots needs.
+    `with_estimate` counts the tasks that define `expected_seconds`. Other tasks count as one second. `seconds` is the
+    estimated duration with the current settings. `critical_seconds` is the duration of the critical path, which no
+    number of slots can shorten.
     """
 
     source: str

@@ -85,7 +85,7 @@ def start(
 def get(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
     """Where a batch of commands stands: by its id, a unique prefix or `latest~N`; by default the latest.
 
-    Raises WrongKind for an analysis, InvalidId, UnknownId, AmbiguousId or StoreError.
+    Raises WrongBatchKind for an analysis, InvalidId, UnknownId, AmbiguousId or StoreError.
     """
     opened = open_store(store)
     return look_at(opened, resolve_batch(opened, batch, kind="work"))

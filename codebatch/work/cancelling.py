@@ -43,8 +43,8 @@ def cancel_batch(
     """Have a batch end, unless it is over: what runs is ended, within `grace_seconds` or each command's own grace.
 
     Where it `waits` nothing of the batch runs on return: where nobody conducts it any more, we do. `is_forced`: who is
-    at work on it here is killed first, and their commands by us. Returns where it stands then. Raises WrongKind for an
-    analysis, CommandsForeign where the store was not made here by us, unless that `is_trusted`.
+    at work on it here is killed first, and their commands by us. Returns where it stands then. Raises WrongBatchKind
+    for an analysis, CommandsForeign where the store was not made here by us, unless that `is_trusted`.
     """
     check_kind(batch, "work")
     if not is_trusted:

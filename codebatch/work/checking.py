@@ -230,7 +230,7 @@ def sound_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict
 def _is_unquoted(value: object, wanted: str) -> bool:
     """Whether there is something else where a text is wanted, as where a number stands without quotes."""
     values = value if isinstance(value, list) else value.values() if isinstance(value, dict) else [value]
-    is_text = any(word in wanted for word in ("string", "ids", "pattern", "path"))
+    is_text = any(word in wanted for word in ("string", "IDs", "pattern", "path"))
     return is_text and any(not isinstance(each, str | dict | list) for each in values)
 
 

@@ -36,12 +36,14 @@ _Waits = frozenset[tuple[CommandId, EdgeKind]]
 
 
 class ListChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """Differences between a list and a batch of it.
+    """The differences between the tasks of a batch and the current task list.
 
-    Tasks that are not done in the batch and have another definition in the list are `changed`; those that are done with
-    another one are `done_and_changed`. Tasks that are not in the list any more are `removed`, and `added` ones would be
-    part of the batch if it were made now. `settings` are names of settings of all tasks. `problem` is the reason why
-    nothing can be compared.
+    - `changed`: tasks that are not done and whose definition changed.
+    - `done_and_changed`: tasks that are done and whose definition changed.
+    - `removed`: tasks that are no longer in the list.
+    - `added`: tasks that a new batch of the list would also have.
+    - `settings`: names of changed settings that apply to all tasks.
+    - `problem`: why the list cannot be compared; otherwise empty.
     """
 
     changed: tuple[CommandId, ...] = ()

@@ -21,10 +21,10 @@ from codebatch.work.settings import WorkOptions
 
 
 class RehearsedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task, which would start so many seconds after the first, in a slot from 1, and take so many.
+    """A task and its expected start: seconds after the first start, and the slot, counted from 1.
 
-    `seconds` is null where nobody knows: then it is taken to be as long as the others are, or, where nobody knows of
-    any, to take one second.
+    `seconds` is its expected duration, or null if unknown. A task of unknown duration is planned with a
+    typical duration of the other tasks, or with one second if all are unknown.
     """
 
     task: str
@@ -37,10 +37,11 @@ class RehearsedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
-    """A work list, in the order in which its tasks would start.
+    """The answer of `codebatch work run --dry-run`: the tasks in the order in which they would start.
 
-    `makespan_seconds`: when all is done; within `range_seconds` in 1, 5 and 9 of 10 cases. Null where nobody knows of
-    any task; `without_estimate` of them.
+    `makespan_seconds` is the expected duration. With a probability of 10%, 50% and 90%, the batch ends within the times
+    in `range_seconds`. Both are null if the duration of all tasks is unknown. `without_estimate` counts tasks of
+    unknown duration.
     """
 
     source: str

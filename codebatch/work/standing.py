@@ -108,7 +108,7 @@ def names_of(commands: list[CommandStanding]) -> str:
 
 
 def look_at(store: StoreDir, batch: BatchDir, *, may_fork: bool = False) -> WorkBatch:
-    """Where a work batch stands now; `may_fork` is as in `Attempts.read_all`. Raises WrongKind, StoreCorrupt."""
+    """Where a work batch stands now; `may_fork` is as in `Attempts.read_all`. Raises WrongBatchKind, StoreCorrupt."""
     check_kind(batch, "work")
     return WorkBatch(store=store, batch=batch, standing=work_standing(store, batch, may_fork=may_fork))
 

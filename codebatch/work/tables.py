@@ -43,7 +43,7 @@ FileName = Annotated[str, Meta(min_length=1, description="a file path")]
 _CHUNK = f'an integer from 1 to {NUMBER_MAX:,}, or "all"'
 Words = Annotated[tuple[str, ...], Meta(description="a list of strings")]
 Patterns = Annotated[tuple[str, ...], Meta(description="a list of patterns")]
-Ids = Annotated[tuple[str, ...], Meta(description="a list of task ids")]
+Ids = Annotated[tuple[str, ...], Meta(description="a list of task IDs")]
 Flag = Annotated[bool, Meta(description="true or false")]
 Count = Annotated[int, Meta(ge=1, le=NUMBER_MAX, description=f"an integer from 1 to {NUMBER_MAX:,}")]
 Restarts = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description=f"an integer from 0 to {NUMBER_MAX:,}")]
@@ -61,8 +61,9 @@ Pools = Annotated[
 
 
 def _choice(kind: object) -> Meta:
-    """What one of several words is called."""
-    return Meta(description=" or ".join(f'"{word}"' for word in typing.get_args(kind)))
+    """Return the description of a choice between words."""
+    *words, last = (f'"{word}"' for word in typing.get_args(kind))
+    return Meta(description=f"{', '.join(words)} or {last}")
 
 
 Statuses = Annotated[tuple[Status, ...], Meta(min_length=1, description=f"a list of integers from 0 to {STATUS_MAX}")]
@@ -70,7 +71,7 @@ Pointer = Annotated[str, Meta(pattern="^(/.*)?$")]
 
 
 class TryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of `tries`: what another try does otherwise than the first."""
+    """An entry of `tries`: changes to the task for a retry."""
 
     run: str | Annotated[tuple[str, ...], Meta(min_length=1)] = ""
     env: dict[str, str] = msgspec.field(default_factory=dict)
@@ -79,7 +80,7 @@ class TryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class QuestionTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`question`: how one is known in the end of a task's output."""
+    """`question`: how a question is found at the end of the output of a task."""
 
     pattern: str = ""
     last_lines: Annotated[int, Meta(ge=1, le=1000)] = QUESTION_LINES
@@ -87,7 +88,7 @@ class QuestionTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class RetryTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`retry_if`: which failures are tried again."""
+    """`retry_if`: the failures after which a task is retried."""
 
     exits: tuple[Status, ...] = ()
     pattern: str = ""
@@ -103,7 +104,7 @@ class ResultTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class RuleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of `[[answering.rules]]`."""
+    """An entry of `[[answering.rules]]`: an automatic answer to matching questions."""
 
     match: Annotated[str, Meta(min_length=1)]
     answer: str = ""
@@ -111,7 +112,7 @@ class RuleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class AnsweringTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[answering]`: who answers before people are asked."""
+    """`[answering]`: automatic answers to questions, before a person is asked."""
 
     rules: tuple[RuleTable, ...] = ()
     command: str | tuple[str, ...] = ""
@@ -120,7 +121,7 @@ class AnsweringTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class EnvFileTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of `env_file`: a file of variables that may be missing if it is not `required`."""
+    """An entry of `env_file`: a file of environment variables. If `required` is false, it may be missing."""
 
     path: Annotated[str, Meta(min_length=1)]
     required: bool = True
@@ -129,12 +130,12 @@ class EnvFileTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 _EnvFileEntry = Annotated[str, Meta(min_length=1)] | EnvFileTable
 EnvFileEntries = Annotated[
     _EnvFileEntry | tuple[_EnvFileEntry, ...],
-    Meta(description="a file path, a table of path and required, or a list of these"),
+    Meta(description="a file path, a table with path and required, or a list of file paths and such tables"),
 ]
 
 
 class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[defaults]`: what holds for each task that does not say otherwise. What `env` has is added to a task's own."""
+    """`[defaults]`: default settings of all tasks. Variables in `env` are added to those of each task."""
 
     run: Annotated[
         str | Annotated[tuple[str, ...], Meta(min_length=1)],
@@ -172,7 +173,7 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ] = BACKOFF_FACTOR
     backoff_seconds_max: Grace = BACKOFF_SECONDS_MAX
     retry_reasons: Annotated[
-        tuple[RetryReason, ...], Meta(description="a list of " + ", ".join(typing.get_args(RetryReason)))
+        tuple[RetryReason, ...], Meta(description="a list with any of " + ", ".join(typing.get_args(RetryReason)))
     ] = RETRY_REASONS
     tries: Annotated[
         tuple[TryTable, ...],
@@ -186,12 +187,15 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         UNSET
     )
     result: (
-        Annotated[ResultTable, Meta(description="a table of JSON pointers: text, question, cost, session")] | UnsetType
+        Annotated[
+            ResultTable, Meta(description="a table with any of text, question, cost, session, each a JSON pointer")
+        ]
+        | UnsetType
     ) = UNSET
 
 
 class EachTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`each`: what a task is made many of. One of its keys is set, `chunk` beside `files`."""
+    """`each`: makes one task for each value. Exactly one key is set; `files` may be combined with `chunk`."""
 
     files: Patterns | UnsetType = UNSET
     chunk: Annotated[Annotated[int, Meta(ge=1, le=NUMBER_MAX)] | Literal["all"], Meta(description=_CHUNK)] = 1
@@ -202,24 +206,25 @@ class EachTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class InferTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`infer`: a command that says which tasks need which, under `strategy = "auto"`."""
+    """`infer`: a command that prints dependencies between tasks. It is used with `strategy = "auto"`."""
 
     command: Annotated[tuple[str, ...], Meta(min_length=1, description="a list of strings that is not empty")]
     timeout_seconds: Seconds = 120.0
 
 
 class TaskTable(TaskDefaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[tasks.ID]`: a command, and what it waits for."""
+    """`[tasks.ID]`: a command and its dependencies."""
 
     needs: Ids = ()
     after: Ids = ()
     each: (
-        Annotated[EachTable, Meta(description="a table of one of files, values, matrix, lines and json")] | UnsetType
+        Annotated[EachTable, Meta(description="a table with one of the keys files, values, matrix, lines or json")]
+        | UnsetType
     ) = UNSET
 
 
 class NotifyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[notify]`: a command that is given events as JSON on its standard input."""
+    """`[notify]`: a command that receives events as JSON on its standard input."""
 
     command: Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
     events: tuple[EventName, ...] = NOTIFIED
@@ -227,7 +232,7 @@ class NotifyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a work file says of all its tasks together."""
+    """Settings of a task list that apply to all its tasks."""
 
     strategy: Annotated[Strategy, _choice(Strategy)] | UnsetType = UNSET
     max_parallel: Count | UnsetType = UNSET
@@ -238,13 +243,13 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     env_file: EnvFileEntries = ()
     clean_env: Flag = False
     root: Annotated[str, Meta(min_length=1, description="the path of a directory")] = "."
-    infer: Annotated[InferTable, Meta(description="a table of command and timeout_seconds")] | UnsetType = UNSET
+    infer: (
+        Annotated[InferTable, Meta(description="a table with command, and optionally timeout_seconds")] | UnsetType
+    ) = UNSET
     notify: (
         Annotated[
             NotifyTable,
-            Meta(
-                description="a table of `command`, and perhaps `events`, a list of their names, and `timeout_seconds`"
-            ),
+            Meta(description="a table with command, and optionally events, a list of event names, and timeout_seconds"),
         ]
         | UnsetType
     ) = UNSET
@@ -260,7 +265,7 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A whole work file."""
+    """A task list, work.toml."""
 
     defaults: TaskDefaults = msgspec.field(default_factory=TaskDefaults)
     tasks: dict[str, TaskTable] = msgspec.field(default_factory=dict)

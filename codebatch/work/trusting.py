@@ -42,7 +42,7 @@ def check_trusted(store: StoreDir, batch: BatchDir) -> None:
 
 
 def check_place(store: StoreDir, *, is_trusted: bool) -> None:
-    """Raise StoreForeign where no work batch is to be made in a store, UnfitFileSystem where none can be."""
+    """Raise StoreUntrusted where no work batch is to be made in a store, UnsupportedFileSystem where none can be."""
     if not is_trusted:
         try:
             check_made_here(store)
@@ -55,7 +55,7 @@ def check_place(store: StoreDir, *, is_trusted: bool) -> None:
 
 
 def check_file_system(path: Path) -> None:
-    """Raise UnfitFileSystem where a store at a path, which need not be there, is none for commands.
+    """Raise UnsupportedFileSystem where a store at a path, which need not be there, is none for commands.
 
     Which of several hosts' processes live is not known on a file system that they share, nor that a start is on disk.
     """

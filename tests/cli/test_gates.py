@@ -74,7 +74,7 @@ def test_without_a_store_what_needs_one_is_skipped_and_told(codebatch: CommandLi
     assert ended.notes.startswith("incomplete: skipped store-schema, ")
     assert codebatch("gate-run", "store-schema", "--json", status=3).json["outcome"] == "skipped"
     assert codebatch("gate-run", "objects", "--store", "none", "--json", status=4).error["code"] == "store_not_found"
-    assert codebatch("gate-run", "all", status=2).notes.splitlines()[1].endswith("codebatch gate-bundle all")
+    assert codebatch("gate-run", "all", status=2).notes.splitlines()[1].endswith("codebatch selftest bundle all")
     assert not (codebatch.directory / "none").exists()
 
 

@@ -58,5 +58,5 @@ def test_answers_have_the_same_bytes_and_are_told_of_damage(copied: CommandLine,
 
 
 def test_a_user_who_errs_is_told(copied: CommandLine) -> None:
-    assert "build it with: codebatch index-build" in copied("index-build", "--verify", status=2).notes
+    assert "build it with: codebatch index build" in copied("index-build", "--verify", status=2).notes
     assert "no batch" in copied("index-build", "--batch", "batch-nope", status=2).notes

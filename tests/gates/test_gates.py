@@ -189,7 +189,7 @@ def test_an_index_that_there_is_not_or_a_store_in_use_has_its_gates_skipped(stor
     shutil.rmtree(stored.store / "indexes")
     for name in ("index-equals-scan", "index-rebuilt"):
         result = stored.gate(name)
-        assert (result.outcome, "codebatch index-build --batch" in result.reason) == ("skipped", True)
+        assert (result.outcome, "codebatch index build --batch" in result.reason) == ("skipped", True)
     (stored.store / "indexes").mkdir()
     with StorePlace(stored.store).open().writing():
         assert "another process is writing" in stored.gate("A4").reason

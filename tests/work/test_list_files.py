@@ -290,7 +290,7 @@ def test_all_mistakes_of_a_directory_are_told_at_once_each_with_its_file_and_lin
             "tasks/link.md is a symbolic link out of tasks",
             "cannot read tasks/loop.md: Too many levels",
             "tasks/utf.md is not valid UTF-8 (line 3)",
-            "tasks/a.md:2 sets needs to [{\"x\":3}], expected a list of task ids",
+            "tasks/a.md:2 sets needs to [{\"x\":3}], expected a list of task IDs",
             "tasks/h.md:3 sets priority to 'urgent', expected an integer",
             "tasks/j.md sets run to true, expected",
             "tasks/h.md: 'h' needs 'nobody', which does not exist",
