@@ -62,8 +62,8 @@ class Requests:
             return decode_request(read_document_bytes(self._files, path), n)
         except (FileNotFoundError, DocumentError) as error:
             hint = (
-                "no new tasks are started, because it is unknown what was requested; running tasks "
-                "continue. Remove this request and those after it to drop them"
+                "no new tasks are started until this request can be read; running tasks continue. "
+                "To drop the request, remove this file and all later requests"
             )
             raise CorruptFile(str(path), f"is damaged: {error}", hint=hint) from error
 

@@ -170,7 +170,7 @@ def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
     batch, notes = project.run()
     assert batch.about.plan_digest == project.first.about.plan_digest
     assert batch.about.imports == {}
-    assert f"imported findings of other remain in {imported.id}: import them again for this batch" in notes
+    assert f"imported findings of other are only in {imported.id}; " in notes
     assert not [note for note in project.run()[1] if "other" in note], "told once"
     project.take(LINES, "other")
     (project.tree / "b.py").write_bytes(b"import a\nimport c\n")
@@ -340,7 +340,7 @@ def test_any_files_are_joined_to_one_object_and_split_again() -> None:
 
 def test_files_that_are_too_much_together_are_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codebatch.application.importing.IMPORT_BYTES_MAX", len(LINES) + 1)
-    with pytest.raises(codebatch.InvalidImport, match="together they have more than"):
+    with pytest.raises(codebatch.InvalidImport, match="together, the files have more than"):
         project.take([LINES, LINES], "other")
     assert project.take([LINES], "other").findings == 2
 

@@ -109,7 +109,10 @@ def test_impact_needs_dependencies(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "--pipeline", "parse", "--quiet")
     ended = codebatch("impact", "a.py", status=2)
-    assert ended.notes.splitlines() == ["error: the batch has no data on dependencies", "hint: use the pipeline `full`"]
+    assert ended.notes.splitlines() == [
+        "error: the batch did not run the task dependencies",
+        "hint: to include this task, run: codebatch run --pipeline full PATH",
+    ]
 
 
 def test_file_is_no_dependency_of_its_own_and_two_make_a_cycle(codebatch: CommandLine) -> None:

@@ -66,7 +66,7 @@ def test_uses_that_need_no_import_are_counted_and_make_the_answer_incomplete(cod
     ):
         told = codebatch("impact", path, status=3)
         assert (
-            f"incomplete: uses without an import are not resolved in {language}: {files} names that this one defines; "
+            f"incomplete: in {language}, references without an import are not resolved: {files} names that this file defines; "
             f"see: codebatch references {name}\n"
         ) in told.notes, path
     tests = codebatch("impact", "go/shop/price.go", "--tests", status=3)

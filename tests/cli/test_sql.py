@@ -74,7 +74,7 @@ def test_values_that_json_lacks_are_texts_or_null_and_names_are_given_once(ran: 
         ("select 'a'::int", "Conversion Error", None),
         ("", "the statement is empty", "for example"),
         ("select 1; select 2", "expected one statement, got 2", "for example"),
-        ("from query('from sym' || 'bol')", "use the view name in the statement itself: symbol", None),
+        ("from query('from sym' || 'bol')", "write the name of the view in the statement itself: symbol", None),
         ("select '\ud800'", "not valid UTF-8", None),
     ],
 )
@@ -102,7 +102,7 @@ def test_a_time_with_a_zone_is_answered_or_to_be_asked_for_as_a_text(
 def test_what_needs_pytz_is_to_be_asked_for_as_a_text() -> None:
     refused = _refused(duckdb.InvalidInputException("Invalid Input Error: Required module 'pytz' failed to import"))
     assert (str(refused), refused.hint) == (
-        "times with a time zone cannot be returned", "cast it to text: now()::varchar"
+        "times with a time zone cannot be returned", "cast the value to text, for example now()::varchar"
     )  # fmt: skip
 
 

@@ -320,7 +320,7 @@ def test_a_snapshot_that_was_taken_since_does_not_hide_a_change(codebatch: Comma
     write(tree / "a.py", "x = 1\n")
     codebatch("snapshot", "tree", "--exclude", "*.tmp")
     (told,) = stale_notes(codebatch("errors"))
-    assert told == f"results are out of date (files as in another batch); query that with --batch {first}"
+    assert told == f"results are out of date: another batch has the current files; query it with --batch {first}"
     codebatch("run", "tree", "--exclude", "*.tmp", "--pipeline", "parse")
     assert stale_notes(codebatch("errors")) == []
 

@@ -225,7 +225,7 @@ def plant_index_of_cut_postings(stored: Stored) -> str:
     rewrite_index(
         stored, lambda pairs: {key: value[:-1] if key[:1] == keys.CODE else value for key, value in pairs.items()}
     )
-    return "the index cannot be used, reading all results"
+    return "reading all results, because the index cannot be used"
 
 
 def plant_index_bytes(stored: Stored) -> str:

@@ -172,7 +172,7 @@ def test_a_group_without_members_counts_as_done(tmp_path: Path) -> None:
     assert found.notes == ("work.toml: `each` of 't' matches nothing, and it counts as done",)
     with pytest.raises(InvalidWork, match="`each` of 't' matches nothing"):
         read(tmp_path, text, STRICT)
-    with pytest.raises(NothingToDo, match="its `each` matches nothing"):
+    with pytest.raises(NothingToDo, match="`each` matches nothing"):
         read(tmp_path, text.partition("[tasks.u]")[0])
 
 
