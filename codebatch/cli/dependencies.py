@@ -172,7 +172,7 @@ def _answer_cycles(answering: Answering, batch: Batch, paths: Paths, *, everythi
         left_out = sum(not any(files <= set(each.files) for files in shown) for each in every)
         if left_out:
             answering.note(
-                f"{left_out:,} cycles hidden; show them with --all. "
+                f"{count_of(left_out, 'import cycle')} hidden; to list all, use --all. "
                 "Hidden are cycles with type-only or deferred imports, "
                 "cycles within a Rust crate, and cycles of only test, vendored or generated files"
             )

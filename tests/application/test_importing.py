@@ -372,7 +372,7 @@ def test_of_imports_at_once_none_is_lost(project: Project, monkeypatch: pytest.M
     assert list(both.batch.about.imports) == ["early", "late"]
     alone = take("named", lambda: project.take(LINES, "first"), project.first.id)
     assert list(alone.batch.about.imports) == ["named"]
-    with pytest.raises(BatchIncomplete, match="another batch was made meanwhile"):
+    with pytest.raises(BatchIncomplete, match="another batch was created in the meantime"):
         take("other", run_another_tree)
     assert not resolve_batch(project.store, None).about.imports
 

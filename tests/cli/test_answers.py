@@ -300,7 +300,7 @@ def test_filters_narrow_what_is_queried(ran: Ran) -> None:
 def test_an_option_of_other_nouns_is_refused_with_their_names(ran: Ran) -> None:
     error = ran.codebatch("query", "edges", "--severity=x", "--store", "store", "--json", status=2).error
     assert error["message"] == "--severity cannot be used with edges"
-    assert error["hint"] == "it is an option of: query outputs, query diagnostics, query stats"
+    assert error["hint"] == "available in: query outputs, query diagnostics, query stats"
     error = ran.codebatch("query", "files", "--where", "lnes > 3", "--store", "store", "--json", status=2).error
     assert (error["message"], error["hint"]) == ("unknown field 'lnes'", "did you mean 'lines'?")
     asked = ("query", "outputs", "--name", "x", "--code", "y", "--store", "store", "--json")

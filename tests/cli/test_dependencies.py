@@ -87,7 +87,7 @@ def test_run_and_graph_count_the_same_cycles_and_say_what_they_leave_out(codebat
     ]
     shown = codebatch("graph", "--cycles")
     assert shown.lines == ["2 files: app/e.py -> app/f.py -> app/e.py; cut at app/e.py:1"]
-    assert "3 cycles hidden: not closed when files are loaded" in shown.notes
+    assert "3 import cycles hidden; to list all, use --all" in shown.notes
     assert len(codebatch("graph", "--cycles", "--all").lines) == 4
     assert codebatch("graph", "--all", status=2).notes.startswith("error: --all cannot be used without --cycles")
     edges = codebatch("query", "edges", "--path", "app/d.py", "--json").records

@@ -62,7 +62,7 @@ def test_resume_reports_a_changed_task_and_runs_the_old_one(line: CommandLine, w
     told = line("resume", "-q").notes
     batch = status(line)["batch_id"]
     assert f" has changed since batch {batch} was made: changed a" in told
-    assert f"to use the new ones: codebatch resume --reload --batch {batch}" in told
+    assert f"to use the new definitions: codebatch resume --reload --batch {batch}" in told
     assert ran(line) == "oldoldold"
 
 
@@ -157,7 +157,7 @@ def test_reload_follows_new_needs_and_counts_removed_tasks_as_done(line: Command
     ran(line)
     told = line("resume", "-q", "--reload").notes
     assert "reloaded from work.toml: a, c" in told
-    assert "no longer in work.toml, counted as done: gone" in told
+    assert "marked as done, because they are no longer in work.toml: gone" in told
     assert ran(line) == "ca"
     assert states(line) == {"a": "DONE", "gone": "DONE", "c": "DONE"}
     line(*RUN, "--unfinished")

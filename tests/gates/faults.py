@@ -110,7 +110,7 @@ def plant_pack(stored: Stored) -> str:
 
 def plant_no_pack(stored: Stored) -> str:
     stored.one("objects/*.pack").unlink()
-    return "is in no pack"
+    return "no pack in"
 
 
 def plant_open_batch(stored: Stored) -> str:

@@ -174,7 +174,7 @@ def test_an_index_that_is_damaged_is_told_of_once_and_all_is_read(tmp_path: Path
         path.write_bytes(b"" if at is None else data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         (note,) = _notes(store, batch)
         assert note.startswith("reading all results, because the index cannot be used: ")
-        assert "codebatch index-build --rebuild" in note
+        assert "codebatch index build --rebuild" in note
     build_index(store, batch)
     assert _notes(store, batch) == []
 

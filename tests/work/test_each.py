@@ -73,7 +73,10 @@ def test_members_that_are_made_before_their_files_are_noted(tmp_path: Path) -> N
     told = "the members of 'use' are determined before 'gen' runs, which writes '/src/a.py': new files are not included"
     assert found.notes == (f"work.toml: {told}",)
     none = read(tmp_path, GEN + use % "b")
-    told = "`each` of 'use' matches nothing, and it counts as done; members are determined before its dependencies run"
+    told = (
+        "`each` of 'use' matches nothing, so the task is treated as done; "
+        "members are determined before its dependencies run"
+    )
     assert none.notes == (f"work.toml: {told}: mid",)
     elsewhere = GEN.replace("src/", "out/")
     assert read(tmp_path, elsewhere + use % "a").notes == ()
