@@ -170,7 +170,10 @@ def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
     batch, notes = project.run()
     assert batch.about.plan_digest == project.first.about.plan_digest
     assert batch.about.imports == {}
-    assert f"imported findings of other are only in {imported.id}; " in notes
+    told = (
+        f"imported findings of other are only in {imported.id}; to add them to the new batch, import the reports again"
+    )
+    assert told in notes
     assert not [note for note in project.run()[1] if "other" in note], "told once"
     project.take(LINES, "other")
     (project.tree / "b.py").write_bytes(b"import a\nimport c\n")

@@ -104,10 +104,10 @@ def test_both_sides_of_a_diff_are_run(project: Project, commands: Commands) -> N
     assert _added(told) == [("a.py", "F401"), ("c.py", "F401")]
     assert told.json["complete"]
     assert len(commands.batches()) == 3
-    assert told.notes.count("analysing it") == 2
+    assert told.notes.count("analysing this commit") == 2
     commit = git(project.tree, "rev-parse", "HEAD~2")
-    assert f"no batch of commit {commit[:12]}; analysing it" in commands("diff", commit, "HEAD").notes
-    assert "analysing it" not in commands("diff", "HEAD~3", "HEAD~1").notes
+    assert f"no batch of commit {commit[:12]}; analysing this commit" in commands("diff", commit, "HEAD").notes
+    assert "analysing this commit" not in commands("diff", "HEAD~3", "HEAD~1").notes
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_name_that_is_no_commit_is_refused(name: str, code: str, project: Projec
 
 
 def test_range_gets_a_hint_to_name_its_ends(commands: Commands) -> None:
-    assert "give both ends: HEAD~1 HEAD\n" in commands("diff", "HEAD~1...HEAD", status=2).notes
+    assert "give both ends as arguments: HEAD~1 HEAD\n" in commands("diff", "HEAD~1...HEAD", status=2).notes
 
 
 @pytest.mark.parametrize("name", ["latest", "batch-", "2"])

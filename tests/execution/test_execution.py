@@ -345,7 +345,9 @@ def test_what_is_made_must_be_a_task_of_the_declared_scope(
         ({"run": 1}, f"rename the method `run` to `{verb}`"),
         ({other: 1}, "see codebatch_workers.api"),
     ):
-        with pytest.raises(InvalidConfiguration, match=f"not a task of {scope} scope.* no `{verb}`") as refused:
+        with pytest.raises(
+            InvalidConfiguration, match=f"not a task of {scope} scope: its object has no method `{verb}`"
+        ) as refused:
             set_up(**verbs)
         assert hint in str(refused.value.hint)
     set_up(**{verb: 1})

@@ -172,7 +172,7 @@ def test_a_group_without_members_counts_as_done(tmp_path: Path) -> None:
     text = "[tasks.t]\nrun = 'x'\neach.files = ['*.none']\n[tasks.u]\nrun = 'x'\nneeds = ['t']\n"
     found = read(tmp_path, text)
     assert (found.work.order, found.work.edges) == (("u",), ())
-    assert found.notes == ("work.toml: `each` of 't' matches nothing, and it counts as done",)
+    assert found.notes == ("work.toml: `each` of 't' matches nothing, so the task is treated as done",)
     with pytest.raises(InvalidWork, match="`each` of 't' matches nothing"):
         read(tmp_path, text, STRICT)
     with pytest.raises(NothingToDo, match="`each` matches nothing"):

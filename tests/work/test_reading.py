@@ -177,10 +177,7 @@ def test_the_command_line_is_over_the_file(tmp_path: Path) -> None:
     assert found.commands[0].env == {"CI": "2", "TOKEN": "$TOKEN", "LANG": "C"}
     assert [note.split(",")[0].split(":")[0] for note in found.notes] == [
         "failures_max is 2",
-        (
-            "values set with --env NAME=VALUE are stored in the batch; with --env NAME, each run takes the value "
-            "from your environment, and does not store the value"
-        ),
+        "values set with --env NAME=VALUE are stored in the batch; with --env NAME",
         "on_failure is 'continue'",
         "'no-such-program'",
     ]
