@@ -54,7 +54,7 @@ class Requests:
             if is_ours:
                 self._files.sync_directory(self._directory)
                 return request
-        raise StoreUnwritable(f"cannot assign a number to a new request in {self._directory}")
+        raise StoreUnwritable(f"cannot create a request in {self._directory}: other processes keep creating requests")
 
     def _read(self, name: str, n: int) -> Request:
         path = self._directory / name

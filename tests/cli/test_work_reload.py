@@ -122,7 +122,7 @@ def test_a_batch_that_is_done_reports_what_changed_since(line: CommandLine) -> N
     for words in ("resume", "-q"), ("resume", "-q", "--reload"):
         told = line(*words).notes
         assert "changed after they were done: b; added new" in told
-        assert "to use the new definitions: codebatch work run" in told or "to use these changes: codebatch work" in told
+        assert "to use the new definitions: codebatch work run" in told or "to use these changes: codebatch" in told
     assert line(*RUN, "--unfinished").text.startswith("COMPLETED: 2 of 2")
 
 
