@@ -217,7 +217,8 @@ def _tell_changes(answering: Answering, question: Question) -> None:
         found = question.find_batch_of(changes.frozen_since)
         if found is not None:
             answering.tell(
-                f"results are out of date: another batch has the current files; query it with --batch {found.id}"
+                "results are out of date (another batch has the current files); "
+                f"query that batch with --batch {found.id}"
             )
             return
     first = display_path(changes.paths[0]) if changes.paths else "files"

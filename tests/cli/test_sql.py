@@ -184,7 +184,7 @@ def test_memory_is_bounded(ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert run_to_exit_status(cli, ["sql", "select list(i) from range(30000000) t(i)", "--store", str(ran.store)]) == 2
     told, hint = capsys.readouterr().err.splitlines()
     assert told.startswith("error: Out of Memory Error")
-    assert hint.startswith("hint: at most 2 GiB")
+    assert hint.startswith("hint: a query can use 2 GiB")
 
 
 def test_what_is_not_whole_says_so(codebatch: CommandLine) -> None:
