@@ -86,7 +86,7 @@ class ObjectStore:
                 self._condemn(key, location.pack)
             self.refresh()
         if bad_pack is None:
-            raise ObjectMissing(f"no pack in {self.root} contains the object {digest}", hint=_HINT)
+            raise ObjectMissing(f"object {digest} is not in any pack in {self.root}", hint=_HINT)
         raise ObjectMissing(
             f"object {digest} is missing or damaged in {self.root / bad_pack}{layout.PACK_SUFFIX}", hint=_HINT
         )

@@ -110,7 +110,7 @@ def plant_pack(stored: Stored) -> str:
 
 def plant_no_pack(stored: Stored) -> str:
     stored.one("objects/*.pack").unlink()
-    return "no pack in"
+    return "is not in any pack"
 
 
 def plant_open_batch(stored: Stored) -> str:
