@@ -203,7 +203,7 @@ class UnsafeStoreLocation(StoreError):
 
     def __init__(self, directory: str) -> None:
         super().__init__(
-            f"will not create a store in {directory} unless given explicitly",
+            f"will not create a store in {directory} unless --store gives this location",
             hint=f"run in a project directory, or give a location: --store {directory.rstrip('/')}/.codebatch",
         )
         self.directory = directory

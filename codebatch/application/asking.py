@@ -189,7 +189,7 @@ class Answer(Generic[Found]):
             return None
         batch, whole = self.question.batch, self.whole
         results = f"{whole.done - whole.failed - whole.lost:,} of {whole.planned:,} results"
-        told = f"batch {batch.id} has {whole.percent}% of the data needed ({results})"
+        told = f"batch {batch.id} has {whole.percent}% of the data that this query needs ({results})"
         told = ", ".join(filter(None, (whole.progress, told)))
         hint = f"see: codebatch errors --batch {batch.id}"
         if whole.done < whole.planned:
@@ -271,7 +271,7 @@ def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, 
             chosen, *others = items
             if others:
                 ignored = display_path(others[0])
-                note(f"using {display_path(chosen)} from the project; ignoring {ignored}, which exists too")
+                note(f"using {display_path(chosen)} from the project; {ignored} exists too and is ignored")
             return chosen, items[chosen]
     return None
 

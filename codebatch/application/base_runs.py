@@ -69,7 +69,7 @@ def run_snapshot_as(
         if not standing(batch).is_over:
             executed = execution.execute(store, lock, batch, Scope(), listener, snapshot)
             if executed.signal_status:
-                hint = "run the same command again: finished work is kept"
+                hint = "to continue, run the same command again: finished results are reused"
                 raise Stopped("stopped before the base was analysed", hint=hint, exit_status=executed.signal_status)
     return batch
 
@@ -85,11 +85,13 @@ def under_tasks_of(
         return batch
     checkout = Checkout(batch.about.commit, batch.about.is_clean)
     try:
-        listener.note(f"batch {batch.id} was made with different tasks; re-analysing it with those of {head.id}")
+        listener.note(
+            f"batch {batch.id} was made with different tasks; re-analysing its files with the tasks of {head.id}"
+        )
         return run_snapshot_as(store, head, snapshot_of(store, batch), execution, listener, checkout, batch)
     except ToolMismatch as error:
         told = (
-            f"batch {batch.id} was made with different tasks and cannot be re-analysed with those of "
+            f"batch {batch.id} was made with different tasks, and its files cannot be re-analysed with the tasks of "
             f"{head.id}: {error.message}"
         )
         raise ToolMismatch(told, hint=error.hint) from error
@@ -103,7 +105,7 @@ def run_commit_as(
     The tree comes from a batch of that commit, otherwise from git's objects. `label` names the commit in a note. Raises
     GitError if git cannot provide the tree, OSError, and what `run_snapshot_as` raises.
     """
-    listener.note(f"no batch of {label}; analysing it with the tasks of {head.id}")
+    listener.note(f"no batch of {label}; analysing this commit with the tasks of {head.id}")
     known = max(
         batches_of_commit(store, head, commit),
         key=lambda each: len(head.about.imports.keys() & each.about.imports.keys()),
@@ -129,10 +131,13 @@ def batch_of_commit(
     except Stopped:
         raise
     except (GitError, CodebatchError, OSError) as error:
-        told = f"no batch of {commit.label}, and it cannot be analysed: {error}"
+        told = f"no batch of {commit.label}, and this commit cannot be analysed: {error}"
         found = find_batch_of(store, commit)
         if found is not None:
-            listener.note(f"{commit.label} cannot be analysed: {error}; comparing with {found.id}, another batch of it")
+            listener.note(
+                f"{commit.label} cannot be analysed: {error}; "
+                f"comparing with {found.id}, an existing batch of this commit"
+            )
             return found
         if isinstance(error, ToolMismatch):
             raise BatchIncomplete(told, hint="analyse the files again first: codebatch run .") from error
@@ -178,10 +183,10 @@ def freeze_commit(store: StoreDir, head: BatchDir, commit: str, execution: Execu
     """
     found = repository_of(head.about.sources)
     if found is None:
-        raise GitError(f"batch {head.id} is not of a single directory in a git work tree")
+        raise GitError(f"the files of batch {head.id} are not from a single directory in a git work tree")
     repository = Repository(*found)
     if repository.find(commit) is None:
-        raise GitError(f"the commit is not in the repository of {display_path(repository.directory)}")
+        raise GitError(f"the commit is not in the git repository of {display_path(repository.directory)}")
     rules = rules_of(store.files, store.root, _stat_cache_like(store, head))
     with tree_of(repository, commit) as directory:
         taken = take(

@@ -150,7 +150,7 @@ def _before(head: BatchDir, others: list[BatchDir]) -> Base | NoBase:
     if found is None:
         return NoBase("no finished older batch has the same source, patterns and pipeline")
     is_in_git = any(map(is_in_repository, head.about.sources))
-    why = "git is not available" if is_in_git else "the directory is in no git repository"
+    why = "git is not available" if is_in_git else "the directory is not in a git repository"
     return Base(found, f"the previous batch, because {why}")
 
 

@@ -95,14 +95,17 @@ def read_baseline(path: Path) -> list[Kept]:
         hint = "create one with: codebatch baseline create FILE"
         raise InvalidInput(f"cannot read {shown}: {told}", hint=hint) from error
     if len(data) > BASELINE_BYTES_MAX:
-        raise InvalidInput(f"{shown} is too large for a baseline")
+        raise InvalidInput(f"{shown} has more than {BASELINE_BYTES_MAX:,} bytes, the limit for baselines")
     try:
         return decode_baseline(data.removeprefix(codecs.BOM_UTF8))
     except BaselineError as error:
         hint = "create it again with: codebatch baseline create FILE"
         if "conflict" in str(error):
             name = display_path(os.fsencode(path.name))
-            hint = f"keep the lines of both sides; git does so with this line in .gitattributes: {name} merge=union"
+            hint = (
+                f"keep the lines of both sides; to have git do this, add this line to .gitattributes: "
+                f"{name} merge=union"
+            )
         raise InvalidInput(f"line {error.line} of {shown} {error}", hint=hint) from error
 
 

@@ -154,7 +154,7 @@ def shard_states(store: StoreDir, batch: BatchDir, task: str) -> Iterator[ShardS
     records = BatchRecords(store, batch)
     (name,) = records.choose_tasks(task)
     if name in records.plan.project_tasks:
-        raise InvalidInput(f"{name} runs once per project and has no shards", hint="see: codebatch tasks")
+        raise InvalidInput(f"the task {name} runs once per project and has no shards", hint="see: codebatch tasks")
     leases = LeaseReader(batch.files, batch.root).leases().values()
     leased = {lease.shard for lease in leases if lease.is_live}
     for shard, so_far in zip(records.plan.shards, records.source.iter_shards(name), strict=True):

@@ -50,7 +50,7 @@ def beginning_of(head: BatchDir, repository: Repository, environment: Mapping[st
         return Beginning(commit, "HEAD, because there may be uncommitted changes")
     if not parents:
         raise GitError(f"commit {commit[:12]} has no parent")
-    why = f"{name} contains it" if other is not None else f"{name} does not exist"
+    why = f"{name} contains HEAD" if other is not None else f"{name} does not exist"
     return Beginning(parents[0], f"the commit before HEAD, because {why}")
 
 

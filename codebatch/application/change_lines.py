@@ -41,4 +41,4 @@ def touched_since(head: BatchDir, commit: str | None) -> TouchedLines | None:
         )
     except GitError as error:
         told = f"cannot tell which lines changed since commit {commit[:12]}: {error}"
-        raise BatchIncomplete(told, hint="name a base: codebatch check BASE") from error
+        raise BatchIncomplete(told, hint="give a base: codebatch check BASE") from error

@@ -186,7 +186,9 @@ class Checker(NamedTuple):
         except ToolMismatch as error:
             if self.allow_incomparable:
                 return base
-            hint = "run HEAD again here, or compare as they are with --allow-incomparable"
+            hint = (
+                "run HEAD again with this installation, or add --allow-incomparable to compare the batches as they are"
+            )
             raise BatchIncomplete(error.message, hint=hint) from error
         if made.id == base.batch.id:
             return base
@@ -233,7 +235,7 @@ def check(
     if baseline is None:
         return checker.check(conditions, base, head, changed_lines=changed_lines)
     if base is not None or changed_lines:
-        raise InvalidInput("a baseline replaces the base and cannot be used with changed lines")
+        raise InvalidInput("a baseline file cannot be used with a base, or with changed lines, which need a base")
     return checker.check_baseline(conditions, path_of(baseline), head)
 
 

@@ -41,7 +41,7 @@ def find_newest_commit(sources: Sequence[bytes]) -> Head | str:
     if not os.path.isdir(directory):
         return "change frequency unknown: the directory of the batch does not exist"
     if not is_in_repository(directory):
-        return "change frequency unknown: the directory is in no git repository"
+        return "change frequency unknown: the directory is not in a git repository"
     from codebatch.application.kept_history import GitError, find_newest  # 8 ms, with `subprocess`
 
     try:

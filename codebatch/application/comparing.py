@@ -193,7 +193,7 @@ def compare(
     comparison = Comparison(*sides, kinds, asked, task)
     if comparison.trees.are_strangers and not _are_of_one_work_tree(old, new):
         raise InvalidInput(
-            f"{old.id} and {new.id} are of different projects: no file has the same path or content",
+            f"{old.id} and {new.id} are of different projects: they have no file path and no file content in common",
             hint="list batches with their sources: codebatch batch list",
         )
     return comparison

@@ -41,7 +41,7 @@ class ConfigurationFile:
         Raises InvalidInput where what is there cannot be gone on from so, or OSError.
         """
         if self.path.is_symlink():
-            hint = f"change to the directory of the file it points to: {self.path.resolve()}"
+            hint = f"run the command in the directory of the file that the link points to: {self.path.resolve()}"
             raise InvalidInput(f"{self.path} is a symbolic link", hint=hint)
         before = read_regular(self.path, bytes_max=BYTES_MAX, is_link_followed=False) if self._is_there else b""
         ending = b"\r\n" if b"\r\n" in before else b"\n"
@@ -63,8 +63,10 @@ class ConfigurationFile:
             found = None
         if found != wanted:
             head = text.split("\n")[1]
-            told = f"cannot add {head} to {self.path}: it has inline tables or dotted keys"
-            raise InvalidInput(told, hint=f"write these as tables such as {head}, or add the setting by hand")
+            told = f"cannot add {head} to {self.path}: the file has inline tables or dotted keys"
+            raise InvalidInput(
+                told, hint=f"write them as tables with headers such as {head}, or add the setting by hand"
+            )
         self._write(added)
 
     def _write(self, added: bytes) -> None:

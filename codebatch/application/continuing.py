@@ -78,7 +78,7 @@ def run_shards(execution: Execution, store: StoreDir, batch: BatchDir, task: str
     scope, name, plan = scope_of(batch, task), task_name(task), batch.plan()
     if name in plan.project_tasks:
         raise InvalidInput(
-            f"{name} runs once per project and has no shards",
+            f"the task {name} runs once per project and has no shards",
             hint=f"run it with: codebatch run --batch {batch.id} --task {name}",
         )
     chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))

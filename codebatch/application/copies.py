@@ -147,7 +147,10 @@ def _longest_blocks(
     """Return the longest blocks by their records alone. Raises InvalidInput or StoreCorrupt."""
     records = question.records
     if "duplicates" not in records.task_names:
-        raise InvalidInput("the batch has no data on duplicates", hint="use the pipeline `full`")
+        raise InvalidInput(
+            "the batch did not run the task duplicates",
+            hint="to include this task, run: codebatch run --pipeline full PATH",
+        )
     apart = None if everything else question.apart
     best = MostLines(
         number,

@@ -73,7 +73,7 @@ def _last(name: str) -> str:
     """The last of the names of which one is made. Raises InvalidInput where there is none."""
     last = last_name(name)
     if not isinstance(last, str) or not last or any(character.isspace() or character == "*" for character in name):
-        raise InvalidInput(f"{name!r} is not a name", hint="give one, such as f or Class.method")
+        raise InvalidInput(f"{name!r} is not a name", hint="give a name such as f or Class.method")
     return last
 
 

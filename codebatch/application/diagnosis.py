@@ -212,7 +212,10 @@ class _Look:
     def _look_at_attempts(self, batch: BatchDir, commands: Sequence[CommandId]) -> None:
         """Nothing but its register says how an attempt ended."""
         for item in unreadable_last(Attempts(batch.plan(), Outcomes(batch.files, batch.root)).read()):
-            problem = f"the outcome of the last attempt of {commands[item]} cannot be read; it counts as interrupted"
+            problem = (
+                f"the outcome of the last attempt of {commands[item]} cannot be read; "
+                "the attempt is treated as interrupted"
+            )
             hint = f"see what happens next with: codebatch status --batch {batch.id}"
             self._unreadable.append(Damage(problem=problem, names=(self._shown(batch.root),), hint=hint))
 

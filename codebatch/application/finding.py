@@ -71,10 +71,10 @@ class _Told:
         """Say it."""
         if self._unread:
             counts = ", ".join(f"{count:,} {why}" for why, count in sorted(self._unread.items()))
-            self._question.note(f"{language} files that were not searched: {counts}")
+            self._question.note(f"{language} files not searched: {counts}")
         if self._with_errors:
             files = count_of(self._with_errors, "file")
-            self._question.note(f"{files} with syntax errors: matches near these may be missing")
+            self._question.note(f"{files} with syntax errors: matches near the errors may be missing")
 
 
 def find(question: Question, wanted: Wanted, progress: Progress) -> Answer[list[JsonRecord]]:

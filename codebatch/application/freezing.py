@@ -140,7 +140,7 @@ def nothing_to_do(paths: Sequence[Path]) -> NothingToDo:
     """The error of who named paths of which no file is taken."""
     return NothingToDo(
         f"no files to analyse in {', '.join(map(str, paths))}",
-        hint="see why a path is excluded with: codebatch files --why PATH; or pass --allow-empty",
+        hint="see why a path is excluded with: codebatch files --why PATH; to accept this, add --allow-empty",
     )
 
 

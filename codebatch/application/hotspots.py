@@ -128,7 +128,8 @@ def hotspots(
     for task in ("analyze", task_of(metric)):
         if task not in records.task_names:
             raise InvalidInput(
-                f"the batch has no results of {task!r}, which this ranking needs", hint="use the pipeline `full`"
+                f"the batch has no results of the task {task!r}, which this ranking needs",
+                hint="to include this task, run: codebatch run --pipeline full PATH",
             )
     history = churn(question)
     if history.changes is None and by == "churn":

@@ -109,8 +109,10 @@ def import_files(
             start = resolve_batch(store, reference, listener.note, whole=True)
             if start.about.snapshot_id != first.about.snapshot_id:
                 break
-    hint = f"name the batch: codebatch import {form} FILE --as {task} --batch {first.id}"
-    raise BatchIncomplete(f"{named}: nothing was imported, because another batch was made meanwhile", hint=hint)
+    hint = f"give the batch: codebatch import {form} FILE --as {task} --batch {first.id}"
+    raise BatchIncomplete(
+        f"{named}: nothing was imported, because another batch was created in the meantime", hint=hint
+    )
 
 
 def _read_all(names: Sequence[str]) -> list[bytes]:
@@ -129,5 +131,5 @@ def _read(file: str) -> bytes:
             return sys.stdin.buffer.read(IMPORT_BYTES_MAX + 1)
         return read_regular(path_of(file), bytes_max=IMPORT_BYTES_MAX, is_link_followed=True)
     except OSError as error:
-        hint = "to import the output of a program, pipe it and give - as FILE"
+        hint = "to import the output of a program, pipe the output to this command and give - as FILE"
         raise InvalidInput(f"cannot read {file}: {error.strerror}", hint=hint) from error

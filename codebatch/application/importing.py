@@ -138,12 +138,12 @@ def _check(execution: Execution, files: Sequence[bytes], form: str, task: str) -
     if not TASK_NAME_PATTERN.match(task):
         raise InvalidInput(
             f"{task!r} is not a valid task name",
-            hint="task names have at most 64 of a-z, 0-9, '-' and '_', and start with a letter",
+            hint="use at most 64 characters of a-z, 0-9, '-' and '_', starting with a letter",
         )
     if task in catalogue.installed or task in catalogue.own_places:
         raise InvalidInput(f"{task} is a task that codebatch runs itself", hint="choose another name with --as")
     if sum(map(len, files)) > IMPORT_BYTES_MAX:
-        has = "it has" if len(files) == 1 else "together they have"
+        has = "the file has" if len(files) == 1 else "together, the files have"
         raise InvalidImport(f"{has} more than {IMPORT_BYTES_MAX:,} bytes, the limit for imports")
 
 
@@ -202,7 +202,7 @@ def _refuse_failed(batch: BatchDir, task: str, form: ImportFormat, *, allow_fail
     if left_out is not None and left_out.tool_failed and not allow_failed:
         raise InvalidImport(
             "the report is marked as incomplete: findings may be missing",
-            hint="import it anyway with --allow-failed",
+            hint="import the report anyway with --allow-failed",
         )
 
 

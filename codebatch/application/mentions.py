@@ -50,8 +50,8 @@ class Mentions(msgspec.Struct, frozen=True, kw_only=True):
         """The reason for which an answer is not the whole one."""
         verb = "file mentions" if self.files == 1 else "files mention"
         return (
-            f"uses without an import are not resolved in {self.language}: {self.files:,} other {verb} "
-            f"names that this one defines; see: codebatch references {self.name}"
+            f"in {self.language}, references without an import are not resolved: {self.files:,} other {verb} "
+            f"names that this file defines; see: codebatch references {self.name}"
         )
 
 

@@ -99,7 +99,9 @@ def explain_misses(
         _, item = find_item(records, path, note)
         of_files = tuple(name for name in chosen if name not in records.plan.project_tasks)
         if not of_files:
-            raise InvalidInput(f"{', '.join(chosen)} runs once per project, not per file", hint="leave out FILE")
+            raise InvalidInput(
+                f"{', '.join(chosen)} runs once per project, not per file", hint="run the command without FILE"
+            )
         chosen = of_files
     asked = _Asked(records, catalogue)
     found = []

@@ -100,7 +100,9 @@ class Store:
     def check_open(self) -> None:
         """Raise InvalidInput if the store was closed."""
         if not self._is_open:
-            raise InvalidInput(f"the store {self.root} is closed", hint="open it again, or query it within `with`")
+            raise InvalidInput(
+                f"the store {self.root} is closed", hint="open the store again, or query it within its `with` block"
+            )
 
     def close(self) -> None:
         """Close the store. Further calls have no effect."""

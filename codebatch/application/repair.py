@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_GO_ON = "run the same command again: repaired files are kept"
+_GO_ON = "to continue, run the same command again: files that are already repaired are kept"
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class Mended(NamedTuple):
         if self.signal_status:
             left = Reason("the repair was stopped", hint=_GO_ON)
         else:
-            left = Reason("it is damaged again")
+            left = Reason("the repaired file is damaged again")
         return self.reasons.get(digest, left)
 
 
@@ -101,7 +101,7 @@ def mend(execution: Execution, store: StoreDir, lock: Lock, found: Survey, liste
             signal_status = stopped.exit_status
         if signal_status:
             return Mended(reasons, signal_status)
-    return Mended({**dict.fromkeys(lacking, Reason("re-executing it gave a different result")), **reasons})
+    return Mended({**dict.fromkeys(lacking, Reason("executing its task again gave a different result")), **reasons})
 
 
 def _give_equal(store: StoreDir, found: Survey, reasons: dict[Digest, Reason]) -> dict[Digest, list[ShardName]]:

@@ -114,7 +114,8 @@ def run_paths(
         batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses)
         if before is not None and (left := sorted(before.about.imports.keys() - batch.about.imports.keys())):
             listener.note(
-                f"imported findings of {', '.join(left)} remain in {before.id}: import them again for this batch"
+                f"imported findings of {', '.join(left)} are only in {before.id}; "
+                "to add them to the new batch, import the reports again"
             )
         stands = standing(batch)
         action: Action = "new" if is_new else found_action(stands)

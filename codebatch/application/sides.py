@@ -62,7 +62,7 @@ def find_side(opened: Store, reference: str, *, partial: bool = False, of_files:
         return side
     found = find_batch_of(opened.store, side)
     if found is None:
-        hint = f"analyse it in its work tree: codebatch diff {side.id[:12]} latest"
+        hint = f"analyse the commit in its work tree: codebatch diff {side.id[:12]} latest"
         raise UnknownId(f"no batch of {side.label}", hint=hint)
     return opened.batch(found.id, partial=partial)
 
@@ -84,7 +84,7 @@ def name_side(opened: Store, reference: str, *, partial: bool = False, of_files:
             raise
         raise _named_nothing(reference, repository, error) from error
     if commit_id is not None:
-        opened.note(f"{reference} is batch {found.id}; it is also a git commit ({commit_id[:12]})")
+        opened.note(f"using batch {found.id} for {reference}, which is also a git commit ({commit_id[:12]})")
     return found
 
 
@@ -148,7 +148,7 @@ def _of_snapshot(opened: Store, reference: str, *, partial: bool, of_files: bool
         return opened.batch(found.id, partial=partial)
     if of_files:
         return _of_tree(opened, snapshot, partial=partial)
-    hint = "only its files can be compared: --kind file; or see: codebatch batch list"
+    hint = "a snapshot without a batch can be compared only with --kind file; list batches with: codebatch batch list"
     raise UnknownId(f"no batch of the snapshot {snapshot.id}", hint=hint)
 
 
@@ -187,7 +187,7 @@ def _named_nothing(reference: str, repository: Repository, error: InvalidId | No
     first, dots, second = reference.partition("..")
     if dots:
         ends = [end for end in (first, second.lstrip(".")) if end]
-        hint = f"ranges are not supported; give both ends: {' '.join(ends)}"
+        hint = f"ranges of commits are not supported; give both ends as arguments: {' '.join(ends)}"
     elif repository.is_shallow:
-        hint = f"{hint}; this clone is shallow, fetch more with: git fetch --unshallow"
+        hint = f"{hint}; this clone is shallow, fetch more commits with: git fetch --unshallow"
     return kind(f"no batch or commit {reference[:_SHOWN_MAX]!r}", hint=hint)

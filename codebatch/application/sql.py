@@ -136,7 +136,7 @@ class _Session:
             if name in kinds:
                 continue
             is_made = name in named and len(view.kinds) > 1
-            refusal = f"use the view name in the statement itself: {name}"
+            refusal = f"write the name of the view in the statement itself: {name}"
             statements.append(create_pivoted(name) if is_made else create_empty(name, refusal))
         statements += (
             f"SET allowed_directories = [{quoted(str(self._directory))}]",
@@ -240,7 +240,9 @@ def _once(names: Sequence[str]) -> list[str]:
 
 def _refused(error: duckdb.Error) -> InvalidInput:
     """What DuckDB says, in one line, and what was meant."""
-    told, *more = [line.strip() for line in str(error).splitlines() if line.strip()] or ["DuckDB rejected it"]
+    told, *more = [line.strip() for line in str(error).splitlines() if line.strip()] or [
+        "DuckDB rejected the statement"
+    ]
     hint = next((line for line in more if line.startswith(("Did you mean", "Candidate"))), None)
     if told.startswith("Catalog Error: Table with name "):
         name = told.removeprefix("Catalog Error: Table with name ").partition(" ")[0]
@@ -248,9 +250,10 @@ def _refused(error: duckdb.Error) -> InvalidInput:
     elif told.startswith("Permission Error"):
         hint = f"only these views can be read: {', '.join(VIEWS)}"
     elif told.startswith("Invalid Input Error: Required module 'pytz'"):  # nothing of ours requires it
-        told, hint = "times with a time zone cannot be returned", "cast it to text: now()::varchar"
+        told, hint = "times with a time zone cannot be returned", "cast the value to text, for example now()::varchar"
     elif told.startswith("Out of Memory Error"):
         hint = (
-            f"at most {SQL_MEMORY_BYTES_MAX // 1024**3} GiB of memory: select fewer rows or columns, or aggregate them"
+            f"a query can use {SQL_MEMORY_BYTES_MAX // 1024**3} GiB of memory: "
+            "select fewer rows or columns, or aggregate them"
         )
     return InvalidInput(told, hint=hint)

@@ -56,7 +56,8 @@ def new_rule(start: Path, rule_id: str, language: str | None) -> NewRule:
     file = ConfigurationFile(configuration, start)
     words = ("tasks", "lint", "rules")
     comment = (
-        "In a pattern $X is any one node, $$$ any number of them; `bad` and `good` are tried by: codebatch rules test"
+        "In `pattern`, $X matches one syntax node, $$$ any number of nodes. "
+        "Test `bad` and `good` with: codebatch rules test"
     )
     text = file.table(words, rule, is_array=True, comment=comment)
 
@@ -123,7 +124,7 @@ def most_frequent_language(start: Path) -> str:
     languages = cast("Iterator[str]", load_question("languages_of_paths")(islice(_names(start), FILES_LOOKED_AT_MAX)))
     found = Counter(languages)
     if not found:
-        raise InvalidInput(f"no file in {start} has a language with rules", hint="give one with -l LANGUAGE")
+        raise InvalidInput(f"no file in {start} has a language with rules", hint="give a language with -l LANGUAGE")
     return min(found, key=lambda language: (-found[language], language))
 
 

@@ -90,7 +90,7 @@ class StorePlace:
         if is_new:
             note(f"created store: {store.root}")
             if self.named is None and self.project is not None and (above := find_store_above(self.project)):
-                note(f"the store {above} above this project is not used; use it with: --store {above}")
+                note(f"the store {above} above this project is not used; to use that store, add --store {above}")
         return self._with_project(store)
 
     def new_place(self, *, is_asked: bool = False) -> Path:
@@ -119,16 +119,18 @@ class StorePlace:
     def _not_found(self) -> StoreNotFound:
         if self.project is None:
             return StoreNotFound("the current directory no longer exists", hint="give a store with --store")
-        hint = "create one with `codebatch run PATH` or `codebatch init`, or give one with --store"
+        hint = "create a store with `codebatch run PATH` or `codebatch init`, or give the path of a store with --store"
         root = self.project.root
         own = Path(os.fsdecode(root), layout.STORE_DIRECTORY)
         if is_shared_place(root):
             named = f"--store {shlex.quote(str(own))}"
             hint = (
-                f"use the one here: {named}" if looks_like_store(own) else f"create one with: codebatch run . {named}"
+                f"use the store in this directory: {named}"
+                if looks_like_store(own)
+                else f"create a store with: codebatch run . {named}"
             )
         elif (above := find_store_above(self.project)) is not None:
-            hint = f"create one with `codebatch run PATH`, or use the one above the project: --store {above}"
+            hint = f"create a store with `codebatch run PATH`, or use the store above the project: --store {above}"
         return StoreNotFound(f"no store in the project {os.fsdecode(self.project.root)}", hint=hint)
 
     def _with_project(self, store: StoreDir) -> StoreDir:

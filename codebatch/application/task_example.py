@@ -1,6 +1,6 @@
 """What `task new` writes: a task that goes through the lines of a file, and a test of it."""
 
-TASK = '''"""An own task of codebatch: what it finds in each file is kept, and asked for, as all else is."""
+TASK = '''"""A custom task of codebatch: its findings are cached, and can be queried like all other findings."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ WORD = "frobnicate"
 
 
 def task(file: SourceFile) -> Iterator[Diagnostic]:
-    """lines that hold a word which shall not be there"""
+    """Report lines that contain a forbidden word."""
     for number, line in enumerate(file.text.split("\\n"), start=1):
         if WORD in line:
             yield file.report(number, f"`{WORD}` is here", column=line.index(WORD) + 1)
 '''
 
-TEST = '''"""The task of CODE says what it should, run as codebatch runs it; for pytest, where codebatch.toml is."""
+TEST = '''"""Test the task in CODE: run pytest in the directory of codebatch.toml."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def try_file(execution: Execution, name: str, path: Path, listener: Listener) ->
     pipeline = pipeline_of(configuration.catalogue, task)
     if path.is_dir():
         raise InvalidInput(
-            f"{path} is a directory", hint=f"give a file, or test all files with: codebatch task test {task}"
+            f"{path} is a directory", hint=f"give a file, or run the task on all files with: codebatch task test {task}"
         )
     resolve_sources((path,), None)
     with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:

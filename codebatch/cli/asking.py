@@ -211,12 +211,15 @@ def _tell_changes(answering: Answering, question: Question) -> None:
     if changes is None or changes.is_stale is False:
         return
     if changes.is_stale is None:
-        answering.note("skipped the check for changed files (too slow here)")
+        answering.note("did not check whether files have changed since this batch: checking takes too long here")
         return
     if not changes.paths:
         found = question.find_batch_of(changes.frozen_since)
         if found is not None:
-            answering.tell(f"results are out of date (files as in another batch); query that with --batch {found.id}")
+            answering.tell(
+                "results are out of date (another batch has the current files); "
+                f"query that batch with --batch {found.id}"
+            )
             return
     first = display_path(changes.paths[0]) if changes.paths else "files"
     more = len(changes.paths) - 1
@@ -241,7 +244,7 @@ def _reasons(store: StoreDir, batch: BatchDir, whole: Completeness) -> Iterable[
         yield f"{count_of(whole.lost, 'file')} could not be read"
     if whole.lacks_files:
         of = ", ".join(shown_paths(batch))
-        unknown = f"batch {batch.id} is restricted to {of}, files outside it are not covered"
+        unknown = f"batch {batch.id} is restricted to {of}; other files are not covered"
         yield f"{unknown}; analyse all files with: {rerun(store, batch, of_all=True)}"
     if whole.unfollowed:
         yield whole.unfollowed

@@ -75,7 +75,7 @@ def baseline_create(answering: Answering, file: Path, batch_reference: str | Non
     document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.found}
     status = answer_document(answering, answer, document, [f"{_shown(file)}: {count_of(answer.found, 'finding')}"])
     answering.note(
-        f"to merge changes of several branches, add to .gitattributes: {_shown(Path(file.name))} merge=union"
+        f"to let git merge baselines, add this line to .gitattributes: {_shown(Path(file.name))} merge=union"
     )
     return status
 
@@ -100,9 +100,11 @@ def baseline_update(answering: Answering, file: Path, batch_reference: str | Non
         answering, answer, document, [f"{_shown(file)}: {count_of(update.findings, 'finding')}, {changes}"]
     )
     if update.not_comparable:
-        answering.note(f"{update.not_comparable:,} kept: this batch was not checked for them in the same way")
+        answering.note(
+            f"kept: {count_of(update.not_comparable, 'finding')} that this batch was not checked for in the same way"
+        )
     if update.excluded:
-        answering.note(f"{update.excluded:,} new findings were not added; add them with --accept-new")
+        answering.note(f"not added: {count_of(update.excluded, 'new finding')}; to add, use --accept-new")
     return status
 
 

@@ -111,7 +111,7 @@ def batch_show(answering: Answering, named: str | None, batch_reference: str | N
     Exit status 3 with --outputs if the batch has no outputs yet.
     """
     if named is not None and batch_reference is not None:
-        raise InvalidInput("two batches were given", hint="give one, as ID or with --batch")
+        raise InvalidInput("two batches were given", hint="give one batch, as ID or with --batch")
     reference = batch_reference if named is None else named
     if reference is None or latest_offset(reference) is not None or only_outputs:
         asked = ask(answering, reference).question

@@ -136,7 +136,7 @@ def check(
     if baseline is None:
         checked = checker.check(conditions, base, head, changed_lines=changed_lines)
     elif changed_lines or head is not None:
-        raise InvalidInput("--baseline replaces BASE; --changed-lines needs BASE")
+        raise InvalidInput("--baseline replaces BASE and cannot be used with --changed-lines, which needs BASE")
     else:
         checked = checker.check_baseline(conditions, baseline, base)
     answering.questions.append(checked.head.question)
@@ -144,7 +144,7 @@ def check(
     if isinstance(checked.base, NoBase):
         _annotate(answering, checked.base)
         if not (checked.base.is_first or no_base_ok):
-            hint = "name a base: codebatch check BASE; or pass without one: --no-base-ok"
+            hint = "give a base: codebatch check BASE; or add --no-base-ok to let the check pass without a base"
             raise BatchIncomplete(f"no base to compare with: {checked.base.why}", hint=hint)
     return _answer(answering, checked, baseline)
 
@@ -167,7 +167,8 @@ def _answer(answering: Answering, checked: CheckResult, baseline: Path | None) -
     command = _list_command(answering, checked, baseline)
     if compared is not None and not compared.old.is_complete:
         answering.tell(
-            f"the base {compared.old.question.batch.id} is incomplete: findings it lacks are reported as not comparable"
+            f"the base {compared.old.question.batch.id} is incomplete: findings of HEAD that it lacks are reported as "
+            "not comparable, not as new"
         )
     document = {
         "passed": checked.is_passed,

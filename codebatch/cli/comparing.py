@@ -185,7 +185,7 @@ def _rerun(answering: Answering, before: Batch, after: Batch) -> Batch:
     try:
         batch = under_tasks_of(store, after.question.batch, before.question.batch, _execution(), Teller(answering))
     except ToolMismatch as error:
-        hint = "run the head again here, or compare without --rerun-base"
+        hint = "run the head again with this installation, or compare without --rerun-base"
         raise BatchIncomplete(error.message, hint=hint) from error
     return Store(store, answering.note).batch(batch.id, partial=True)
 

@@ -92,7 +92,7 @@ def duplicates(
         raise InvalidInput(f"no duplicate block {show:,}", hint=f"blocks found: {found.count:,}")
     if found.excluded:
         others = "test, vendored or generated files"
-        answering.note(f"{found.excluded:,} hidden (at most one location outside of {others}); show them with --all")
+        answering.note(f"{found.excluded:,} hidden, with at most one location outside {others}; show them with --all")
     if form == "json":
         document = {"batch_id": batch.id, **msgspec.to_builtins(found)}
         return answer_document(msgspec.structs.replace(answering, as_json=True), answer, document, ())

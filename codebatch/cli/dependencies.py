@@ -172,8 +172,9 @@ def _answer_cycles(answering: Answering, batch: Batch, paths: Paths, *, everythi
         left_out = sum(not any(files <= set(each.files) for files in shown) for each in every)
         if left_out:
             answering.note(
-                f"{left_out:,} cycles hidden: not closed when files are loaded (type-only or deferred imports, modules "
-                "of a Rust crate), or only in test, vendored or generated files; show them with --all"
+                f"{count_of(left_out, 'import cycle')} hidden; to list all, use --all. "
+                "Hidden are cycles with type-only or deferred imports, "
+                "cycles within a Rust crate, and cycles of only test, vendored or generated files"
             )
     return status
 

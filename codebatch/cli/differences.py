@@ -39,7 +39,7 @@ _REASONS = {
     "suppressed": "suppressed by a comment in the other batch",
     "skipped": "in the other batch few rules check this kind of file",
     "partially_parsed": "in the other batch syntax errors keep most rules from checking the file",
-    "withheld": "in the other batch it is filtered out because of the rest of the file",
+    "withheld": "in the other batch, other code in the file keeps the rule from reporting it",
     "tool": "checked by another version of the tool",
     "configuration": "checked with another configuration; the line did not change",
 }

@@ -101,8 +101,8 @@ def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
         is_number = environment[COMPLETE_VARIABLE] != "fish_complete" and form
         if value is None or (is_number and not re.fullmatch(form, value)):
             raise InvalidInput(
-                f"{COMPLETE_VARIABLE} is set, but {name} does not say what to complete",
-                hint="the shell sets both after: codebatch completion bash",
+                f"{COMPLETE_VARIABLE} is set, but {name} is missing or invalid",
+                hint="the completion script sets both; print it with: codebatch completion bash",
             )
 
 

@@ -63,12 +63,12 @@ _SOURCES = {
     "contents": Source(paths=("objects/*.pack", "objects/*.idx"), description="content of the files"),
     "change": Source(
         paths=("cache/stat-*.bin",),
-        description="whether files changed since: this, lstat(2) of each file, and ignore files",
+        description="whether files have changed; also reads lstat(2) of each file, and ignore files",
     ),
     "kept": Source(paths=("cache/numbers-*.bin", "cache/importers-*.bin"), description="cached numbers about files"),
     "history": Source(
         paths=("cache/churn-*.bin",),
-        description="how often files changed: this, and git if the source is a work tree",
+        description="how often files change; also runs git if the source is a work tree",
     ),
     "file": Source(paths=(), description="without --batch, the file on disk; the store is not read"),
     "sizes": Source(paths=(), description="sizes of all files in the store; few of them are opened"),
@@ -142,7 +142,9 @@ def explain(command: str) -> Explained:
     """What a command reads. Raises InvalidInput where it is none that only reads."""
     name = command.replace(" ", "-")
     if name not in _READS:
-        raise InvalidInput(f"{command!r} is not a command that only reads", hint=did_you_mean(name, sorted(_READS)))
+        raise InvalidInput(
+            f"{command!r} is not a command that only reads the store", hint=did_you_mean(name, sorted(_READS))
+        )
     return Explained(
         command=name,
         answer=schema_of(name),

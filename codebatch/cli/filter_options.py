@@ -20,7 +20,7 @@ Option = Callable[[F], F]
 
 def _refuse_empty(ctx: click.Context, param: click.Parameter, value: str) -> str:
     if not value and ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
-        raise click.BadParameter("it is empty", ctx, param)  # An unset variable, which asks for nothing.
+        raise click.BadParameter("must not be empty", ctx, param)  # An unset variable, which asks for nothing.
     return value
 
 

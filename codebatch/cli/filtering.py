@@ -68,7 +68,7 @@ class NounCommand(Command):
             if not able:
                 raise
             told = f"{error.option_name} cannot be used with {self.name}"
-            hint = f"it is an option of: {', '.join(f'query {noun}' for noun in able)}"
+            hint = f"available in: {', '.join(f'query {noun}' for noun in able)}"
             raise InvalidInput(told, hint=hint) from error
 
 

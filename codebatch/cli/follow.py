@@ -151,9 +151,10 @@ class _Moving:
 
 def _tell_nobody(answering: Answering, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
     if seen.alone:
-        runs = f"{count_of(seen.alone, 'task')} still {'runs' if seen.alone == 1 else 'run'}; waiting for it to end"
+        runs = f"{count_of(seen.alone, 'task')} still {'runs' if seen.alone == 1 else 'run'}"
         answering.note(
-            f"the batch is not running{_since(last)}; {runs}; resume it with: codebatch resume --batch {batch.id}"
+            f"the batch is not running{_since(last)}, but {runs}; waiting until no task runs; "
+            f"resume the batch with: codebatch resume --batch {batch.id}"
         )
 
 

@@ -110,7 +110,7 @@ def import_(
 def _left_out(left_out: LeftOut | None) -> Iterator[str]:
     """What of the file is no finding, and why."""
     if left_out is None:
-        yield "it is no longer known how much of the file was ignored"
+        yield "the number of ignored findings is no longer known"
         return
     if left_out.unknown_files:
         examples = ", ".join(left_out.examples)
@@ -123,6 +123,6 @@ def _left_out(left_out: LeftOut | None) -> Iterator[str]:
     if left_out.unknown_locations:
         yield f"ignored: {count_of(left_out.unknown_locations, 'finding')} at locations that their files do not have"
     if left_out.dismissed:
-        yield f"ignored: {left_out.dismissed:,} that the report marks as dismissed"
+        yield f"ignored: {count_of(left_out.dismissed, 'finding')} that the report marks as dismissed"
     if left_out.tool_failed:
         yield "the report is marked as incomplete: findings may be missing"

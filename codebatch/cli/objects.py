@@ -39,10 +39,16 @@ def cat_object(answering: Answering, name: str) -> None:
     """
     digest = name.removeprefix(_OF_VERSION_1)
     if not DIGEST_PATTERN.match(digest):
-        raise InvalidId(f"{name!r} is not a sha256 (64 hex digits)", hint="see `object` in: codebatch files --json")
+        raise InvalidId(
+            f"{name!r} is not a sha256 (64 hex digits)",
+            hint="list the sha256 of each file (member `object`) with: codebatch files --json",
+        )
     objects = answering.place.open().objects()
     if objects.location(Digest(digest)) is None:
-        raise UnknownId(f"object {digest} is missing or damaged in the store", hint="see: codebatch files --json")
+        raise UnknownId(
+            f"object {digest} is missing or damaged in the store",
+            hint="list the objects of files with: codebatch files --json",
+        )
     content = objects.read(Digest(digest))
     if answering.as_json or sys.stdout.isatty():
         shown = ObjectShown(object=digest, bytes=len(content), content_b64=base64.b64encode(content).decode("ascii"))

@@ -77,7 +77,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     def place(self) -> StorePlace:
         """Where the store is. Raises InvalidInput."""
         if self.store_path == "":
-            raise InvalidInput("--store is empty", hint="is a shell variable empty?")
+            raise InvalidInput("--store is empty", hint="check whether a shell variable in the command is empty")
         named = self.store_path or os.environ.get(STORE_VARIABLE)
         return StorePlace(Path(named) if named else None, self.files)
 
@@ -255,7 +255,7 @@ class SourcePath(click.Path):
     def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
         given = os.fspath(value)  # A default is a path already.
         if not given:
-            self.fail("it is empty", param, ctx)
+            self.fail("must not be empty", param, ctx)
         return Path(next(filter(os.path.lexists, (given, *paths_shown_as(given))), given))
 
 

@@ -196,7 +196,7 @@ def _answer_counts(answering: Answering, batch: Batch, asked: Asked, form: Form)
         rows, columns = [{"count": count, field: value} for value, count in groups], ("count", field)
         document = dict(groups)
         if answer.found.absent:
-            answering.note(f"{count_of(answer.found.absent, 'record')} without {field}")
+            answering.note(f"not counted: {count_of(answer.found.absent, 'record')} without the field {field}")
     if_none = "" if rows or answer.found.absent else none_found(batch, asked)
     if form == "json":
         return answer_rows(answering, answer, document, (), if_none=if_none)

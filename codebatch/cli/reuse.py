@@ -49,8 +49,8 @@ _TOLD = {
     "outside_key": "the older result depends on inputs not covered by the cache key:",
     "untrusted": "found nondeterministic by verify,",
     "round": "retried after a failure",
-    "not_taken": "the same inputs, but not reused: not looked up, or cached only since",
-    "unknown": "reused inputs changed since; the files are not known",
+    "not_taken": "the same inputs, but not reused: the cache was not searched, or had no result yet",
+    "unknown": "reused inputs have changed; which files changed is unknown",
 }
 
 
@@ -155,7 +155,7 @@ def verify(answering: Answering, reference: str | None, share: float, key: str |
     answering.print(answer, [each for line in _verified_lines(answer) for each in line.split("\n")])
     for each in answer.untrusted:
         answering.note(
-            f"no longer reused: {each.task}; to reuse its results again: codebatch verify --trust {each.key}"
+            f"results of {each.task} are no longer reused; to reuse them again: codebatch verify --trust {each.key}"
         )
     if answer.different:
         answering.note(f"batch {batch.id} is unchanged; run everything again with: {rerun(store, batch)} --again")

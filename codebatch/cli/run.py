@@ -242,9 +242,23 @@ def run(
         )
         return _answer(answering, ran)
     if paths:
-        raise InvalidInput("PATH cannot be used with --batch", hint="--batch resumes a batch as it was planned")
+        raise InvalidInput(
+            "PATH cannot be used with --batch, which resumes a batch as it was planned",
+            hint="plan a new batch with: codebatch run PATH",
+        )
     if pipeline or again or include or exclude or allow_empty:
-        raise InvalidInput("a batch is resumed as it was planned", hint="plan a new batch with: codebatch run PATH")
+        given = {
+            "--pipeline": pipeline,
+            "--again": again,
+            "--include": include,
+            "--exclude": exclude,
+            "--allow-empty": allow_empty,
+        }
+        option = next(name for name, value in given.items() if value)
+        raise InvalidInput(
+            f"{option} cannot be used with --batch, which resumes a batch as it was planned",
+            hint="plan a new batch with: codebatch run PATH",
+        )
     store, batch = answering.batch(batch_reference)
     ran = continuing.run_batch(execution, store, batch, task, Teller(answering), name=name)
     return _answer(answering, ran)

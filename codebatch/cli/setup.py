@@ -34,7 +34,7 @@ def init(answering: Answering, path: Path | None) -> None:
     """
     place = answering.place
     if path is not None and answering.store_path is not None:
-        raise InvalidInput("two stores were given", hint="give one, as PATH or with --store")
+        raise InvalidInput("two stores were given", hint="give one store, as PATH or with --store")
     is_project = path is not None and _is_project(path)
     if path is not None and is_project:
         path = path / layout.STORE_DIRECTORY

@@ -119,7 +119,7 @@ def show(answering: Answering, code: str, batch_reference: str | None) -> int:
     batch = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
     if batch is None or "lint" not in batch.tasks:
         answering.print(rule, lines)
-        why = f"batch {batch.id} has no results of lint" if batch else "there is no batch"
+        why = f"batch {batch.id} has no results of the task lint" if batch else "there is no batch"
         answering.note(f"number of findings unknown: {why}")
         return 0
     answer = batch.summary("lint")
@@ -192,7 +192,7 @@ def test(answering: Answering, paths: tuple[Path, ...]) -> int:
         is_wrong = is_wrong or bool(wrong)
         lines.append(f"{row['id']}: {count_of(cast('int', row['examples']), 'example')}, {len(wrong)} failed")
         for each in wrong:
-            said = "no match in the bad" if each["example"] == "bad" else "a match in the good"
+            said = "no match in the `bad`" if each["example"] == "bad" else "a match in the `good`"
             lines.append(f"  {said} example: {each['text']}")
     answering.print(answer, lines)
     if not answer["rules"]:

@@ -102,7 +102,9 @@ def _lines(found: Analysis) -> Iterator[str]:
         ((f"-j {each.max_parallel}", human_seconds(each.seconds)) for each in found.makespans), ("slots", "duration")
     )
     for pool in found.binding_pools:
-        yield f"pool {pool.pool} of {pool.size:,} is the bottleneck: {human_seconds(pool.seconds_without)} without it"
+        size = count_of(pool.size, "token")
+        unlimited = human_seconds(pool.seconds_without)
+        yield f"pool {pool.pool} ({size}) is the bottleneck: {unlimited} without its limit"
     yield ""
     yield from table(
         ((str(each.level), each.id, each.title or "-") for each in found.tasks), ("level", "task", "title")

@@ -146,7 +146,7 @@ def answer(
 def _text(text: str | None, *, edits: bool) -> str:
     """The answer, from wherever it comes. What a file or an editor ends with is no part of it."""
     if edits == (text is not None):
-        raise InvalidInput("no answer given" if text is None else "an answer cannot be used with --editor")
+        raise InvalidInput("no answer given" if text is None else "ANSWER cannot be used with --editor")
     if edits:
         written = click.edit("")
         if written is None:

@@ -81,7 +81,10 @@ def retry(
     tries again. If the batch is not running, this command resumes it.
     """
     if no_run and reloads:
-        raise InvalidInput("--reload cannot be used with --no-run", hint="run afterwards: codebatch resume --reload")
+        raise InvalidInput(
+            "--reload cannot be used with --no-run",
+            hint="to reload the task list, run afterwards: codebatch resume --reload",
+        )
     store, batch = answering.batch(batch_reference, "work")
     if batch_reference is None and answering.place.named is not None and not no_run:
         refuse_unnamed(batch)

@@ -143,9 +143,13 @@ def answer_status(answering: Answering, found: WorkBatch) -> None:
     answer_work(answering, found, status_lines(found), name="work-status")
     unreadable = found.standing.unreadable
     for each in unreadable[:NAMED_MAX]:
-        answering.tell(f"damaged: the outcome of the last attempt of {each} cannot be read; it counts as interrupted")
+        answering.tell(
+            f"damaged: the outcome of the last attempt of {each} cannot be read; the attempt is treated as interrupted"
+        )
     if len(unreadable) > NAMED_MAX:
-        answering.tell(f"damaged: the same for {len(unreadable) - NAMED_MAX:,} more")
+        answering.tell(
+            f"damaged: the outcomes of {count_of(len(unreadable) - NAMED_MAX, 'more task')} cannot be read either"
+        )
     if found.standing.is_stalled:
         answering.note(f"resume with: codebatch resume --batch {found.batch.id}")
 

@@ -392,8 +392,8 @@ class Conducting:
             case messages.Delayed(message=text, seconds=seconds):
                 if self._watcher is not None:
                     self._watcher.noted(
-                        f"{text}: the outcome of a task is held back for {seconds:.0f} s or more; "
-                        "free some space to continue"
+                        f"{text}: the outcome of a task cannot be written; "
+                        f"free some space within {seconds:.0f} s, or the run stops"
                     )
             case messages.GaveUp(code=code, message=text, hint=hint):
                 self._give_up(error_of(code, text, hint))

@@ -22,7 +22,7 @@ def held_elsewhere(batch_id: str, held: Mapping[UnitKey, HolderFile]) -> BatchIn
     return BatchIncomplete(
         f"remaining work is leased by processes on other hosts that make no progress: {'; '.join(told)}{more}",
         hint=f"if these processes are dead, take over their work: codebatch run --batch {batch_id} "
-        "--take-over; if one is still alive, some work is done twice and nothing is lost",
+        "--take-over; if a process is still alive, some work is done twice, but nothing is lost",
     )
 
 

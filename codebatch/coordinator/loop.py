@@ -49,6 +49,7 @@ from codebatch.errors import CodebatchError, EnvironmentBroken, StoreError, erro
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.outcome import Register, Unit
 from codebatch.model.plan import Plan
+from codebatch.model.quantities import count_of
 from codebatch.model.result_key import Items
 from codebatch.model.shard import ProjectWork, ShardId, path_of
 from codebatch.protocol import messages
@@ -251,7 +252,8 @@ class Coordinator:
             self._refused += 1
             if self._watcher is not None and self._refused == 1:
                 self._watcher.note(
-                    f"cannot start another worker: {error.strerror}; continuing with {len(self._workers)}"
+                    f"cannot start another worker: {error.strerror}; "
+                    f"continuing with {count_of(len(self._workers), 'worker')}"
                 )
             self._handle(Lost(worker, None, "crash"))
             return

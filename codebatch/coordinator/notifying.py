@@ -55,7 +55,7 @@ class Notifier:
             problems = [] if self._problem is None else [self._problem]
             if self._lost_count:
                 lost = f"{self._lost_count:,} of {count_of(self._wanted_count, 'event')} were not delivered"
-                problems.append(f"notify: {lost}, because the command is slower than they come")
+                problems.append(f"notify: {lost}, because the command takes too long")
             return problems
 
     def begin(self) -> None:

@@ -42,10 +42,10 @@ def left_out(found: ByTool, taken: ByTool) -> Iterator[str]:
     """What is not taken, and what of the rest is not shown, in words."""
     if without := sorted(found.keys() - taken):
         count = count_of(sum(len(found[tool]) for tool in without), "finding")
-        yield f"omitted: {count_of(len(without), 'tool')} with {count}, because GitHub accepts at most {RUNS_MAX}"
+        yield f"omitted: {count_of(len(without), 'tool')} with {count}, because GitHub accepts at most {RUNS_MAX} tools"
     for tool, each in taken.items():
         if lacks := len(found[tool]) - len(each):
             told = f"the {lacks:,} least severe of {len(found[tool]):,} findings of {tool}"
-            yield f"omitted: {told}, because GitHub accepts no more"
+            yield f"omitted: {told}, because GitHub accepts no more findings"
         if len(each) > RESULTS_SHOWN:
             yield f"GitHub shows {RESULTS_SHOWN:,} of the {len(each):,} findings of {tool}"

@@ -79,7 +79,7 @@ GATES = (
         id="no-foreign-files",
         aliases=("P2-G6", "truth-guard", "P5-G2", "no-new-truth"),
         invariant="the store contains only files of its layout",
-        inspects='every name in it except below scratch/, compared with "Store layout" in SPEC.md',
+        inspects='every name in the store except below scratch/, compared with "Store layout" in SPEC.md',
         needs="store",
         check=check_names,
     ),
@@ -88,7 +88,7 @@ GATES = (
         invariant="every object that a snapshot or record refers to exists and is intact",
         inspects="every byte of these objects, compared with the hash in their name",
         needs="store",
-        writes="a mark for each damaged object beside its pack, so that the next snapshot stores it again",
+        writes="a mark for each damaged object beside its pack, so that the next snapshot stores the object again",
         check=check_objects,
     ),
     Gate(

@@ -37,7 +37,7 @@ def path_of(given: str | Path) -> Path:
     """A path that can be asked for. The empty one is refused: it is an unset variable, not the current directory."""
     text = str(given)
     if not text:
-        raise InvalidInput("a path is empty", hint="is a shell variable empty?")
+        raise InvalidInput("a path is empty", hint="check whether a shell variable in the command is empty")
     try:
         is_path = b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:

@@ -75,7 +75,7 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
         if self.lost:
             told.append(f"{count_of(self.lost, 'file')} could not be read")
         if self.lacks_files:
-            told.append("the batch is restricted to a part of the project; files outside it are not covered")
+            told.append("the batch is restricted to a part of the project; files outside this part are not covered")
         if self.unfollowed:
             told.append(self.unfollowed)
         return "; ".join(told)

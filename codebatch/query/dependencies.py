@@ -82,7 +82,10 @@ class Imports:
     def __init__(self, records: BatchRecords) -> None:
         """Raises InvalidInput where the batch knows of none."""
         if _TASK not in records.task_names:
-            raise InvalidInput("the batch has no data on dependencies", hint="use the pipeline `full`")
+            raise InvalidInput(
+                "the batch did not run the task dependencies",
+                hint="to include this task, run: codebatch run --pipeline full PATH",
+            )
         self._records = records
         self.every: Mapping[str, Sequence[Import]] | None = None
         """By whom each file is imported, once all of it had to be read."""

@@ -67,7 +67,7 @@ def _parse(text: str) -> ast.expr:
 
 
 def _too_deep() -> InvalidInput:
-    return InvalidInput(f"the condition has more than {EXPRESSION_DEPTH_MAX} levels")
+    return InvalidInput(f"the condition is nested more than {EXPRESSION_DEPTH_MAX} levels deep")
 
 
 class _Compiler:

@@ -86,7 +86,7 @@ class Narrowing:
         except StoreError as error:
             self._index = None
             hint = f"; {error.hint}" if isinstance(error, CorruptFile) else ""
-            self._note(f"the index cannot be used, reading all results: {error.message}{hint}")
+            self._note(f"reading all results, because the index cannot be used: {error.message}{hint}")
             return ()
 
     def _opened(self) -> Index | None:

@@ -145,7 +145,9 @@ class BatchRecords:
     def languages(self) -> Languages:
         """The languages of files, as `parse` tells them so far. Raises InvalidInput where the batch is without it."""
         if "parse" not in self.task_names:
-            raise InvalidInput("the batch has no data on languages", hint="use the pipeline `parse`")
+            raise InvalidInput(
+                "the batch did not run the task parse", hint="to include this task, run: codebatch run PATH"
+            )
         return {
             (None if file.path is UNSET else file.path, None if file.path_b64 is UNSET else file.path_b64): file.lang
             for file in self.files

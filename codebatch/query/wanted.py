@@ -125,7 +125,7 @@ def several(name: str, value: Iterable[str]) -> tuple[str, ...]:
     """One or several as several. Raises InvalidInput for none."""
     found = (value,) if isinstance(value, str) else tuple(value)
     if not found:
-        raise InvalidInput(f"`{name}` names nothing", hint="for all, leave it out")
+        raise InvalidInput(f"`{name}` is empty", hint="to select all, omit the argument")
     return found
 
 
@@ -133,4 +133,4 @@ def _convert(given: Mapping[str, object], type_: type[T]) -> T:
     try:
         return msgspec.convert(given, type_)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"a filter is of another type: {error}") from error
+        raise InvalidInput(f"a filter has a value of the wrong type: {error}") from error

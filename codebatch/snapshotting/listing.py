@@ -243,9 +243,9 @@ class TreeLister:
             raise  # It never answers, however long anybody waits: the tree is walked.
         except GitSilent as error:
             raise SourceUnreadable(
-                f"git does not list its index for {display_path(listing) or 'the project'}",
+                f"git does not answer which files it tracks in {display_path(listing) or 'the project'}",
                 hint=(
-                    "does the git configuration include a FIFO or device? Without .git the files are listed "
+                    "check whether the git configuration includes a FIFO or device; without .git the files are listed "
                     "by a directory walk"
                 ),
             ) from error

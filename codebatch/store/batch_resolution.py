@@ -168,7 +168,9 @@ def _named(store: StoreDir, reference: str) -> BatchId:
     check_name(name)
     batch_id = given_names(store).get(name)
     if batch_id is None:
-        raise UnknownId(f"no batch is named {reference}", hint=f"set it with: codebatch run PATH --name {name}")
+        raise UnknownId(
+            f"no batch is named {reference}", hint=f"give a batch this name with: codebatch run PATH --name {name}"
+        )
     return batch_id
 
 

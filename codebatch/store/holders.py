@@ -105,7 +105,7 @@ class Holder:
                 break
             self._files.remove(hidden)
             return lock
-        raise StoreUnwritable(f"cannot become a holder of {self._root.name}: {self._path} is taken")
+        raise StoreUnwritable(f"cannot register this process with batch {self._root.name}: {self._path} already exists")
 
     def try_lease(self, shard: ShardId, start: int, epoch: int, *, may_be_forgotten: bool = False) -> bool:
         """Take a lease; False where another process took that epoch before. Those of analyses only save double work.

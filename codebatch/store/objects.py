@@ -86,7 +86,7 @@ class ObjectStore:
                 self._condemn(key, location.pack)
             self.refresh()
         if bad_pack is None:
-            raise ObjectMissing(f"object {digest} is in no pack of {self.root}", hint=_HINT)
+            raise ObjectMissing(f"object {digest} is not in any pack in {self.root}", hint=_HINT)
         raise ObjectMissing(
             f"object {digest} is missing or damaged in {self.root / bad_pack}{layout.PACK_SUFFIX}", hint=_HINT
         )
@@ -258,4 +258,4 @@ class ObjectStore:
             self.files.write_volatile(self.root / f"{pack}{layout.BAD_SUFFIX}", encode_bad(bad))
 
 
-_HINT = "take the snapshot again while the source still has the file, to store the object again"
+_HINT = "to restore the object, take the snapshot again while the source still has the file"

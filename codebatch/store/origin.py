@@ -46,7 +46,8 @@ def make_origin(files: Files, root: Path, document: str) -> Origin:
     origin = _origin(files, root)
     if origin is None:
         raise StoreUntrusted(
-            f"{root / layout.WITNESS} is in the way of a new store", hint="choose another location with --store"
+            f"cannot create a store: {root / layout.WITNESS} already exists",
+            hint="choose another location with --store",
         )
     return origin
 

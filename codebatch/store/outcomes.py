@@ -311,7 +311,7 @@ class Outcomes:
         with _file_damage_told(path):
             frames, trailer = split_shard_file(self._files.read(path), outcome.file)
         if digest_bytes(trailer.table) != outcome.digest:
-            raise StoreCorrupt(f"{path} does not have the rows of its outcome", hint=_HINT)
+            raise StoreCorrupt(f"{path} is damaged: its rows do not match the outcome of the shard", hint=_HINT)
         return frames, trailer.table
 
     def read_trailer(self, outcome: Outcome) -> Trailer:
@@ -356,7 +356,7 @@ def lost_outcomes(files: Files, batch_root: Path) -> StoreCorrupt:
     """What was committed while we run is not there any more."""
     resume = f"the remaining results are kept; resume with: codebatch resume --batch {batch_root.name}"
     return StoreCorrupt(
-        f"outcomes were removed from {batch_root / layout.OUTCOMES} by another process",
+        f"another process removed outcomes from {batch_root / layout.OUTCOMES}",
         hint=NEW_BATCH_HINT if files.stat(batch_root) is None else resume,
     )
 

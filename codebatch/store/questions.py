@@ -54,7 +54,7 @@ class Questions:
             name = layout.question_name(place)
             is_ours = self._files.create_exclusive(hidden, self._directory / name)
             if not is_ours and self._read(name, place) != question:  # It may be that we made it before.
-                raise StoreUnwritable(f"{self._directory / name} is another question")
+                raise StoreUnwritable(f"{self._directory / name} already exists with another question")
         finally:
             self._files.remove(hidden)
         self._files.sync_directory(self._directory)

@@ -54,7 +54,7 @@ class Requests:
             if is_ours:
                 self._files.sync_directory(self._directory)
                 return request
-        raise StoreUnwritable(f"cannot assign a number to a new request in {self._directory}")
+        raise StoreUnwritable(f"cannot create a request in {self._directory}: other processes keep creating requests")
 
     def _read(self, name: str, n: int) -> Request:
         path = self._directory / name
@@ -62,8 +62,8 @@ class Requests:
             return decode_request(read_document_bytes(self._files, path), n)
         except (FileNotFoundError, DocumentError) as error:
             hint = (
-                "no new tasks are started, because it is unknown what was requested; running tasks "
-                "continue. Remove this request and those after it to drop them"
+                "no new tasks are started until this request can be read; running tasks continue. "
+                "To drop the request, remove this file and all later requests"
             )
             raise CorruptFile(str(path), f"is damaged: {error}", hint=hint) from error
 

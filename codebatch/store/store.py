@@ -114,8 +114,8 @@ class StoreDir(msgspec.Struct, frozen=True):
             if not isinstance(error, Stopped) and self._is_removed():
                 raise StoreCorrupt(
                     f"the store {self.root} was removed while it was in use",
-                    hint="give a location that neither git clean nor a task removes, with --store or "
-                    "CODEBATCH_STORE; then run again",
+                    hint="use --store or CODEBATCH_STORE to give a location that neither `git clean` nor a task "
+                    "removes; then run again",
                 ) from error
             raise
         finally:
@@ -189,7 +189,7 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
 
         raise StoreUntrusted(
             f"{root} is not empty and is not a codebatch store",
-            hint=f"give the store itself: --store {shlex.quote(str(root / layout.STORE_DIRECTORY))}",
+            hint=f"give the path of the store itself: --store {shlex.quote(str(root / layout.STORE_DIRECTORY))}",
         )
     if not is_named:
         refuse_tracked(root)
@@ -289,7 +289,7 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
     except FileNotFoundError as error:
         if _names(root):
             raise StoreUntrusted(
-                f"{root} is not a codebatch store", hint="it has no store.json; check --store"
+                f"{root} is not a codebatch store", hint="the directory has no store.json; check --store"
             ) from error
         import shlex  # for the hint alone
 
@@ -315,14 +315,14 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
         if any_version.schema_name == "codebatch.store":
             raise StoreUntrusted(
                 f"{root} was made by CodeBatch 1.x (schema version {any_version.schema_version})",
-                hint="this version does not read it; create a new store beside it and take a new snapshot",
+                hint="this version cannot read that format; create a new store at another path and take a snapshot",
             )
         if any_version.format is None:
             raise StoreUntrusted(f"{root / layout.STORE_FILE} is not a codebatch store file", hint="check --store")
         if any_version.format != STORE_FORMAT:
             newer = any_version.format > STORE_FORMAT
             raise StoreUntrusted(
-                f"{root} has store format {any_version.format}, this version reads {STORE_FORMAT}",
+                f"{root} has store format {any_version.format}, but this version reads format {STORE_FORMAT}",
                 hint="upgrade codebatch" if newer else "create a new store and take a new snapshot",
             )
         return decode_document(data, _StoreFile, STORE_FORMAT)

@@ -71,8 +71,10 @@ def trust(store: StoreDir, reference: str) -> UntrustedKey:
     with _changing(store) as known:
         found = [key for key in known if reference and key.startswith(reference)]
         if len(found) != 1:
-            hint = f"one of: {', '.join(known)}" if known else "all keys are trusted"
-            raise InvalidInput(f"{reference!r} matches {len(found) or 'none'} of the untrusted keys", hint=hint)
+            hint = f"one of: {', '.join(known)}" if known else "all cache keys are trusted"
+            raise InvalidInput(
+                f"{reference!r} matches {len(found) or 'none'} of the cache keys that are not trusted", hint=hint
+            )
         return known.pop(found[0])
 
 

@@ -112,7 +112,7 @@ class GitList:
         found = [(each[1], each[2].decode("utf-8", "replace")) for each in _UNREADABLE.finditer(errors)]
         # git cuts its warnings at 4096 bytes, and so the reason off a path that is too long for it.
         if len(found) < sum(map(errors.count, _WARNINGS)) or any(reason == _NAME_TOO_LONG for _, reason in found):
-            raise GitError("git cannot read paths as long as in this project")
+            raise GitError("this project has paths that are too long for git")
         return GitListing(_checked(output), tuple(found))
 
     def close(self) -> None:

@@ -49,7 +49,7 @@ def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace
         )
     whole = (project / path).resolve()
     if not whole.is_relative_to(project.resolve()):
-        raise InvalidConfiguration(f"the task {name!r} is outside the project: {whole}", hint=hint)
+        raise InvalidConfiguration(f"the file of the task {name!r} is outside the project: {whole}", hint=hint)
     if not whole.is_file():
         raise InvalidConfiguration(f"the file of the task {name!r} does not exist: {whole}", hint=hint)
     try:

@@ -100,7 +100,7 @@ def package_digest(package: str) -> Digest:
     except ImportError:
         spec = None
     if spec is None or spec.origin is None:
-        raise InvalidConfiguration(f"the package {package!r} is not installed as files")
+        raise InvalidConfiguration(f"the package {package!r} is not installed, or is a namespace package")
     origin = Path(spec.origin)
     root = origin.parent
     names = sorted(_iter_files(str(root))) if spec.submodule_search_locations else [origin.name]

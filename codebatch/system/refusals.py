@@ -89,7 +89,7 @@ def _raise_unwritable(path: Path | str, error: OSError) -> None:
     if error.errno in _REFUSALS:
         raise StoreUnwritable(
             f"cannot write {path}: {error.strerror}",
-            hint=f"{remedy(error)}, then run the same command again: nothing is lost",
+            hint=f"{remedy(error)}, then run the same command again; finished work is not lost",
         ) from error
 
 
@@ -109,7 +109,7 @@ def _raise_foreign(path: Path | str, error: OSError) -> None:
 def foreign(path: Path | str, what: str) -> UnsupportedEntry:
     return UnsupportedEntry(
         f"{path} is, or is below, {what} that codebatch did not create",
-        hint="check where it comes from and remove it, or use another store with --store",
+        hint="find out which program created this path and remove it, or use another store with --store",
     )
 
 

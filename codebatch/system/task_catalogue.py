@@ -56,7 +56,7 @@ class TaskCatalogue:
                 raise InvalidConfiguration(
                     f"two installed packages provide the task {entry_point.name!r}: {other.value} and "
                     f"{entry_point.value}",
-                    hint="uninstall one of them",
+                    hint="uninstall one of these packages",
                 )
             found[entry_point.name] = entry_point
         return found

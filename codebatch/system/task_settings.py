@@ -72,7 +72,7 @@ def _config_of(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> ms
         if key not in known:
             raise InvalidConfiguration(
                 f"the task {declaration.name!r} has no setting {key!r}",
-                hint=did_you_mean(key, known) if known else "it has no settings",
+                hint=did_you_mean(key, known) if known else "this task has no settings",
             )
     with _refusing(declaration):
         return msgspec.convert(dict(settings), declaration.config)

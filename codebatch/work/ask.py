@@ -47,7 +47,7 @@ def ask(
         )
     text = text.strip().encode("utf-8", "replace").decode()
     if not text or len(text.encode("utf-8", "replace")) > QUESTION_TEXT_BYTES_MAX:
-        raise InvalidInput("a question must not be empty and has at most 64 KiB")
+        raise InvalidInput("a question must not be empty, or longer than 64 KiB")
     if not all(each.strip() and each.isprintable() for each in choices):
         raise InvalidInput("a choice must be one non-empty line of text")
     if len(choices) > CHOICES_MAX:

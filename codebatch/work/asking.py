@@ -20,7 +20,7 @@ def answering_of(table: AnsweringTable, place: object, problems: Problems) -> An
         if bool(rule.answer) == rule.human:
             problems.add(f"{where} needs an answer, or human = true")
     if not table.rules and not table.command:
-        problems.add(f"{place} has neither `rules` nor `command`", "set one of them")
+        problems.add(f"{place} has neither `rules` nor `command`", "set `rules` or `command`")
     return msgspec.convert(msgspec.to_builtins(table), Answering)
 
 

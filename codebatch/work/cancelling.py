@@ -128,18 +128,18 @@ class _Waiting:
         if self.is_told_now:
             self._listener.waiting(running, who)
         if self._looks == LOOKS_UNTIL_NAMED:
-            self._listener.note(f"still waiting for {who}, {self._what_to_do(holder)}")
+            self._listener.note(f"still waiting for {who}: {self._what_to_do(holder)}")
         self._looks += 1
         time.sleep(LOOK_SECONDS)
 
     def _what_to_do(self, holder: HolderFile) -> str:
         force = f"kill it with: codebatch cancel --force --batch {self._batch.id}"
         if not is_here(holder.host):
-            return "which has to stop it itself; --force kills only processes on this machine"
+            return f"the process runs on another machine; run there: codebatch cancel --force --batch {self._batch.id}"
         found = stat(holder.pid)
         if found is not None and found.is_stopped:
-            return f"which is suspended; continue it with: kill -CONT {holder.pid}; or {force}"
-        return f"which is still running; or {force}"
+            return f"the process is suspended; continue it with: kill -CONT {holder.pid}; or {force}"
+        return f"the process is still running; {force}"
 
 
 def _kill_holders(batch: BatchDir, note: Note) -> None:

@@ -144,7 +144,7 @@ class TableChecker:
         elif key in ("question", "retry_if") and isinstance(value, dict):
             check_pattern(value.get("pattern", ""), f"{place} {key}", self._problems)
             if not value.get("pattern") and not value.get("exits"):
-                told = "a question without a condition" if key == "question" else "a retry_if without a condition"
+                told = "a `question` without a condition" if key == "question" else "a `retry_if` without a condition"
                 self._problems.add(f"{place} has {told}", "set `pattern` or `exits` in it")
         elif key == "wait_if" and isinstance(value, str):
             check_pattern(value, f"{place} wait_if", self._problems, groups=("at", "seconds"))

@@ -140,7 +140,7 @@ def _former_notes(chosen: FormerTasks) -> Iterator[str]:
     """Say which tasks run again though they were done, and which answers are left behind."""
     changed = [id_ for id_, task in chosen.items() if task.state is CommandState.DONE and not task.is_current]
     if changed:
-        yield f"rerun, because their definitions changed since they were done: {names_shown(changed)}"
+        yield f"rerun, because the definitions have changed since the last run: {names_shown(changed)}"
     for batch in dict.fromkeys(task.batch for task in chosen.values() if task.has_answer):
         answered = [id_ for id_, task in chosen.items() if task.has_answer and task.batch == batch]
         names = names_shown(answered)

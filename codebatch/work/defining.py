@@ -202,9 +202,9 @@ class Definer:
         if not members:
             told = f"{place.spot}: `each` of {written.name!r} matches nothing"
             if self._options.is_strict:
-                self._problems.add(told, "without --strict this is not an error")
+                self._problems.add(told, "to accept this, run without --strict")
             else:
-                self._notes.append(f"{told}, and it counts as done{_made_early(task.needs)}")
+                self._notes.append(f"{told}, so the task is treated as done{_made_early(task.needs)}")
         return members
 
     def _check_names(self, command: Command, members: Sequence[Member] | None, place: Place) -> None:

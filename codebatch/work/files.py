@@ -164,7 +164,9 @@ def document_file(path: Path, name: str) -> WorkFile:
     for word in above:
         below = document.get(word)
         if not isinstance(below, dict):
-            raise InvalidConfiguration(f"{name} has no [{'.'.join(above)}]", hint=f"or write a {DEFAULT_NAME}")
+            raise InvalidConfiguration(
+                f"{name} has no [{'.'.join(above)}]", hint=f"add this table, or write a {DEFAULT_NAME}"
+            )
         document = below
     file = WorkFile(path, name, above, document)
     return file._replace(written=tuple(_written(file)))

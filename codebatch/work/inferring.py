@@ -57,7 +57,9 @@ def with_inferred(
     described = [_described(name, first[name]) for name in written]
     candidates: list[Candidate] | None = None
     if settings.infer is not None and not options.infer_command:
-        settings.notes.append(f"the `infer` command {settings.infer.command[0]!r} is not run here")
+        settings.notes.append(
+            f"the `infer` command {settings.infer.command[0]!r} was not run; its dependencies are not shown"
+        )
     elif settings.infer is not None:
         candidates = _asked(settings.infer, described, written, settings.root, settings.notes)
     found = take(

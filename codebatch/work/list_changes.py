@@ -12,6 +12,7 @@ from codebatch.application.requesting import request
 from codebatch.engine.lifecycle import CommandState
 from codebatch.errors import CodebatchError, InvalidInput, NothingToDo, StoreCorrupt
 from codebatch.model.command import CommandId
+from codebatch.model.quantities import count_of
 from codebatch.model.request import Reload, Skip
 from codebatch.model.work import NO_POLICY, EdgeKind, InferredEdge, Work, WorkEdge
 from codebatch.query.work import CommandStanding
@@ -63,7 +64,7 @@ class ListChanges(msgspec.Struct, frozen=True, kw_only=True):
         kinds = {
             "changed": () if reloaded else self.changed,
             "removed": () if reloaded else self.removed,
-            "changed since they were done:": self.done_and_changed,
+            "changed after they were done:": self.done_and_changed,
             "added": self.added,
             "settings": self.settings,
         }
@@ -89,13 +90,15 @@ def warn_of_changes(found: WorkBatch, listener: WorkListener) -> ListChanges:
     changes = list_changes(found)
     source, id_ = found.standing.work.source, found.batch.id
     if changes.problem:
-        listener.warn(f"cannot compare batch {id_} with {source}; it keeps its definitions: {changes.problem}")
+        listener.warn(
+            f"cannot compare batch {id_} with {source}, so the batch keeps its definitions: {changes.problem}"
+        )
     elif not changes.is_nothing:
         listener.warn(f"{source} has changed since batch {id_} was made: {'; '.join(changes.described())}")
         is_reloadable = changes.changed or _undone(found, changes.removed)
         command = f"codebatch resume --reload --batch {id_}" if is_reloadable else "codebatch work run --unfinished"
-        until = "" if found.standing.coordinator is None else " once it has ended"
-        listener.warn(f"the batch keeps its definitions; to use the new ones{until}: {command}")
+        until = "" if found.standing.coordinator is None else " once the batch has ended"
+        listener.warn(f"the batch keeps its definitions; to use the new definitions{until}: {command}")
     return changes
 
 
@@ -107,7 +110,9 @@ def reload_list(found: WorkBatch, listener: WorkListener, *, is_forced: bool = F
     """
     work, id_ = found.standing.work, found.batch.id
     if STDIN_NAME.encode() in work.origin.files:
-        raise InvalidInput(f"the list of batch {id_} came from standard input and cannot be read again", hint=_as_new())
+        raise InvalidInput(
+            f"the task list of batch {id_} came from standard input and cannot be read again", hint=_as_new()
+        )
     listed = _read_again(work, infers=True)
     for note in listed.notes:
         listener.note(note)
@@ -124,12 +129,14 @@ def reload_list(found: WorkBatch, listener: WorkListener, *, is_forced: bool = F
     for each in removed:
         request(found.batch, Skip(task=each.id, round=each.round, marked_done=True))
     if removed:
-        listener.warn(f"no longer in {work.source}, counted as done: {names_shown([one.id for one in removed])}")
+        listener.warn(
+            f"marked as done, because they are no longer in {work.source}: {names_shown([one.id for one in removed])}"
+        )
     if still := sorted(running.intersection((*chosen, *changes.removed))):
         listener.warn(f"not reloaded, because they are still running: {names_shown(still)}")
     left = msgspec.structs.replace(changes, done_and_changed=() if is_forced else changes.done_and_changed)
     if others := "; ".join(left.described(reloaded=True)):
-        listener.warn(f"not reloaded: {others}; to use them: codebatch work run --unfinished")
+        listener.warn(f"not reloaded: {others}; to use these changes: codebatch work run --unfinished")
     return changes
 
 
@@ -227,13 +234,14 @@ def _reload(found: WorkBatch, listed: WorkList, taken: Collection[CommandStandin
     for edge in edges:
         is_met = edge.on in known or edge.on in work.done_before or edge in work.satisfied_needs
         if edge.kind == "needs" and not is_met:
-            told = f"{edge.task} now needs {edge.on}, which is not part of batch {found.batch.id}"
+            told = f"the task {edge.task} now needs {edge.on}, which is not in batch {found.batch.id}"
             raise InvalidInput(told, hint=_as_new())
     for id_ in ids:
         for pool, amount in now.policy(id_).pools.items():
             if amount > work.pools.get(pool, 0):
-                told = f"{id_} now takes {amount} tokens of pool {pool}, of which batch {found.batch.id} has"
-                raise InvalidInput(f"{told} {work.pools.get(pool, 0)}", hint=_as_new())
+                size = work.pools.get(pool, 0)
+                told = f"the task {id_} now needs {count_of(amount, 'token')} of pool {pool}"
+                raise InvalidInput(f"{told}, which has {size} in batch {found.batch.id}", hint=_as_new())
     problems = Problems()
     check_circles([*(edge for edge in work.edges if edge.task not in ids), *edges], problems)
     problems.raise_any()

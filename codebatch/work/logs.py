@@ -10,6 +10,7 @@ import msgspec
 from codebatch.errors import InvalidInput, NothingToDo
 from codebatch.model.command import CommandId
 from codebatch.model.likeness import did_you_mean
+from codebatch.model.quantities import count_of
 from codebatch.query.work import CommandStanding
 from codebatch.store import layout
 from codebatch.store.attempts import CommandPlaces
@@ -42,7 +43,7 @@ def find_log(found: WorkBatch, command: str, round_: int | None = None) -> Attem
     names = found.batch.files.listing(found.batch.root / layout.LOGS)
     epochs = [told[3] for name in names if (told := layout.parse_log(name)) and told[:3] == (*place, round_)]
     if not epochs:
-        hint = f"it had {of_it.round}; without --round the last one is shown"
+        hint = f"the task had {count_of(of_it.round, 'attempt')}; without --round the log of the last attempt is shown"
         raise InvalidInput(f"no log of attempt {round_} of {command}", hint=hint)
     return _log(found, of_it.id, round_, layout.log_name(*place, round_, max(epochs)))
 

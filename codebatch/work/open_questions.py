@@ -103,7 +103,8 @@ def answer_question(
     if first.n != ours.n:
         assert isinstance(first.body, Answer)
         raise InvalidInput(
-            f"{command} was just answered by {first.head.by}: {_shown(first.body.text)}", hint="the first answer counts"
+            f"{command} was just answered by {first.head.by}: {_shown(first.body.text)}",
+            hint="only the first answer to a question is used",
         )
     return look_at(store, batch)
 

@@ -139,7 +139,7 @@ def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], defi
     if done:
         return NothingToDo(f"all tasks of {source} are marked as done: {names_shown(sorted(done))}")
     if definer.groups:
-        return NothingToDo(f"no tasks in {source}: its `each` matches nothing")
+        return NothingToDo(f"no tasks in {source}: `each` matches nothing")
     return NothingToDo(f"no tasks in {source}", hint=no_task_hint(files[0].path, files[0].name))
 
 

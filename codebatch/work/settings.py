@@ -73,7 +73,7 @@ class WorkOptions:
         if self.timeout is not None and not 0 < self.timeout <= SECONDS_MAX:
             raise InvalidInput(f"timeout must be above 0 and at most {SECONDS_MAX:,} seconds, not {self.timeout:g}")
         if self.only and not (self.tasks or self.tags):
-            raise InvalidInput("--only needs tasks or tags", hint="name the tasks")
+            raise InvalidInput("--only needs tasks or tags", hint="give the tasks as arguments, or tags with --tag")
         if not 0 <= self.infer_confidence <= 1:
             raise InvalidInput(f"infer_confidence must be from 0 to 1, not {self.infer_confidence}")
         if self.of is not None and not self.is_of_former:
@@ -135,7 +135,9 @@ def settings_of(
         problems.add(f"{place} sets root to {first.root!r}, which is not a directory")
     for file, root in zip(files[1:], roots[1:], strict=True):
         if root != roots[0] and file.document is not None and file.included_by is None:
-            notes.append(f"the tasks of {file.name} run in {roots[0]}, the root of {files[0].name}")
+            notes.append(
+                f"the tasks of {file.name} run in {roots[0]}, because `root` of {files[0].name} applies to all tasks"
+            )
     strategy, max_parallel = _parallel(first, options, files[0].name, notes)
     on_failure, halt = _on_failure(first, options, files[0], problems)
     failures_max = options.failures_max or first.failures_max
@@ -143,8 +145,8 @@ def settings_of(
         notes.append(f"failures_max is {failures_max}, but has no effect: on_failure is {on_failure!r}")
     if any("=" in each for each in options.env):
         notes.append(
-            "values set with --env are stored in the batch; with --env NAME the value is taken from the "
-            "environment of the runner"
+            "values set with --env NAME=VALUE are stored in the batch; with --env NAME, each run takes the value "
+            "from your environment, and does not store the value"
         )
     infer = None if first.infer is UNSET else first.infer
     if infer is not None and strategy != "auto":

@@ -96,7 +96,7 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
         told = f"{count_of(len(failed), 'task')} of batch {id_} failed: {names_of(failed)}"
         if failed and all(each.is_decided for each in failed):
             again = f"codebatch work retry {failed[0].id} --batch {id_}"
-            return BatchIncomplete(told, hint=f"it was marked as failed by an answer; retry it with: {again}")
+            return BatchIncomplete(told, hint=f"an answer marked the task as failed; retry it with: {again}")
         hint = f"see the output with: codebatch work log --batch {id_}; then: {resume}"
         return BatchIncomplete(told if failed else f"not all tasks of batch {id_} were done", hint=hint)
 
@@ -125,8 +125,8 @@ def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
 def refuse_unnamed(batch: BatchDir) -> NoReturn:
     """Raise InvalidInput: what a store that was named has last is run only where it is named too."""
     raise InvalidInput(
-        f"the latest batch of the given store, {batch.id}, runs commands and must be given explicitly",
-        hint=f"run it with: codebatch resume --batch {batch.id}",
+        f"the latest batch of the given store, {batch.id}, runs commands, and is resumed only if you give its id",
+        hint=f"resume it with: codebatch resume --batch {batch.id}",
     )
 
 

@@ -59,7 +59,9 @@ def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursiv
             data = read_bytes(file, shown, COMMAND_BYTES_MAX)
             total += len(data)
             if total > WORK_FILE_BYTES_MAX:
-                raise InvalidConfiguration(f"the files of {name} have together more than {WORK_FILE_BYTES_MAX:,} bytes")
+                raise InvalidConfiguration(
+                    f"together, the files of {name} have more than {WORK_FILE_BYTES_MAX:,} bytes"
+                )
             task, is_done = _task_of(_prose(text_of(data, shown), shown), shown, Path(relative).stem)
         except CodebatchError as error:
             problems.add(error.message, error.hint)
@@ -196,7 +198,7 @@ def _task_of(prose: _Prose, name: str, stem: str) -> tuple[Written, bool]:
     if not isinstance(id_, str):
         spot = Place(name, "").of(prose.table, "id").spot
         told = f"{spot} sets id to {shown_value(id_)}, expected a string"
-        raise InvalidConfiguration(told, hint="quote it")
+        raise InvalidConfiguration(told, hint="quote the value")
     return Written(id_, Place(name, ""), table, is_prose=True), _is_done(prose.table, name)
 
 

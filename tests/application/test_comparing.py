@@ -301,7 +301,7 @@ def test_batches_of_two_projects_are_not_compared(tmp_path: Path) -> None:
         _run(tmp_path, files)
     with (
         codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened,
-        pytest.raises(InvalidInput, match="no file has the same path or content"),
+        pytest.raises(InvalidInput, match="they have no file path and no file content in common"),
     ):
         compare(opened.batch("latest~1"), opened.batch("latest"))
 

@@ -170,7 +170,10 @@ def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
     batch, notes = project.run()
     assert batch.about.plan_digest == project.first.about.plan_digest
     assert batch.about.imports == {}
-    assert f"imported findings of other remain in {imported.id}: import them again for this batch" in notes
+    told = (
+        f"imported findings of other are only in {imported.id}; to add them to the new batch, import the reports again"
+    )
+    assert told in notes
     assert not [note for note in project.run()[1] if "other" in note], "told once"
     project.take(LINES, "other")
     (project.tree / "b.py").write_bytes(b"import a\nimport c\n")
@@ -340,7 +343,7 @@ def test_any_files_are_joined_to_one_object_and_split_again() -> None:
 
 def test_files_that_are_too_much_together_are_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codebatch.application.importing.IMPORT_BYTES_MAX", len(LINES) + 1)
-    with pytest.raises(codebatch.InvalidImport, match="together they have more than"):
+    with pytest.raises(codebatch.InvalidImport, match="together, the files have more than"):
         project.take([LINES, LINES], "other")
     assert project.take([LINES], "other").findings == 2
 
@@ -372,7 +375,7 @@ def test_of_imports_at_once_none_is_lost(project: Project, monkeypatch: pytest.M
     assert list(both.batch.about.imports) == ["early", "late"]
     alone = take("named", lambda: project.take(LINES, "first"), project.first.id)
     assert list(alone.batch.about.imports) == ["named"]
-    with pytest.raises(BatchIncomplete, match="another batch was made meanwhile"):
+    with pytest.raises(BatchIncomplete, match="another batch was created in the meantime"):
         take("other", run_another_tree)
     assert not resolve_batch(project.store, None).about.imports
 

@@ -141,7 +141,7 @@ def test_records_can_be_gone_through_again_and_rows_have_the_fields_that_were_wa
 
 @pytest.mark.parametrize("noun", sorted({*NOUNS} - {"stats"}))
 def test_part_of_an_answer_is_an_error_where_it_is_not_wanted(unfinished: Store, noun: str) -> None:
-    with pytest.raises(BatchIncomplete, match=r"0\.0% of the data needed .* partial=True"):
+    with pytest.raises(BatchIncomplete, match=r"0\.0% of the data that this query needs .* partial=True"):
         getattr(unfinished.batch(), noun)()
     part = getattr(unfinished.batch(partial=True), noun)()
     assert (part.is_complete, part.whole.done, list(part)) == (False, 0, [])
@@ -174,12 +174,12 @@ def test_every_other_answer_of_an_unfinished_batch_is_an_error_too(unfinished: S
         (Completeness(planned=4, done=4), None, None),
         (
             Completeness(planned=4, done=1, files=2, files_done=1),
-            "1 of 2 files done, batch {} has 25.0% of the data needed (1 of 4 results)",
+            "1 of 2 files done, batch {} has 25.0% of the data that this query needs (1 of 4 results)",
             "resume it with: codebatch run --batch {}",
         ),
         (
             Completeness(planned=4, done=4, failed=1),
-            "batch {} has 75.0% of the data needed (3 of 4 results)",
+            "batch {} has 75.0% of the data that this query needs (3 of 4 results)",
             "see: codebatch errors --batch {}",
         ),
         (
@@ -289,11 +289,11 @@ def test_what_a_filter_finds_is_what_the_command_line_prints(
     ("asked", "problem"),
     [
         ({"codes": "E1"}, "unknown filter 'codes'"),
-        ({"code": []}, "`code` names nothing"),
+        ({"code": []}, "`code` is empty"),
         ({"code": [1]}, "Expected `str`, got `int`"),
         ({"code": 1}, "Expected `array`, got `int`"),
         ({"path": Path("a")}, "Expected `str | array`"),
-        ({"path": []}, "`path` names nothing"),
+        ({"path": []}, "`path` is empty"),
         ({"path": "\ud800*"}, "`path` is not valid text"),
         ({"name": "\udcff"}, "`name` is not valid text"),
         ({"limit": 0}, "`limit` must be at least 1"),

@@ -104,6 +104,6 @@ def test_whoever_waits_for_commands_is_told_that_the_disk_is_full_and_it_goes_on
     for line in process.stderr:
         if b"free some space" in line:
             break
-    assert b"No space left on device: the outcome of a task is held back for 60 s or more" in line
+    assert b"No space left on device: the outcome of a task cannot be written; free some space within 60 s" in line
     resize(small_disk, 256)
     assert "COMPLETED: 2 of 2" in codebatch.finish(process).text

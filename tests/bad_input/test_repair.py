@@ -189,7 +189,7 @@ def test_what_is_told_otherwise_is_beyond_repair_and_stays_as_it_is(codebatch: C
     mood.write_text("another")
     told = codebatch("diagnose", "--repair", "--json", status=4, has_answer=True)
     (damage,) = told.json["damaged"]
-    assert damage["problem"].endswith("not repaired: re-executing it gave a different result")
+    assert damage["problem"].endswith("not repaired: executing its task again gave a different result")
     assert told.error["hint"] == "make a new batch with: codebatch run --again PATH"
     path.unlink()
     error = codebatch("run", "tree", "--json", status=4).error

@@ -70,7 +70,7 @@ ast src/main.py --batch latest
 
 FORMS = [(*question, *form) for question in QUESTIONS for form in ((), ("--json",))]
 
-SAID = ("DAMAGED", "damaged", "is missing", "passed over", "is lost", "cannot be read", "in no pack")
+SAID = ("DAMAGED", "damaged", "is missing", "passed over", "is lost", "cannot be read", "not in any pack")
 
 Damage = Callable[[bytes, random.Random], bytes | None]
 

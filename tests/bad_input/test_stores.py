@@ -177,7 +177,7 @@ def test_nobody_is_told_to_remove_what_is_no_store(codebatch: CommandLine, comma
     assert " remove " not in f" {hint}"
     if not content and command != "status --store project":
         store = codebatch.directory / "project" / ".codebatch"
-        assert hint == f"give the store itself: --store {store}"
+        assert hint == f"give the path of the store itself: --store {store}"
         codebatch("init", "--store", store)
 
 

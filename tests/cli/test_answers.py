@@ -145,7 +145,7 @@ def test_a_rule_is_shown_without_a_count_where_none_is_known(codebatch: CommandL
     codebatch("run", ".", "--pipeline", "parse", "-q")
     ended = codebatch("rules", "show", "F401", "--json")
     assert "findings" not in ended.json
-    assert ended.notes.endswith(" has no results of lint\n")
+    assert ended.notes.endswith(" has no results of the task lint\n")
     assert "hint: did you mean 'todo-comment'?" in codebatch("rules", "show", "todo-coment", status=2).notes
     assert "codebatch rules list" in codebatch("rules", "show", "zzz", status=2).notes
 
@@ -250,7 +250,7 @@ def test_a_path_that_stands_for_two_files_is_said_to(codebatch: CommandLine) -> 
     ):
         asked = codebatch("inspect", given, "--json", cwd=below)
         assert {record["path"] for record in asked.records} == {found}
-        assert (f"; ignoring {other}, which exists too" in asked.notes) if other else ("too" not in asked.notes)
+        assert (f"; {other} exists too and is ignored" in asked.notes) if other else ("too" not in asked.notes)
 
 
 def test_that_there_is_nothing_is_a_note_and_no_data(codebatch: CommandLine) -> None:
@@ -300,7 +300,7 @@ def test_filters_narrow_what_is_queried(ran: Ran) -> None:
 def test_an_option_of_other_nouns_is_refused_with_their_names(ran: Ran) -> None:
     error = ran.codebatch("query", "edges", "--severity=x", "--store", "store", "--json", status=2).error
     assert error["message"] == "--severity cannot be used with edges"
-    assert error["hint"] == "it is an option of: query outputs, query diagnostics, query stats"
+    assert error["hint"] == "available in: query outputs, query diagnostics, query stats"
     error = ran.codebatch("query", "files", "--where", "lnes > 3", "--store", "store", "--json", status=2).error
     assert (error["message"], error["hint"]) == ("unknown field 'lnes'", "did you mean 'lines'?")
     asked = ("query", "outputs", "--name", "x", "--code", "y", "--store", "store", "--json")

@@ -87,7 +87,7 @@ def test_base_without_a_batch_is_run_once_and_the_work_tree_stays(project: Proje
     (project.tree / "a.py").write_bytes(b"edited = 1\n")
     parent = git(project.tree, "rev-parse", "HEAD~1")
     told = commands("check", "HEAD~1", "--json", status=1)
-    assert f"no batch of HEAD~1 (commit {parent[:12]}); analysing it with the tasks of {head}" in told.notes
+    assert f"no batch of HEAD~1 (commit {parent[:12]}); analysing this commit with the tasks of {head}" in told.notes
     answer = told.json
     assert (answer["base"]["commit"], answer["base"]["is_clean"]) == (parent, True)
     assert [(row["path"], row["code"]) for row in answer["forbidden"]] == [("b.py", "syntax-error")]
@@ -104,10 +104,10 @@ def test_both_sides_of_a_diff_are_run(project: Project, commands: Commands) -> N
     assert _added(told) == [("a.py", "F401"), ("c.py", "F401")]
     assert told.json["complete"]
     assert len(commands.batches()) == 3
-    assert told.notes.count("analysing it") == 2
+    assert told.notes.count("analysing this commit") == 2
     commit = git(project.tree, "rev-parse", "HEAD~2")
-    assert f"no batch of commit {commit[:12]}; analysing it" in commands("diff", commit, "HEAD").notes
-    assert "analysing it" not in commands("diff", "HEAD~3", "HEAD~1").notes
+    assert f"no batch of commit {commit[:12]}; analysing this commit" in commands("diff", commit, "HEAD").notes
+    assert "analysing this commit" not in commands("diff", "HEAD~3", "HEAD~1").notes
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_name_that_is_no_commit_is_refused(name: str, code: str, project: Projec
 
 
 def test_range_gets_a_hint_to_name_its_ends(commands: Commands) -> None:
-    assert "give both ends: HEAD~1 HEAD\n" in commands("diff", "HEAD~1...HEAD", status=2).notes
+    assert "give both ends as arguments: HEAD~1 HEAD\n" in commands("diff", "HEAD~1...HEAD", status=2).notes
 
 
 @pytest.mark.parametrize("name", ["latest", "batch-", "2"])
@@ -225,9 +225,9 @@ def test_name_of_a_batch_and_of_a_commit_is_the_batch_and_a_note_says_so(
     told = commands("diff", name, "latest", "--json")
     commit = git(project.tree, "rev-parse", "HEAD~2")
     assert told.json["old_batch_id"] == batch
-    assert f"{name} is batch {batch}; it is also a git commit ({commit[:12]})" in told.notes
+    assert f"using batch {batch} for {name}, which is also a git commit ({commit[:12]})" in told.notes
     assert commands("diff", f"refs/heads/{name}", "latest", "--json").json["old_batch_id"] != batch
-    assert "it is also a git commit" not in commands("diff", batch, batch).notes
+    assert "which is also a git commit" not in commands("diff", batch, batch).notes
 
 
 def test_name_of_several_batches_and_of_a_commit_is_the_commit(project: Project, commands: Commands) -> None:
@@ -307,7 +307,7 @@ def test_commit_that_cannot_be_run_is_an_error_unless_there_is_any_batch_of_it(
     git(project.tree, "commit", "-qm", "none")
     project.run()
     notes = commands("check", "HEAD~1", status=2).notes
-    assert f"no batch of HEAD~1 (commit {commit[:12]}), and it cannot be analysed: " in notes
+    assert f"no batch of HEAD~1 (commit {commit[:12]}), and this commit cannot be analysed: " in notes
     assert "has submodules" in notes
     assert f"git checkout {commit[:12]} && codebatch run ." in notes
 
@@ -319,7 +319,7 @@ def test_commit_that_cannot_be_run_is_an_error_unless_there_is_any_batch_of_it(
     project.run()
     told = commands("check", "HEAD~1", "--json")
     assert told.json["base"]["batch_id"] == other.id
-    assert f"comparing with {other.id}, another batch of it" in told.notes
+    assert f"comparing with {other.id}, an existing batch of this commit" in told.notes
 
 
 def test_own_tasks_that_changed_are_not_run_under_older_ones(project: Project, commands: Commands) -> None:
@@ -373,7 +373,7 @@ def test_commit_of_another_repository_is_not_run_in_the_tree_of_the_batch(
     make_repository(other, [(1, {b"o.py": b"import os\n"})])
     monkeypatch.chdir(other)
     notes = commands("diff", "HEAD", batch, status=2).notes
-    assert f"the commit is not in the repository of {project.tree}" in notes
+    assert f"the commit is not in the git repository of {project.tree}" in notes
 
 
 def test_commit_is_not_run_in_another_store(project: Project, commands: Commands, tmp_path: Path) -> None:

@@ -151,4 +151,4 @@ def test_places_that_no_record_names_are_found(codebatch: CommandLine) -> None:
 def test_a_batch_that_does_not_know_of_copies_says_what_to_run(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "")
     codebatch("run", ".", "--pipeline", "parse", "-q")
-    assert "use the pipeline `full`" in codebatch("duplicates", status=2).notes
+    assert "to include this task, run: codebatch run --pipeline full PATH" in codebatch("duplicates", status=2).notes

@@ -316,7 +316,7 @@ def test_no_store_is_made_where_everything_below_would_find_it(tmp_path: Path, i
         place.chmod(0o777)
     for words in (("run",), ("init",), ("snapshot", ".")):
         error = line(*words, "--json", status=4).error
-        assert error["message"] == f"will not create a store in {place} unless given explicitly"
+        assert error["message"] == f"will not create a store in {place} unless --store gives this location"
     assert not (place / ".codebatch").exists()
     line("run", "-q", "--store", ".codebatch")
     assert line("findings", "--json", status=4).error["code"] == "store_not_found", "nor is one found there"
@@ -332,7 +332,10 @@ def test_hints_of_a_place_without_a_store_work_as_typed(tmp_path: Path) -> None:
     assert line("run", "--json", status=4).error["hint"] == f"give a location: --store {tmp_path}/.codebatch"
     hint = line("findings", "--json", status=4).error["hint"]
     line.shell(hint.partition(": ")[2])
-    assert line("findings", "--json", status=4).error["hint"] == f"use the one here: --store {tmp_path}/.codebatch"
+    assert (
+        line("findings", "--json", status=4).error["hint"]
+        == f"use the store in this directory: --store {tmp_path}/.codebatch"
+    )
     hint = line("run", "--json", cwd=tmp_path / "project", status=4).error["hint"]
     line.shell(hint.partition(": ")[2].partition(";")[0])
     assert line("run", "--json", cwd=tmp_path / "project").json["files"] == 1

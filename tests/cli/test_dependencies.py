@@ -87,7 +87,7 @@ def test_run_and_graph_count_the_same_cycles_and_say_what_they_leave_out(codebat
     ]
     shown = codebatch("graph", "--cycles")
     assert shown.lines == ["2 files: app/e.py -> app/f.py -> app/e.py; cut at app/e.py:1"]
-    assert "3 cycles hidden: not closed when files are loaded" in shown.notes
+    assert "3 import cycles hidden; to list all, use --all" in shown.notes
     assert len(codebatch("graph", "--cycles", "--all").lines) == 4
     assert codebatch("graph", "--all", status=2).notes.startswith("error: --all cannot be used without --cycles")
     edges = codebatch("query", "edges", "--path", "app/d.py", "--json").records
@@ -109,7 +109,10 @@ def test_impact_needs_dependencies(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "--pipeline", "parse", "--quiet")
     ended = codebatch("impact", "a.py", status=2)
-    assert ended.notes.splitlines() == ["error: the batch has no data on dependencies", "hint: use the pipeline `full`"]
+    assert ended.notes.splitlines() == [
+        "error: the batch did not run the task dependencies",
+        "hint: to include this task, run: codebatch run --pipeline full PATH",
+    ]
 
 
 def test_file_is_no_dependency_of_its_own_and_two_make_a_cycle(codebatch: CommandLine) -> None:

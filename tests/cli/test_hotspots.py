@@ -155,17 +155,20 @@ def test_what_is_known_of_a_history_is_asked_anew_with_a_new_commit(hot: Command
     shutil.rmtree(tree / ".git")
     answer = hotspots(codebatch, "--path", "often", "--json").json
     assert answer["rows"][0]["commits_per_year"] is None
-    assert answer["churn_note"] == "change frequency unknown: the directory is in no git repository"
+    assert answer["churn_note"] == "change frequency unknown: the directory is not in a git repository"
     assert hotspots(codebatch, "--path", "often").lines[1].split()[1] == "?"
-    assert "the directory is in no git repository" in hotspots(codebatch, "--by", "churn", status=2).notes
+    assert "the directory is not in a git repository" in hotspots(codebatch, "--by", "churn", status=2).notes
 
 
 def test_a_batch_without_numbers_says_what_to_run(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", TREE["often.py"])
     codebatch("run", ".", "--pipeline", "parse", "-q")
-    assert "use the pipeline `full`" in codebatch("hotspots", status=2).notes
+    assert "to include this task, run: codebatch run --pipeline full PATH" in codebatch("hotspots", status=2).notes
     codebatch("run", ".", "--pipeline", "analyze", "-q")
-    assert "use the pipeline `full`" in codebatch("hotspots", "--by", "dependents", status=2).notes
+    assert (
+        "to include this task, run: codebatch run --pipeline full PATH"
+        in codebatch("hotspots", "--by", "dependents", status=2).notes
+    )
     assert codebatch("hotspots", "--json").json["rows"][0]["dependents"] is None
 
 

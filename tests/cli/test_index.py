@@ -51,7 +51,7 @@ def test_answers_have_the_same_bytes_and_are_told_of_damage(copied: CommandLine,
     for question, answered in zip(QUESTIONS, before, strict=True):
         ended = copied(*question)
         assert ended.stdout == answered
-        assert "the index cannot be used, reading all results" in ended.notes
+        assert "reading all results, because the index cannot be used" in ended.notes
     error = copied("index-build", "--verify", "--json", status=4).error
     assert (error["code"], "--rebuild" in error["hint"]) == ("store_corrupt", True)
     assert "matches its records" in copied("index-build", "--rebuild", "--verify").text

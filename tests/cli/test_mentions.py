@@ -66,11 +66,12 @@ def test_uses_that_need_no_import_are_counted_and_make_the_answer_incomplete(cod
     ):
         told = codebatch("impact", path, status=3)
         assert (
-            f"incomplete: uses without an import are not resolved in {language}: {files} names that this one defines; "
+            f"incomplete: in {language}, references without an import are not resolved: "
+            f"{files} names that this file defines; "
             f"see: codebatch references {name}\n"
         ) in told.notes, path
     tests = codebatch("impact", "go/shop/price.go", "--tests", status=3)
-    assert "2 other files mention names that this one defines" in tests.notes
+    assert "2 other files mention names that this file defines" in tests.notes
     answer = codebatch("impact", "cs/Price.cs", "--json", status=3).json
     assert (answer["complete"], answer["records"]) == (False, [])
     assert answer["mentions"] == {"language": "C#", "files": 2, "name": "Price"}

@@ -297,7 +297,7 @@ def task(project):
     ("code", "evidence"),
     [
         ("def task(project): return [1]", "a task must return records, not int"),
-        ("def task(project): return project.records('none')", "the task does not need 'none'"),
+        ("def task(project): return project.records('none')", "the task must declare that it needs 'none'"),
         ("def task(project): raise SystemExit('no')", "SystemExit: no"),
         (
             "from codebatch.model.record import Metric as M\ndef task(project): yield M(path='x', metric='m', value=1)",

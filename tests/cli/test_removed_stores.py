@@ -23,4 +23,4 @@ def test_a_run_whose_store_a_task_removes_says_so(line: CommandLine, run: str, a
     error = line("work", "run", "--json", status=4).error
     store = line.directory / ".codebatch"
     assert error["message"] == f"the store {store} was removed while it was in use"
-    assert error["hint"].startswith("give a location that neither git clean nor a task removes, with --store or")
+    assert error["hint"].startswith("use --store or CODEBATCH_STORE to give a location")

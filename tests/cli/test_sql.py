@@ -74,7 +74,7 @@ def test_values_that_json_lacks_are_texts_or_null_and_names_are_given_once(ran: 
         ("select 'a'::int", "Conversion Error", None),
         ("", "the statement is empty", "for example"),
         ("select 1; select 2", "expected one statement, got 2", "for example"),
-        ("from query('from sym' || 'bol')", "use the view name in the statement itself: symbol", None),
+        ("from query('from sym' || 'bol')", "write the name of the view in the statement itself: symbol", None),
         ("select '\ud800'", "not valid UTF-8", None),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_time_with_a_zone_is_answered_or_to_be_asked_for_as_a_text(
     status = run_to_exit_status(cli, ["sql", "select now()", "--store", str(ran.store), "-o", form])
     told = capsys.readouterr()
     if status == 2:  # Before DuckDB 2.0.1, which needs no pytz.
-        assert "cast it to text" in told.err
+        assert "cast the value to text" in told.err
     else:
         assert (status, re.search(r"\b20\d\d-\d\d-\d\d[ T]\d\d:", told.out) is not None) == (0, True)
 
@@ -102,7 +102,7 @@ def test_a_time_with_a_zone_is_answered_or_to_be_asked_for_as_a_text(
 def test_what_needs_pytz_is_to_be_asked_for_as_a_text() -> None:
     refused = _refused(duckdb.InvalidInputException("Invalid Input Error: Required module 'pytz' failed to import"))
     assert (str(refused), refused.hint) == (
-        "times with a time zone cannot be returned", "cast it to text: now()::varchar"
+        "times with a time zone cannot be returned", "cast the value to text, for example now()::varchar"
     )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def test_memory_is_bounded(ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert run_to_exit_status(cli, ["sql", "select list(i) from range(30000000) t(i)", "--store", str(ran.store)]) == 2
     told, hint = capsys.readouterr().err.splitlines()
     assert told.startswith("error: Out of Memory Error")
-    assert hint.startswith("hint: at most 2 GiB")
+    assert hint.startswith("hint: a query can use 2 GiB")
 
 
 def test_what_is_not_whole_says_so(codebatch: CommandLine) -> None:

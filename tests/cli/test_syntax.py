@@ -75,7 +75,7 @@ def test_rules_test_tries_examples_and_files(codebatch: CommandLine) -> None:
         "no-print: 2 examples, 0 failed",
     ]
     (where / "codebatch.toml").write_text(CONFIGURATION % ", 'print(2)'")
-    assert codebatch("rules", "test", status=1).lines[-1] == "  a match in the good example: print(2)"
+    assert codebatch("rules", "test", status=1).lines[-1] == "  a match in the `good` example: print(2)"
 
 
 def test_rules_test_says_which_files_it_passes_over(codebatch: CommandLine) -> None:

@@ -138,7 +138,7 @@ def test_a_question_for_records_that_no_task_gives_is_refused(codebatch: Command
         ("impact", "a.py"),
         ("graph",),
     ):
-        assert "`full`" in codebatch(*question, "--json", status=2).error["hint"]
+        assert "full" in codebatch(*question, "--json", status=2).error["hint"]
 
 
 def test_a_task_that_ran_alone_is_answered_from_as_whole(codebatch: CommandLine) -> None:
@@ -320,7 +320,9 @@ def test_a_snapshot_that_was_taken_since_does_not_hide_a_change(codebatch: Comma
     write(tree / "a.py", "x = 1\n")
     codebatch("snapshot", "tree", "--exclude", "*.tmp")
     (told,) = stale_notes(codebatch("errors"))
-    assert told == f"results are out of date (files as in another batch); query that with --batch {first}"
+    assert (
+        told == f"results are out of date (another batch has the current files); query that batch with --batch {first}"
+    )
     codebatch("run", "tree", "--exclude", "*.tmp", "--pipeline", "parse")
     assert stale_notes(codebatch("errors")) == []
 

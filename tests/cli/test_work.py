@@ -181,7 +181,7 @@ def test_what_ends_elsewhere_than_in_its_batch_is_not_called_done(line: CommandL
     (batch,) = (line.directory / ".codebatch" / "batches").glob("batch-*")
     (batch / moved).rename(line.directory / "moved")
     write(line.directory / "go", "")
-    assert "by another process" in line.finish(process, status=4).notes
+    assert "another process removed outcomes" in line.finish(process, status=4).notes
 
 
 def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None:
@@ -381,7 +381,7 @@ def test_a_cancel_says_whom_it_waits_for_and_what_to_do(line: CommandLine, monke
     assert found.standing.state is BatchState.CANCELLED
     who, force = f"process {process.pid} on {socket.gethostname()}", f"codebatch cancel --force --batch {batch.id}"
     how = f"continue it with: kill -CONT {process.pid}; or kill it with: {force}"
-    assert notes == [f"still waiting for {who}, which is suspended; {how}"]
+    assert notes == [f"still waiting for {who}: the process is suspended; {how}"]
     line.finish(process, status=3)
 
 

@@ -62,7 +62,7 @@ def test_resume_reports_a_changed_task_and_runs_the_old_one(line: CommandLine, w
     told = line("resume", "-q").notes
     batch = status(line)["batch_id"]
     assert f" has changed since batch {batch} was made: changed a" in told
-    assert f"to use the new ones: codebatch resume --reload --batch {batch}" in told
+    assert f"to use the new definitions: codebatch resume --reload --batch {batch}" in told
     assert ran(line) == "oldoldold"
 
 
@@ -93,7 +93,7 @@ def test_resume_reports_what_was_added_and_removed_and_set_and_what_was_done(lin
         "settings": ["on_failure"],
         "problem": "",
     }
-    told = ": removed gone, was; changed since they were done: b; added new; settings on_failure\n"
+    told = ": removed gone, was; changed after they were done: b; added new; settings on_failure\n"
     assert told in line("resume", "-q", status=3).notes
 
 
@@ -121,8 +121,8 @@ def test_a_batch_that_is_done_reports_what_changed_since(line: CommandLine) -> N
     make_list(line, {"b": 'run = "true; true"', "new": 'run = "true"'})
     for words in ("resume", "-q"), ("resume", "-q", "--reload"):
         told = line(*words).notes
-        assert "changed since they were done: b; added new" in told
-        assert "to use the new ones: codebatch work run --unfinished" in told or "to use them: codebatch work" in told
+        assert "changed after they were done: b; added new" in told
+        assert "to use the new definitions: codebatch work run" in told or "to use these changes: codebatch" in told
     assert line(*RUN, "--unfinished").text.startswith("COMPLETED: 2 of 2")
 
 
@@ -134,7 +134,7 @@ def test_a_list_that_cannot_be_read_any_more_is_reported(line: CommandLine) -> N
         if text is not None:
             write(line.directory / "work.toml", text)
         told = line("resume", "-q", status=3).notes
-        assert "with work.toml; it keeps its definitions: " in told
+        assert "with work.toml, so the batch keeps its definitions: " in told
         reloaded = line("resume", "-q", "--reload", status=2).notes
         assert "work.toml" in reloaded
         write(line.directory / "work.toml", "")
@@ -157,7 +157,7 @@ def test_reload_follows_new_needs_and_counts_removed_tasks_as_done(line: Command
     ran(line)
     told = line("resume", "-q", "--reload").notes
     assert "reloaded from work.toml: a, c" in told
-    assert "no longer in work.toml, counted as done: gone" in told
+    assert "marked as done, because they are no longer in work.toml: gone" in told
     assert ran(line) == "ca"
     assert states(line) == {"a": "DONE", "gone": "DONE", "c": "DONE"}
     line(*RUN, "--unfinished")
@@ -169,7 +169,9 @@ def test_reload_leaves_what_is_done_unless_it_is_forced(line: CommandLine) -> No
     make_list(line, {"a": fails("A"), "b": 'run = "echo B >>ran"'})
     ran(line)
     told = line("resume", "-q", "--reload", status=3).notes
-    assert "not reloaded: changed since they were done: b; to use them: codebatch work run --unfinished" in told
+    assert (
+        "not reloaded: changed after they were done: b; to use these changes: codebatch work run --unfinished" in told
+    )
     assert ran(line) == "A"
     write(line.directory / "fix", "")
     line("resume", "-q", "--reload", "--force")
@@ -179,9 +181,12 @@ def test_reload_leaves_what_is_done_unless_it_is_forced(line: CommandLine) -> No
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"a": 'run = "true"\nneeds = ["new"]', "new": 'run = "true"'}, "a now needs new, which is not part of batch "),
+        (
+            {"a": 'run = "true"\nneeds = ["new"]', "new": 'run = "true"'},
+            "the task a now needs new, which is not in batch ",
+        ),
         ({"a": 'run = "true"\nneeds = ["c"]', "c": 'run = "true"\nneeds = ["a"]'}, "in a cycle: a → c → a"),
-        ({"a": 'run = "true"\npools = { p = 2 }'}, "a now takes 2 tokens of pool p, of which batch "),
+        ({"a": 'run = "true"\npools = { p = 2 }'}, "the task a now needs 2 tokens of pool p, which has 1 in batch "),
     ],
 )
 def test_a_reload_that_the_batch_cannot_hold_changes_nothing(
@@ -230,7 +235,7 @@ def test_a_task_that_is_retried_while_its_batch_runs_is_reported(line: CommandLi
     assert states(line)["a"] == "FAILED"
     told = line("work", "retry", "a", "-q").notes
     assert " was made: changed a\n" in told
-    assert "to use the new ones once it has ended: codebatch resume --reload" in told
+    assert "to use the new definitions once the batch has ended: codebatch resume --reload" in told
     wait_until(lambda: states(line)["a"] == "FAILED", "a fails again")
     write(line.directory / "go", "")
     line.finish(process, status=3)

@@ -291,7 +291,7 @@ def test_an_end_that_cannot_be_read_is_not_told_as_an_interruption_alone(line: C
     (register,) = (batch / "outcomes").glob("*.1.run.r1")
     data = register.read_bytes()
     register.write_bytes(data[:60] + b"\xff" + data[61:])
-    told = "the outcome of the last attempt of b cannot be read; it counts as interrupted"
+    told = "the outcome of the last attempt of b cannot be read; the attempt is treated as interrupted"
     assert f"damaged: {told}\n" in line("status").notes
     assert f"damaged: {told}\n" in line("status", "--quiet").notes
     ended = [row["outcome"] for row in line("work", "attempts", "--json").json]

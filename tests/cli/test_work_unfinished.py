@@ -152,7 +152,7 @@ def test_a_task_is_left_once_its_definition_changes(line: CommandLine, changed: 
     make_list(line, {**TASKS, **changed})
     if left:
         notes = line("work", "run", "--unfinished").notes
-        assert ("rerun, because their definitions changed since they were done: " + left in notes) == (left != "d")
+        assert ("rerun, because the definitions have changed since the last run: " + left in notes) == (left != "d")
     assert ran(line) == left
     line(*LEFT)
 

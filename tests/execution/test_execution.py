@@ -341,8 +341,13 @@ def test_what_is_made_must_be_a_task_of_the_declared_scope(
         runner.set_up(["one"])
 
     other = {"run_file": "run_project", "run_project": "run_file"}[verb]
-    for verbs, hint in (({"run": 1}, f"`run` is called `{verb}` now"), ({other: 1}, "see codebatch_workers.api")):
-        with pytest.raises(InvalidConfiguration, match=f"not a task of {scope} scope.* no `{verb}`") as refused:
+    for verbs, hint in (
+        ({"run": 1}, f"rename the method `run` to `{verb}`"),
+        ({other: 1}, "see codebatch_workers.api"),
+    ):
+        with pytest.raises(
+            InvalidConfiguration, match=f"not a task of {scope} scope: its object has no method `{verb}`"
+        ) as refused:
             set_up(**verbs)
         assert hint in str(refused.value.hint)
     set_up(**{verb: 1})

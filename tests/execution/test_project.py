@@ -85,7 +85,7 @@ def test_records_come_with_their_files(
 
 
 def test_only_what_is_needed_can_be_asked_for(project: BatchProject) -> None:
-    with pytest.raises(ValueError, match="does not need 'lint'"):
+    with pytest.raises(ValueError, match="must declare that it needs 'lint'"):
         list(project.records("lint"))
 
 
@@ -93,7 +93,7 @@ def test_what_is_said_of_a_file_can_be_asked_for(project: BatchProject, tmp_path
     files = [project.files[PATHS.index(path)] for path in [*PATHS, *reversed(PATHS)]]
     assert [project.records_of(file, "parse") for file in files] == [_records(file.text) for file in files]
     assert {type(each) for file in files for each in project.records_of(file, "parse", "metric")} == {Metric}
-    with pytest.raises(ValueError, match="does not need 'lint'"):
+    with pytest.raises(ValueError, match="must declare that it needs 'lint'"):
         project.records_of(files[0], "lint")
     store, _ = create_store(RealFiles(), tmp_path / "other")
     nothing = Outcomes(store.files, make_batch(store, [b"a"], shard_items=SHARD).root)

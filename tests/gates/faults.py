@@ -110,7 +110,7 @@ def plant_pack(stored: Stored) -> str:
 
 def plant_no_pack(stored: Stored) -> str:
     stored.one("objects/*.pack").unlink()
-    return "is in no pack"
+    return "is not in any pack"
 
 
 def plant_open_batch(stored: Stored) -> str:
@@ -225,7 +225,7 @@ def plant_index_of_cut_postings(stored: Stored) -> str:
     rewrite_index(
         stored, lambda pairs: {key: value[:-1] if key[:1] == keys.CODE else value for key, value in pairs.items()}
     )
-    return "the index cannot be used, reading all results"
+    return "reading all results, because the index cannot be used"
 
 
 def plant_index_bytes(stored: Stored) -> str:

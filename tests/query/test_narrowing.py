@@ -173,7 +173,7 @@ def test_an_index_that_is_damaged_is_told_of_once_and_all_is_read(tmp_path: Path
     for at in [*range(0, len(data), 40), None]:
         path.write_bytes(b"" if at is None else data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         (note,) = _notes(store, batch)
-        assert note.startswith("the index cannot be used, reading all results: ")
+        assert note.startswith("reading all results, because the index cannot be used: ")
         assert "codebatch index build --rebuild" in note
     build_index(store, batch)
     assert _notes(store, batch) == []
@@ -191,7 +191,7 @@ def test_something_else_in_the_place_of_an_index_is_told(tmp_path: Path) -> None
     place.rename(tmp_path / "elsewhere")
     place.symlink_to(tmp_path / "elsewhere")
     (note,) = _notes(open_store(store.root), batch)
-    assert note.startswith("the index cannot be used, reading all results: ")
+    assert note.startswith("reading all results, because the index cannot be used: ")
     assert "remove" not in note, "the store is none the worse for it"
 
 

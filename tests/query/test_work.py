@@ -58,7 +58,7 @@ def test_of_much_that_is_damaged_some_is_named_and_the_rest_counted(tmp_path: Pa
         write(path, "{}")
     damaged = [told for told in line("status").notes.splitlines() if told.startswith("damaged:")]
     assert [name for told in damaged for name in names if name in told] == names[:NAMED_MAX]
-    assert damaged[NAMED_MAX:] == ["damaged: the same for 2 more"]
+    assert damaged[NAMED_MAX:] == ["damaged: the outcomes of 2 more tasks cannot be read either"]
 
 
 def test_what_ends_while_it_is_looked_at_is_not_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,7 +143,7 @@ def test_a_lost_pack_and_a_torn_one_make_their_objects_missing(root: Path) -> No
     pack.unlink()
     with pytest.raises(ObjectMissing):
         store.read(digests[0])
-    with pytest.raises(ObjectMissing, match="is in no pack"):
+    with pytest.raises(ObjectMissing, match="is not in any pack"):
         _store(root).read(digests[0])
 
 

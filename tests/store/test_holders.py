@@ -67,7 +67,7 @@ def test_who_does_not_become_a_holder_lets_go_of_the_lock(tmp_path: Path) -> Non
     holder = Holder(RealFiles(WatchedCalls(RealCalls(), watch)), tmp_path, _about())
     assert swept
     assert count_open() == before + 1
-    with pytest.raises(StoreUnwritable, match="is taken"):
+    with pytest.raises(StoreUnwritable, match="already exists"):
         Holder(RealFiles(), tmp_path, _about())
     assert count_open() == before + 1
     holder.close()

@@ -95,7 +95,7 @@ def test_pattern_finds_what_is_like_it(language: str, pattern: str, text: str, e
         ("python", "$$$", "would match every node"),
         ("python", "a b", "is not valid python by itself"),
         ("python", "print($x)", "is not valid python by itself"),
-        ("python", "a\nb", "is not one node"),
+        ("python", "a\nb", "must be exactly one syntax node"),
         ("python", '"a $X"', "`$X` is inside a string"),
         ("python", "# $X", "`$X` is inside a string"),
         ("python", "x" * (PATTERN_BYTES_MAX + 1), "is longer than"),

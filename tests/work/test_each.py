@@ -73,7 +73,10 @@ def test_members_that_are_made_before_their_files_are_noted(tmp_path: Path) -> N
     told = "the members of 'use' are determined before 'gen' runs, which writes '/src/a.py': new files are not included"
     assert found.notes == (f"work.toml: {told}",)
     none = read(tmp_path, GEN + use % "b")
-    told = "`each` of 'use' matches nothing, and it counts as done; members are determined before its dependencies run"
+    told = (
+        "`each` of 'use' matches nothing, so the task is treated as done; "
+        "members are determined before its dependencies run"
+    )
     assert none.notes == (f"work.toml: {told}: mid",)
     elsewhere = GEN.replace("src/", "out/")
     assert read(tmp_path, elsewhere + use % "a").notes == ()
@@ -169,10 +172,10 @@ def test_a_group_without_members_counts_as_done(tmp_path: Path) -> None:
     text = "[tasks.t]\nrun = 'x'\neach.files = ['*.none']\n[tasks.u]\nrun = 'x'\nneeds = ['t']\n"
     found = read(tmp_path, text)
     assert (found.work.order, found.work.edges) == (("u",), ())
-    assert found.notes == ("work.toml: `each` of 't' matches nothing, and it counts as done",)
+    assert found.notes == ("work.toml: `each` of 't' matches nothing, so the task is treated as done",)
     with pytest.raises(InvalidWork, match="`each` of 't' matches nothing"):
         read(tmp_path, text, STRICT)
-    with pytest.raises(NothingToDo, match="its `each` matches nothing"):
+    with pytest.raises(NothingToDo, match="`each` matches nothing"):
         read(tmp_path, text.partition("[tasks.u]")[0])
 
 

@@ -285,7 +285,7 @@ def test_all_mistakes_of_a_directory_are_told_at_once_each_with_its_file_and_lin
             "tasks/e.md:2: front matter is a single value",
             "tasks/f.md: front matter is not valid TOML: Invalid value (at line 2, column 5)",
             "cannot read tasks/fifo.md: it is not a regular file",
-            "tasks/g.md:3 sets id to [\"07\"], expected a string; quote it",
+            "tasks/g.md:3 sets id to [\"07\"], expected a string; quote the value",
             "tasks/i.md:2: front matter is not valid YAML: it uses the alias *a",
             "tasks/link.md is a symbolic link out of tasks",
             "cannot read tasks/loop.md: Too many levels",

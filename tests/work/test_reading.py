@@ -177,10 +177,7 @@ def test_the_command_line_is_over_the_file(tmp_path: Path) -> None:
     assert found.commands[0].env == {"CI": "2", "TOKEN": "$TOKEN", "LANG": "C"}
     assert [note.split(",")[0].split(":")[0] for note in found.notes] == [
         "failures_max is 2",
-        (
-            "values set with --env are stored in the batch; with --env NAME the value is taken from the "
-            "environment of the runner"
-        ),
+        "values set with --env NAME=VALUE are stored in the batch; with --env NAME",
         "on_failure is 'continue'",
         "'no-such-program'",
     ]
@@ -212,7 +209,9 @@ def test_files_are_joined_and_the_first_one_says_how_they_run(tmp_path: Path) ->
     assert (found.work.source, found.work.max_parallel, found.work.pools) == ("a.toml, sub/b.toml", 2, {"p": 1, "q": 2})
     assert found.work.policies == {"b": Policy(pools={"q": 2})}
     assert [(command.run, command.env) for command in found.commands] == [("first", {"A": "1"}), ("second", {})]
-    assert found.notes == (f"the tasks of sub/b.toml run in {tmp_path.resolve()}, the root of a.toml",)
+    assert found.notes == (
+        f"the tasks of sub/b.toml run in {tmp_path.resolve()}, because `root` of a.toml applies to all tasks",
+    )
 
 
 def test_the_project_one_stands_in_is_looked_at_before_work_toml(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class BatchBefore:
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
         """See `Before.records_of`."""
         if task not in self._needs:
-            raise ValueError(f"the task does not need {task!r}")
+            raise ValueError(f"the task must declare that it needs {task!r} to read its records")
         if file.path not in self._gone:
             raise ValueError(f"{file.path!r} is not one of the changed files")
         place = self._gone[file.path]

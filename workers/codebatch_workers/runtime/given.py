@@ -57,8 +57,8 @@ def check_task(declaration: TaskDeclaration, made: object) -> Task:
         return made
     verb = "run_project" if is_of_project else "run_file"
     raise InvalidConfiguration(
-        f"{declaration.implementation} is not a task of {declaration.scope} scope: what it returns has no `{verb}`",
-        hint=f"`run` is called `{verb}` now" if hasattr(made, "run") else "see codebatch_workers.api.protocols",
+        f"{declaration.implementation} is not a task of {declaration.scope} scope: its object has no method `{verb}`",
+        hint=f"rename the method `run` to `{verb}`" if hasattr(made, "run") else "see codebatch_workers.api.protocols",
     )
 
 

@@ -47,7 +47,7 @@ class BatchProject:
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
         """See `Project.records`."""
         if task not in self._needs:
-            raise ValueError(f"the task does not need {task!r}")
+            raise ValueError(f"the task must declare that it needs {task!r} to read its records")
         prefixes = line_prefixes(kinds)
         text = holding.encode("utf-8") or (prefixes[0] if len(prefixes) == 1 else b"")
         for shard in self._plan.shards:
@@ -69,7 +69,7 @@ class BatchProject:
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
         """See `Project.records_of`."""
         if task not in self._needs:
-            raise ValueError(f"the task does not need {task!r}")
+            raise ValueError(f"the task must declare that it needs {task!r} to read its records")
         item = self.place_of(file.path)
         shard = self._plan.shards[bisect_right(self._plan.shards, item, key=lambda each: each.start) - 1]
         item -= shard.start

@@ -126,7 +126,7 @@ def read_pattern(pattern: str, language: str) -> PatternNode:
     if best.node is None:
         raise _refusal(best, text, language)
     if best.node.hole:
-        raise Refused(f"`{text}` alone would match every node", hint="write what stands around it, or use --query")
+        raise Refused(f"`{text}` alone would match every node", hint="add the code around it, or use --query")
     return best.node
 
 
@@ -134,7 +134,7 @@ def _read(text: str, language: str) -> _Read:
     """What comes of a pattern in the best of the contexts."""
     holes = [(match[1], match.start(), match.end()) for match in _HOLE.finditer(text)]
     if len(holes) > METAVARIABLES_MAX:
-        raise Refused(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="ask with --query")
+        raise Refused(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="use --query")
     reader = _Reader(text, holes, language)
     read = (reader.read(context) for context in _CONTEXTS.get(language, (_ALONE,)))
     return min(read, key=lambda each: each.faults)
@@ -264,16 +264,20 @@ def _check(text: str, language: str) -> None:
     if not text:
         raise Refused("the pattern is empty", hint="write code, with $X for any one node: 'print($X)'")
     if len(text.encode("utf-8", "surrogatepass")) > PATTERN_BYTES_MAX:
-        raise Refused(f"the pattern is longer than {PATTERN_BYTES_MAX:,} bytes", hint="search for a part of it")
+        raise Refused(
+            f"the pattern is longer than {PATTERN_BYTES_MAX:,} bytes", hint="search for a part of the pattern"
+        )
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise Refused("the pattern is not valid UTF-8", hint="write it in UTF-8")
+        raise Refused("the pattern is not valid UTF-8", hint="write the pattern in UTF-8")
     if language in LANGUAGES_OF_PROSE:
         raise Refused(f"patterns are not supported for {language}, in which any text is valid", hint="use --query")
 
 
 def _refusal(read: _Read, text: str, language: str) -> Refused:
     if read.is_deep:
-        return Refused(f"the pattern has more than {PATTERN_DEPTH_MAX} levels", hint="search for a part of it")
+        return Refused(
+            f"the pattern is nested more than {PATTERN_DEPTH_MAX} levels deep", hint="search for a part of the pattern"
+        )
     if read.unread:
         told = f"`{read.unread}` is inside a string, a comment or a longer word"
         return Refused(f"{told}, but a metavariable must be a whole node", hint="use --query with #match?")
@@ -282,4 +286,7 @@ def _refusal(read: _Read, text: str, language: str) -> Refused:
         hint = "metavariables are upper-case: $X is one node, $$$ARGS any number of nodes; otherwise use --query"
     if read.faults[1]:
         return Refused(f"the pattern is not valid {language} by itself", hint=hint)
-    return Refused(f"the pattern is not one node of {language}, but a part of one, or several", hint=hint)
+    return Refused(
+        f"the pattern must be exactly one syntax node of {language}, not a part of a node, and not several nodes",
+        hint=hint,
+    )

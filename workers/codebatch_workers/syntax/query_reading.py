@@ -26,7 +26,7 @@ def read_query(text: str, language: str) -> tuple[Query, str]:
     One without captures is of its node as a whole. Raises Refused.
     """
     if len(text.encode("utf-8", "surrogatepass")) > QUERY_BYTES_MAX:
-        raise Refused(f"the query is longer than {QUERY_BYTES_MAX:,} bytes", hint="search for a part of it")
+        raise Refused(f"the query is longer than {QUERY_BYTES_MAX:,} bytes", hint="shorten the query")
     query = _compile(text, language)
     if not query.pattern_count:
         raise Refused("the query is empty", hint="for example: '(call function: (identifier) @name)'")
@@ -35,7 +35,10 @@ def read_query(text: str, language: str) -> tuple[Query, str]:
     names = [query.capture_name(index) for index in range(query.capture_count)]
     shown = [name for name in names if not name.startswith("_")]
     if not shown:
-        raise Refused("the query has no capture to show", hint=f"capture what to show as `@{_MATCH}`")
+        raise Refused(
+            "no node is reported, because all captures of the query start with `_`",
+            hint=f"mark the node to report with the capture `@{_MATCH}`",
+        )
     return query, _MATCH if _MATCH in names else shown[-1]
 
 
@@ -67,7 +70,7 @@ def _refusal(error: str, text: str, language: str) -> Refused:
     if "EOF" in error:
         lines = text.split("\n")
         place = (len(lines) - 1, len(lines[-1]))
-        return Refused("the query ends too early", hint="close its brackets and quotes", place=place)
+        return Refused("the query ends too early", hint="close all brackets and quotes", place=place)
     if found is None:
         return Refused(f"the query is not valid for {language}: {error}", hint="see: codebatch ast FILE")
     what, row, column, name = found["what"], int(found["row"]), int(found["column"]), (found["name"] or "").strip()
