@@ -241,27 +241,21 @@ def run(
             listener=Teller(answering),
         )
         return _answer(answering, ran)
-    if paths:
-        raise InvalidInput(
-            "PATH cannot be used with --batch, which resumes a batch as it was planned",
-            hint="plan a new batch with: codebatch run PATH",
-        )
-    if pipeline or again or include or exclude or allow_empty:
-        given = {
-            "--pipeline": pipeline,
-            "--again": again,
-            "--include": include,
-            "--exclude": exclude,
-            "--allow-empty": allow_empty,
-        }
-        option = next(name for name, value in given.items() if value)
-        raise InvalidInput(
-            f"{option} cannot be used with --batch, which resumes a batch as it was planned",
-            hint="plan a new batch with: codebatch run PATH",
-        )
+    given = {"PATH": paths, "--pipeline": pipeline, "--again": again, "--allow-empty": allow_empty}
+    given |= {"--include": include, "--exclude": exclude}
+    _refuse_with_batch([name for name, value in given.items() if value])
     store, batch = answering.batch(batch_reference)
     ran = continuing.run_batch(execution, store, batch, task, Teller(answering), name=name)
     return _answer(answering, ran)
+
+
+def _refuse_with_batch(options: list[str]) -> None:
+    """Raise InvalidInput if an option is given that only a new batch can have."""
+    if options:
+        raise InvalidInput(
+            f"{options[0]} cannot be used with --batch, which resumes a batch as it was planned",
+            hint="plan a new batch with: codebatch run PATH",
+        )
 
 
 @command()

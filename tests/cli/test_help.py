@@ -211,7 +211,7 @@ def test_other_words_are_met_with_ours(codebatch: CommandLine, words: str, hint:
 def test_on_a_terminal_a_long_list_of_names_is_wrapped_at_them(codebatch: CommandLine) -> None:
     shown, _ = on_a_terminal(codebatch, "explain", "NAME", shown="stderr", columns=60, status=2)
     first, *hint = shown.splitlines()
-    assert first == "error: 'NAME' is not a command that only reads"
+    assert first == "error: 'NAME' is not a command that only reads the store"
     assert hint[0].startswith("hint: one of: ast, batch-list, ")
     assert len(hint) > 5
     assert all(line.startswith("      ") for line in hint[1:])

@@ -355,7 +355,7 @@ def test_task_of_project_scope_brings_what_it_needs_and_has_no_shards(codebatch:
     assert codebatch("query", "outputs", "--task", "dependencies").lines[0] == "a.py:1: (file) depends b.py (exact)"
     for command in (("shards",), ("run-shard", "--shard", "0")):
         told = codebatch(*command, "--task", "dependencies", "--json", status=2)
-        assert told.error["message"] == "dependencies runs once per project and has no shards"
+        assert told.error["message"] == "the task dependencies runs once per project and has no shards"
 
 
 def test_users_try_their_tasks_in_tests_of_their_own(tmp_path: Path) -> None:

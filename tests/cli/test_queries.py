@@ -47,7 +47,7 @@ def test_what_finds_nothing_says_why_where_that_is_known(ran: Ran) -> None:
     assert query(ran, "outputs", "--path", "nope", "--group-by", "kind").text == ""
     assert query(ran, "stats", "--path", "nope", "--json").notes.startswith("no matching records (searched ")
     assert query(ran, "stats", "--kind", "edge", "--group-by", "resolution", "--path", "src").notes.endswith(
-        "without resolution\n"
+        "without the field resolution\n"
     )
     assert query(ran, "files", "--lang", "odd").notes.count("\n") == 1
     assert query(ran, "symbols", "--name", "nope", "--count").notes == ""
@@ -116,7 +116,7 @@ def test_counts_are_those_of_the_records(ran: Ran, narrowed: tuple[str, ...]) ->
     codes = query(ran, "stats", *narrowed, "--group-by", "code", "--json")
     assert codes.records == Counter(record["code"] for record in records if "code" in record)
     absent = sum("code" not in record for record in records)
-    assert codes.notes == (f"{absent:,} records without code\n" if absent else "")
+    assert codes.notes == (f"not counted: {absent:,} records without the field code\n" if absent else "")
 
 
 def test_groups_come_most_first_in_every_form(ran: Ran) -> None:

@@ -255,7 +255,9 @@ def test_no_worker_is_started_for_a_unit_that_is_not_begun_or_is_done(
 
 def test_a_machine_that_refuses_a_process_is_told_of_and_the_others_work_on(slow: _Bench) -> None:
     assert len(_pass(slow, PHASE_ITEM, 0)) == 3
-    assert slow.listener.notes == ["cannot start another worker: Resource temporarily unavailable; continuing with 3"]
+    assert slow.listener.notes == [
+        "cannot start another worker: Resource temporarily unavailable; continuing with 3 workers"
+    ]
     before = len(slow.crew.asked)
     assert before <= 1 + STARTS_MAX + STARTS_FAILED_MAX
     _pass(slow, PHASE_ITEM, 0)

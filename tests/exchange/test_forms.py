@@ -114,10 +114,10 @@ def test_sarif_holds_no_more_than_github_takes(monkeypatch: pytest.MonkeyPatch) 
     assert [(run["tool"]["driver"]["name"], len(run["results"])) for run in runs] == [("a", 3), ("b", 3)]
     assert export.count == 6
     assert export.excluded == (
-        "omitted: 3 tools with 5 findings, because GitHub accepts at most 2",
-        "omitted: the 2 least severe of 5 findings of a, because GitHub accepts no more",
+        "omitted: 3 tools with 5 findings, because GitHub accepts at most 2 tools",
+        "omitted: the 2 least severe of 5 findings of a, because GitHub accepts no more findings",
         "GitHub shows 2 of the 3 findings of a",
-        "omitted: the 2 least severe of 5 findings of b, because GitHub accepts no more",
+        "omitted: the 2 least severe of 5 findings of b, because GitHub accepts no more findings",
         "GitHub shows 2 of the 3 findings of b",
     )
     monkeypatch.setattr("codebatch.exchange.scanning_limits.GZIP_BYTES_MAX", 410)
