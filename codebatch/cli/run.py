@@ -241,7 +241,7 @@ def run(
             listener=Teller(answering),
         )
         return _answer(answering, ran)
-    given = {"PATH": paths, "--pipeline": pipeline, "--again": again, "--allow-empty": allow_empty}
+    given: dict[str, object] = {"PATH": paths, "--pipeline": pipeline, "--again": again, "--allow-empty": allow_empty}
     given |= {"--include": include, "--exclude": exclude}
     _refuse_with_batch([name for name, value in given.items() if value])
     store, batch = answering.batch(batch_reference)
