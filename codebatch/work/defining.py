@@ -224,7 +224,7 @@ class Definer:
                 label = "" if member is None else f" for {member.label!r}"
                 hint = f"placeholders: {', '.join(f'{{{each}}}' for each in (*PLACEHOLDERS, *sorted(has)))}"
                 told = f"{place} uses {{{name}}}, which has no value{label}"
-                self._problems.add(told, f"{hint}; others need `each`" if member is None else hint)
+                self._problems.add(told, f"{hint}; other placeholders need `each`" if member is None else hint)
             if of_each - has:
                 return
 
@@ -282,7 +282,7 @@ def _made_early(needs: Sequence[str]) -> str:
     """Return a remark that tasks which might create members have not run yet; empty if nothing is needed."""
     more = " …" if len(needs) > _NEEDS_SHOWN_MAX else ""
     shown = f"{', '.join(needs[:_NEEDS_SHOWN_MAX])}{more}"
-    return f"; members are determined before its dependencies run: {shown}" if needs else ""
+    return f"; its members are determined before these dependencies run: {shown}" if needs else ""
 
 
 def _command(

@@ -127,7 +127,8 @@ def _asked(
             best[made.task, made.on] = made
     if dropped:
         more = f"; and {len(dropped) - _TOLD_MAX:,} more" if len(dropped) > _TOLD_MAX else ""
-        notes.append(f"dependencies of {table.command[0]!r} ignored: {'; '.join(dropped[:_TOLD_MAX])}{more}")
+        shown = f"{'; '.join(dropped[:_TOLD_MAX])}{more}"
+        notes.append(f"ignored dependencies from the `infer` command {table.command[0]!r}: {shown}")
     return sorted(best.values(), key=lambda each: (-each.confidence, each.task, each.on))
 
 

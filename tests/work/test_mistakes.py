@@ -55,7 +55,7 @@ MISTAKES = [
     (A + "needs = ['b/*']\n[tasks.b]\nrun = 'x'\neach.values = ['1']",
      "work.toml: 'a' needs 'b/*', but has no `each`", "to depend on all members: needs = [\"b\"]"),
     (A + "needs = ['b/*']\neach.values = ['2']\n[tasks.b]\nrun = 'x'\neach.values = ['1']",
-     "work.toml: 'a/2' needs 'b/*', but 'b' has no member '2'", "both need the same `each`"),
+     "work.toml: 'a/2' needs 'b/*', but 'b' has no member '2'", "give 'a' and 'b' the same `each`"),
     (A + "needs = ['b']\n[tasks.b-c]\nrun = 'x'\n[tasks.b-d]\nrun = 'x'",
      "work.toml: 'a' needs 'b', which is ambiguous: b-c, b-d", None),
     ("infer = { timeout_seconds = 1 }\n" + A, "work.toml: [infer] needs command", None),
@@ -307,8 +307,8 @@ def test_a_file_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("work.cfg", r"work.cfg is not a work file \('.cfg'\)"),
-        ("Makefile", r"Makefile is not a work file \(no file extension\)"),
+        ("work.cfg", r"cannot read work.cfg as a task list: unsupported file extension '.cfg'"),
+        ("Makefile", r"cannot read Makefile as a task list: no file extension"),
         ("no.toml", "cannot read no.toml: No such file or directory"),
         ("fifo.toml", "cannot read fifo.toml: it is not a regular file"),
         ("device.toml", "cannot read device.toml: it is not a regular file"),
