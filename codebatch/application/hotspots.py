@@ -204,7 +204,7 @@ class _ChangesKnown:
         except GitError as error:
             self._told = f"change frequency of functions unknown: {error}"
         if self._changes.is_cut:
-            self._told = "change frequency of some functions unknown: git takes too long; the next query continues"
+            self._told = "change frequency of some functions unknown: git takes too long; the next query reads more"
 
     @property
     def is_cut(self) -> bool:

@@ -66,7 +66,8 @@ _SOURCES = {
         description="whether files have changed; also calls lstat(2) on each file and reads ignore files",
     ),
     "kept": Source(
-        paths=("cache/numbers-*.bin", "cache/importers-*.bin"), description="cached metrics and dependents of files"
+        paths=("cache/numbers-*.bin", "cache/importers-*.bin"),
+        description="cached metrics, classes and dependents of files",
     ),
     "history": Source(
         paths=("cache/churn-*.bin",),

@@ -58,7 +58,7 @@ def with_inferred(
     candidates: list[Candidate] | None = None
     if settings.infer is not None and not options.infer_command:
         settings.notes.append(
-            f"the `infer` command {settings.infer.command[0]!r} was not run; its dependencies are not shown"
+            f"the `infer` command {settings.infer.command[0]!r} was not run, so its dependencies are not shown"
         )
     elif settings.infer is not None:
         candidates = _asked(settings.infer, described, written, settings.root, settings.notes)

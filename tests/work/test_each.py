@@ -75,7 +75,7 @@ def test_members_that_are_made_before_their_files_are_noted(tmp_path: Path) -> N
     none = read(tmp_path, GEN + use % "b")
     told = (
         "`each` of 'use' matches nothing, so the task is treated as done; "
-        "members are determined before these dependencies run"
+        "its members are determined before these dependencies run"
     )
     assert none.notes == (f"work.toml: {told}: mid",)
     elsewhere = GEN.replace("src/", "out/")

@@ -61,7 +61,7 @@ MISTAKES = [
     ("infer = { timeout_seconds = 1 }\n" + A, "work.toml: [infer] needs command", None),
     ("infer = { command = [] }\n" + A, "work.toml: [infer] sets command to [], expected a list", None),
     ("include = ['no.toml']\n" + A, "cannot read no.toml: No such file or directory", "give an existing file"),
-    ("[tasks.a]\nrun = 'x {file}'", "work.toml: [tasks.a] uses {file}, which has no value", "others need `each`"),
+    ("[tasks.a]\nrun = 'x {file}'", "work.toml: [tasks.a] uses {file}, which has no value", "other placeholders need `each`"),
     ("[tasks.a]\nrun = 'x {files}.c'\neach.files = ['*']", "work.toml: [tasks.a] has {files} inside a word",
      "separate argument"),
     ("[tasks.a]\nrun = 'x'\nenv.A = '{files}'", "work.toml: [tasks.a] uses {files} in the variable A", None),
