@@ -96,7 +96,7 @@ class BatchRemoved(UnknownId):
     """A batch that was removed while it was read. Nothing is damaged."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name} was removed meanwhile", hint="list batches with: codebatch batch list")
+        super().__init__(f"{name} was removed in the meantime", hint="list batches with: codebatch batch list")
         self.name = name
 
 

@@ -143,7 +143,7 @@ def batch_of_commit(
             raise BatchIncomplete(told, hint="analyse the files again first: codebatch run .") from error
         if isinstance(error, CodebatchError):
             raise
-        hint = f"check it out and analyse it: git checkout {commit.id[:12]} && codebatch run ."
+        hint = f"check out and analyse this commit: git checkout {commit.id[:12]} && codebatch run ."
         raise UnknownId(told, hint=hint) from error
 
 

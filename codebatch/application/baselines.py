@@ -103,7 +103,7 @@ def read_baseline(path: Path) -> list[Kept]:
         if "conflict" in str(error):
             name = display_path(os.fsencode(path.name))
             hint = (
-                f"keep the lines of both sides; to have git do this, add this line to .gitattributes: "
+                f"keep the lines of both sides of the conflict; to have git do this, add this line to .gitattributes: "
                 f"{name} merge=union"
             )
         raise InvalidInput(f"line {error.line} of {shown} {error}", hint=hint) from error

@@ -144,8 +144,8 @@ class Checker(NamedTuple):
         unknown = [each.text for each in conditions if each.text == SEVERITY_RAISED or each.kind != "diagnostic"]
         if unknown:
             told = (
-                f"--fail-on {', '.join(unknown)} cannot be used with a baseline, which stores findings "
-                "without severities and metrics"
+                f"--fail-on {', '.join(unknown)} cannot be used with a baseline: baselines contain "
+                "neither severities nor metrics"
             )
             raise InvalidInput(told, hint="compare with a batch: codebatch check BASE")
         kept = read_baseline(path)

@@ -66,7 +66,7 @@ def churn(question: Question) -> Churn:
     told = ""
     commits = count_of(history.changed_commits, "commit")
     if history.is_cut:
-        told = f"change frequency covers only the last {commits}, not a year; the next query reads more"
+        told = f"change frequency covers only the last {commits} instead of a year; the next query reads more"
     elif head.is_shallow:
         told = f"change frequency covers only {commits}: the clone is shallow"
     return Churn(count_file_changes(history.commits), told, history)

@@ -65,7 +65,7 @@ class ConfigurationFile:
             head = text.split("\n")[1]
             told = f"cannot add {head} to {self.path}: the file has inline tables or dotted keys"
             raise InvalidInput(
-                told, hint=f"write them as tables with headers such as {head}, or add the setting by hand"
+                told, hint=f"write these settings as tables with headers such as {head}, or add the setting by hand"
             )
         self._write(added)
 

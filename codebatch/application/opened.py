@@ -131,7 +131,7 @@ def open(path: str | Path | None = None, *, project: str | Path | None = None, n
 
 def _check_text(reference: object) -> None:
     if not isinstance(reference, str):
-        hint = "use its id, a unique prefix of it, latest, latest~N or @NAME"
+        hint = "use the id of a batch, a unique prefix of the id, latest, latest~N or @NAME"
         raise InvalidInput(f"a batch must be given as str, not as {reference!r}", hint=hint)
 
 

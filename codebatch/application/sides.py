@@ -62,7 +62,7 @@ def find_side(opened: Store, reference: str, *, partial: bool = False, of_files:
         return side
     found = find_batch_of(opened.store, side)
     if found is None:
-        hint = f"analyse the commit in its work tree: codebatch diff {side.id[:12]} latest"
+        hint = f"to analyse the commit, run this command in the git work tree: codebatch diff {side.id[:12]} latest"
         raise UnknownId(f"no batch of {side.label}", hint=hint)
     return opened.batch(found.id, partial=partial)
 

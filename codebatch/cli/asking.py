@@ -150,7 +150,7 @@ def tell_lost(answering: Answering, comparison: Comparison) -> None:
     if lost := sorted(comparison.trees.lost):
         more = f" and of {count_of(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
         where = f"{display_path(lost[0][1])} in {comparison.trees.batch(lost[0][0]).batch.id}{more}"
-        answering.tell(f"incomplete: the content of {where} is missing; its findings are matched by message only")
+        answering.tell(f"incomplete: the content of {where} is missing; findings there are matched by message only")
 
 
 def rerun(store: StoreDir, batch: BatchDir, changes: Changes | None = None, *, of_all: bool = False) -> str:

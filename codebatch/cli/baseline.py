@@ -101,7 +101,8 @@ def baseline_update(answering: Answering, file: Path, batch_reference: str | Non
     )
     if update.not_comparable:
         answering.note(
-            f"kept: {count_of(update.not_comparable, 'finding')} that this batch was not checked for in the same way"
+            f"kept: {count_of(update.not_comparable, 'finding')} that this batch cannot confirm as fixed "
+            "(not checked in the same way)"
         )
     if update.excluded:
         answering.note(f"not added: {count_of(update.excluded, 'new finding')}; to add, use --accept-new")

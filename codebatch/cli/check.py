@@ -167,8 +167,8 @@ def _answer(answering: Answering, checked: CheckResult, baseline: Path | None) -
     command = _list_command(answering, checked, baseline)
     if compared is not None and not compared.old.is_complete:
         answering.tell(
-            f"the base {compared.old.question.batch.id} is incomplete: findings of HEAD that it lacks are reported as "
-            "not comparable, not as new"
+            f"the base {compared.old.question.batch.id} is incomplete: findings in files without a result in the "
+            "base are reported as not comparable"
         )
     document = {
         "passed": checked.is_passed,
@@ -225,7 +225,7 @@ def _list_command(answering: Answering, checked: CheckResult, baseline: Path | N
 
 
 def _nothing(base: NoBase) -> str:
-    return f"no base to compare with ({base.why}): all findings count as existing"
+    return f"no base to compare with ({base.why}): no finding is treated as new"
 
 
 def _lines(checked: CheckResult, command: str | None) -> Iterator[str]:
@@ -253,8 +253,8 @@ def _counted(checked: CheckResult) -> Iterator[str]:
         new, known, gone = (checked.counts[state] for state in _OF_BASELINE)
         unknown = checked.counts.get("not_comparable", 0)
         beside = f", {unknown:,} not comparable (not checked in the same way)" if unknown else ""
-        yield f"{new:,} new, {known:,} in the baseline, {gone:,} of the baseline no longer found{beside}"
+        yield f"{new:,} new, {known:,} in the baseline, {gone:,} in the baseline but no longer found{beside}"
     if checked.outside_change:
-        yield f"{checked.outside_change:,} of these are on lines that this change did not touch and are ignored"
+        yield f"ignored: {count_of(checked.outside_change, 'regression')} on lines that this change did not touch"
     if checked.on_unchanged_lines:
-        yield f"{checked.on_unchanged_lines:,} of these are on unchanged lines and are ignored"
+        yield f"ignored: {count_of(checked.on_unchanged_lines, 'regression')} on unchanged lines"

@@ -28,7 +28,7 @@ def define(answering: Answering, name: str, batch_reference: str | None) -> int:
     batch = ask(answering, batch_reference)
     answer = batch.definitions(name)
     lines = map(record_line, answer.found)
-    if_none = "" if answer.found else f"no definition of {name} found in {told_of(batch, 'symbol')}"
+    if_none = "" if answer.found else f"no definition of {name} (searched {told_of(batch, 'symbol')})"
     return answer_rows(answering, answer, answer.found, lines, if_none=if_none)
 
 
@@ -45,7 +45,7 @@ def callers(answering: Answering, name: str, batch_reference: str | None) -> int
     batch = ask(answering, batch_reference)
     answer = batch.callers(name)
     rows = [caller.row for caller in answer.found]
-    if_none = "" if rows else f"no calls of {name} found in {told_of(batch, 'edge')}"
+    if_none = "" if rows else f"no calls of {name} (searched {told_of(batch, 'edge')})"
     return answer_rows(answering, answer, rows, map(_call, rows), if_none=if_none)
 
 

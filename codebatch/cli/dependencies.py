@@ -173,8 +173,8 @@ def _answer_cycles(answering: Answering, batch: Batch, paths: Paths, *, everythi
         if left_out:
             answering.note(
                 f"{count_of(left_out, 'import cycle')} hidden; to list all, use --all. "
-                "Hidden are cycles with type-only or deferred imports, "
-                "cycles within a Rust crate, and cycles of only test, vendored or generated files"
+                "Cycles are hidden if they have type-only or deferred imports, are within a Rust crate, "
+                "or have only test, vendored or generated files"
             )
     return status
 

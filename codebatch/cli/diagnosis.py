@@ -66,7 +66,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     for word, listed in (("repaired", diagnosis.repaired), ("damaged", diagnosis.damaged)):
         for each in listed:
             yield f"{word:8} {_names(each)}: {each.problem}"
-    files = f"{count_of(diagnosis.files, 'shard file')} ({count_of(diagnosis.names, 'name')})"
+    files = f"{count_of(diagnosis.files, 'shard file')} ({count_of(diagnosis.names, 'path')})"
     batches = count_of(diagnosis.batches, "batch", "batches")
     counts = {"damaged": len(diagnosis.damaged), "repaired": len(diagnosis.repaired)}
     found = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "no damage"

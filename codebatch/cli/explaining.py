@@ -34,7 +34,7 @@ _SOURCES = {
         paths=("store.json", "made-here"), description="format of the store, and whether it was created here"
     ),
     "batch": Source(paths=("batches/*/batch.json",), description="which batch is used, and what it covers"),
-    "names": Source(paths=("pins/*",), description="names of batches, and what is pinned (from the file names)"),
+    "names": Source(paths=("pins/*",), description="names of batches, and pins (only the file names are read)"),
     "plan": Source(paths=("batches/*/plan.json",), description="tasks and shards"),
     "counts": Source(
         paths=("batches/*/outputs/*/manifest.json",), description="counts by task and shard, for a merged batch"
@@ -52,9 +52,9 @@ _SOURCES = {
     ),
     "work": Source(
         paths=("batches/*/work.json", "batches/*/requests/*", "batches/*/questions/*"),
-        description="for task lists: dependencies, questions and requests",
+        description="dependencies, questions and requests of a task list",
     ),
-    "events": Source(paths=("batches/*/events/*",), description="for task lists: events"),
+    "events": Source(paths=("batches/*/events/*",), description="events of a task list"),
     "logs": Source(paths=("batches/*/logs/*",), description="output of tasks"),
     "evidence": Source(paths=("batches/*/journal/*",), description="why something failed"),
     "index": Source(paths=("indexes/*/*/*",), description="which files may have matches, if there is an index"),
@@ -63,9 +63,12 @@ _SOURCES = {
     "contents": Source(paths=("objects/*.pack", "objects/*.idx"), description="content of the files"),
     "change": Source(
         paths=("cache/stat-*.bin",),
-        description="whether files have changed; also reads lstat(2) of each file, and ignore files",
+        description="whether files have changed; also calls lstat(2) on each file and reads ignore files",
     ),
-    "kept": Source(paths=("cache/numbers-*.bin", "cache/importers-*.bin"), description="cached numbers about files"),
+    "kept": Source(
+        paths=("cache/numbers-*.bin", "cache/importers-*.bin"),
+        description="cached metrics, classes and dependents of files",
+    ),
     "history": Source(
         paths=("cache/churn-*.bin",),
         description="how often files change; also runs git if the source is a work tree",

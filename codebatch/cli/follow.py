@@ -151,19 +151,20 @@ class _Moving:
 
 def _tell_nobody(answering: Answering, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
     if seen.alone:
+        them = "this task" if seen.alone == 1 else "these tasks"
         runs = f"{count_of(seen.alone, 'task')} still {'runs' if seen.alone == 1 else 'run'}"
         answering.note(
-            f"the batch is not running{_since(last)}, but {runs}; waiting until no task runs; "
-            f"resume the batch with: codebatch resume --batch {batch.id}"
+            f"the batch is not running{_since(last)}, but {runs}; waiting for {them} to end; "
+            f"to resume the batch: codebatch resume --batch {batch.id}"
         )
 
 
 def _left_alone(batch: BatchDir, last: AnyEvent | None) -> BatchIncomplete:
     return BatchIncomplete(
-        f"batch {batch.id} is not running{_since(last)}, and it has not ended",
+        f"batch {batch.id} has not ended, but it is not running{_since(last)}",
         hint=f"resume it with: codebatch resume --batch {batch.id}",
     )
 
 
 def _since(last: AnyEvent | None) -> str:
-    return "" if last is None else f" since {event_line(last)[:8]}"
+    return "" if last is None else f" (last event at {event_line(last)[:8]})"

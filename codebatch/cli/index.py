@@ -51,7 +51,7 @@ def _lines(answer: IndexAnswer, *, is_verifying: bool) -> list[str]:
     damaged = f"; {count_of(answer.damaged, 'shard file')} damaged and not indexed" if answer.damaged else ""
     if is_verifying:
         return [f"the index of {answer.batch_id} matches its records: {of}{damaged}"]
-    read = f"{answer.decoded:,} of them read"
+    read = f"{count_of(answer.decoded, 'shard file')} read"
     if answer.reused == answer.shard_files > 0:
         return [
             (f"indexed {answer.batch_id}: an older index covers all {count_of(answer.reused, 'shard file')}{damaged}")

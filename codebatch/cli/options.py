@@ -101,7 +101,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         """Report that a batch is of another project than the current one, if it is."""
         if store.project is not None and is_of_other_project(store, batch):
             project, current = map(display_path, (batch.about.project_root, store.project.root))
-            self.tell(f"batch {batch.id} is of project {project}, not of the current project {current}")
+            self.tell(f"batch {batch.id} belongs to project {project}, not to the current project {current}")
 
     def use_store_of(self, batch: BatchDir) -> None:
         """Have commands that are suggested from now on name the store of a batch, if it is not the one found here."""

@@ -31,7 +31,7 @@ def overview_lines(found: Overview) -> Iterator[str]:
         yield f"    {left:,} more: --kinds diagnostic"
     kinds = ", ".join(f"{kind} ({count:,})" for kind, count in found.kinds.items())
     if kinds:
-        yield f"  more: --all, or --kinds with {kinds}"
+        yield f"  show more with --all, or with --kinds and one of: {kinds}"
 
 
 def _about(found: Overview) -> Iterator[str]:

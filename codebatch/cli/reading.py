@@ -34,7 +34,7 @@ def explained(question: Question) -> Iterator[str]:
     yield (
         f"shard files considered: {reading.shards:,}; {reading.told_by_counts:,} answered from counts, "
         f"{reading.left_out_by_index:,} excluded by the index, {reading.shards_read:,} read"
-        + (f", {reading.shards_read_in_part:,} of them partially" if reading.shards_read_in_part else "")
+        + (f" ({reading.shards_read_in_part:,} partially)" if reading.shards_read_in_part else "")
     )
     frames = f" in {count_of(read.frames, 'frame')}" if read.frames else ""
     yield f"records read: {human_bytes(read.record_bytes)}{frames}; {reading.matched:,} matched"

@@ -40,4 +40,4 @@ def _lines(found: Rehearsal) -> Iterator[str]:
         return
     more = f"; {count_of(found.without_estimate, 'task')} without a duration estimate" if found.without_estimate else ""
     left = eta_text(found.range_seconds).removesuffix(" left")
-    yield f"Estimated end after {human_seconds(found.makespan_seconds)}, likely within {left}{more}"
+    yield f"Estimated duration: {human_seconds(found.makespan_seconds)} (likely {left}){more}"

@@ -49,7 +49,7 @@ _TOLD = {
     "outside_key": "the older result depends on inputs not covered by the cache key:",
     "untrusted": "found nondeterministic by verify,",
     "round": "retried after a failure",
-    "not_taken": "the same inputs, but not reused: the cache was not searched, or had no result yet",
+    "not_taken": "the inputs are the same, but no result was reused: the cache was not searched, or had no result yet",
     "unknown": "reused inputs have changed; which files changed is unknown",
 }
 
@@ -155,7 +155,7 @@ def verify(answering: Answering, reference: str | None, share: float, key: str |
     answering.print(answer, [each for line in _verified_lines(answer) for each in line.split("\n")])
     for each in answer.untrusted:
         answering.note(
-            f"results of {each.task} are no longer reused; to reuse them again: codebatch verify --trust {each.key}"
+            f"results of {each.task} are no longer reused; to allow their reuse: codebatch verify --trust {each.key}"
         )
     if answer.different:
         answering.note(f"batch {batch.id} is unchanged; run everything again with: {rerun(store, batch)} --again")
@@ -167,7 +167,7 @@ def _verified_lines(answer: VerifyAnswer) -> Iterator[str]:
     for each in answer.differences:
         yield f"{each.task}: {each.path}\n  - {each.first}\n  + {each.second}"
     if answer.different > len(answer.differences):
-        yield f"{answer.different - len(answer.differences):,} more results are not listed"
+        yield f"{answer.different - len(answer.differences):,} more results differ, but are not listed"
     outcome = f"{answer.different:,} of them differ" if answer.different else "identical"
     yield f"{count_of(answer.results, 'result')} for {count_of(answer.files, 'file')} verified: {outcome}"
     if answer.failed:

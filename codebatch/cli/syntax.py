@@ -192,7 +192,7 @@ def test(answering: Answering, paths: tuple[Path, ...]) -> int:
         is_wrong = is_wrong or bool(wrong)
         lines.append(f"{row['id']}: {count_of(cast('int', row['examples']), 'example')}, {len(wrong)} failed")
         for each in wrong:
-            said = "no match in the `bad`" if each["example"] == "bad" else "a match in the `good`"
+            said = "no match found in the `bad`" if each["example"] == "bad" else "a match found in the `good`"
             lines.append(f"  {said} example: {each['text']}")
     answering.print(answer, lines)
     if not answer["rules"]:

@@ -104,7 +104,7 @@ def _lines(found: Analysis) -> Iterator[str]:
     for pool in found.binding_pools:
         size = count_of(pool.size, "token")
         unlimited = human_seconds(pool.seconds_without)
-        yield f"pool {pool.pool} ({size}) is the bottleneck: {unlimited} without its limit"
+        yield f"pool {pool.pool} ({size}) is the bottleneck: without its limit, the estimated duration is {unlimited}"
     yield ""
     yield from table(
         ((str(each.level), each.id, each.title or "-") for each in found.tasks), ("level", "task", "title")

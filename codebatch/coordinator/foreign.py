@@ -20,7 +20,7 @@ def held_elsewhere(batch_id: str, held: Mapping[UnitKey, HolderFile]) -> BatchIn
     told = [_told(holder, counts[name]) for name, holder in list(holders.items())[:_SHOWN_MAX]]
     more = f", and {len(holders) - _SHOWN_MAX} more" if len(holders) > _SHOWN_MAX else ""
     return BatchIncomplete(
-        f"remaining work is leased by processes on other hosts that make no progress: {'; '.join(told)}{more}",
+        f"processes on other hosts hold leases on the remaining work, but make no progress: {'; '.join(told)}{more}",
         hint=f"if these processes are dead, take over their work: codebatch run --batch {batch_id} "
         "--take-over; if a process is still alive, some work is done twice, but nothing is lost",
     )
@@ -29,4 +29,6 @@ def held_elsewhere(batch_id: str, held: Mapping[UnitKey, HolderFile]) -> BatchIn
 def _told(holder: HolderFile, units: int) -> str:
     since = datetime.datetime.fromtimestamp(holder.since_ns / 1e9, tz=datetime.timezone.utc)
     what = count_of(units, "unit")
-    return f"{what} by pid {holder.pid} on {holder.host.name!r} since {since:%Y-%m-%dT%H:%M:%SZ} ({holder.holder})"
+    return (
+        f"{what} leased by pid {holder.pid} on {holder.host.name!r} since {since:%Y-%m-%dT%H:%M:%SZ} ({holder.holder})"
+    )

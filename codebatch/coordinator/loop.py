@@ -165,7 +165,7 @@ class Coordinator:
             raise self._refusal
         if isinstance(self._driver.end, Break):
             raise EnvironmentBroken(
-                f"{self._driver.end.deaths} workers died in a row without finishing anything; the last one: "
+                f"{self._driver.end.deaths} workers died in a row without finishing anything; last worker: "
                 f"{self._last_words}",
                 hint=f"fix the cause, then resume with: codebatch resume --batch {self._batch.id}",
             )

@@ -282,8 +282,10 @@ def _of_created(task: str, said: Mapping[str, Said], creators: Mapping[str, Sequ
         if path not in said[task].created:
             for creator in creators.get(path, ()):
                 if creator != task:
-                    made = f"{creator} creates: {_quote(said[creator].created[path])}"
-                    yield Candidate(task, creator, CREATED_SURE, f"its text: {_quote(sentence)}, and {path} {made}")
+                    made = f"{creator} creates this file: {_quote(said[creator].created[path])}"
+                    yield Candidate(
+                        task, creator, CREATED_SURE, f"its text mentions {path}: {_quote(sentence)}; {made}"
+                    )
 
 
 def _by_path(said: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:

@@ -60,7 +60,7 @@ def _check_described(
             findings.fail("`api --json` does not list the command", location=command.name)
         elif told != command.options:
             findings.fail(
-                "`api --json` lists other options than the command has",
+                "`api --json` and the command have different options",
                 location=command.name,
                 expected=", ".join(sorted(command.options - told)) or None,
                 actual=", ".join(sorted(told - command.options)) or None,

@@ -29,7 +29,7 @@ def check_covered(subject: Subject, findings: Findings) -> None:
         findings.fail("the plan does not cover the files of the snapshot", expected=files, actual=plan.items)
     if records.task_names != plan.task_names:
         expected, actual = (", ".join(names) for names in (plan.task_names, records.task_names))
-        findings.fail("the results are not those of the planned tasks", expected=expected, actual=actual)
+        findings.fail("the tasks that have results are not the tasks of the plan", expected=expected, actual=actual)
         return
     for task in plan.task_names:
         tally = records.source.tally((task,))
@@ -86,7 +86,7 @@ def check_order(subject: Subject, findings: Findings) -> None:
             findings.fail("a task is planned twice", location=task.name)
         late = sorted(set(task.needs) - before)
         if late:
-            findings.fail("a task comes before one it needs", location=task.name, expected=", ".join(late))
+            findings.fail("a task comes before a task that it needs", location=task.name, expected=", ".join(late))
         before.add(task.name)
     outputs = current_outputs(batch)
     if outputs is not None:

@@ -63,7 +63,7 @@ def decode_document(data: bytes, type_: type[D], format_: int) -> D:
     except _UNDECODABLE as error:
         raise DocumentError(str(error)) from error
     if document.format != format_:
-        raise DocumentError(f"it has format {document.format}, this version reads {format_}")
+        raise DocumentError(f"it has format {document.format}, but this version reads format {format_}")
     return document
 
 

@@ -133,8 +133,8 @@ def find_mistake(patterns: Sequence[str], root: str = "", home: str = "") -> Pat
         if mistake is not None:
             return mistake
     if patterns and all(pattern.startswith("!") for pattern in patterns):
-        hint = "put the pattern that it negates before it"
-        return PatternMistake(patterns[0], "it is a negation without a pattern before it", hint)
+        hint = "put a pattern that it restricts before it, for example '*'"
+        return PatternMistake(patterns[0], "it is a negation, but no pattern comes before it", hint)
     return None
 
 

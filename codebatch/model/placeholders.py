@@ -45,7 +45,9 @@ class Problem(NamedTuple):
     hint: str
 
 
-_IN_A_WORD = Problem("has {files} inside a word, but it expands to several", "make it a separate argument")
+_IN_A_WORD = Problem(
+    "has {files} inside a word, but {files} expands to several words", "write {files} as a separate argument"
+)
 
 
 def expand_arguments(run: Sequence[str], values: Mapping[str, str], files: Sequence[str] = ()) -> list[str]:

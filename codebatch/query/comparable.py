@@ -132,7 +132,7 @@ def _hint(left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> str:
             continue
         match other:
             case ast.Constant(value=None):
-                return f"to test for a value: {field.id} == None, or {field.id} != None"
+                return f"to find records without this field: {field.id} == None; with it: {field.id} != None"
             case ast.Constant(value=str(text)) if values.words is not None:
                 return did_you_mean(text, sorted(values.words))
             case ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts) if values.words is not None:

@@ -174,9 +174,8 @@ _PIVOTED = {
         ),
     ),
     "functions": View(
-        row="a function with its metrics; functions of the same name that begin in the same line are one row: it has "
-        "their "
-        "greatest values, and `count` is the number of these functions",
+        row="a function with its metrics; functions with the same name on the same line share a row, "
+        "which has their highest values, and `count` is the number of these functions",
         columns=(
             Column("path", "VARCHAR"),
             Column("symbol", "VARCHAR"),
@@ -227,13 +226,13 @@ _PIVOTED = {
 _OF_KIND = {
     "file": "a file",
     "diagnostic": "a finding",
-    "metric": "a number about a file or, if `symbol` is not empty, about a function",
+    "metric": "a metric of a file or, if `symbol` is not empty, of a function",
     "symbol": "a definition or an import",
     "edge": "an import, a call, an inheritance, or a dependency of a file on another file",
     "failure": "a file that a task could not process",
     "ast": "a stored syntax tree",
-    "fingerprints": "hashes of the code of a file, from which duplicate blocks are found",
-    "duplicate": "a location of a block of code that occurs in several places",
+    "fingerprints": "hashes of the code of a file, used to find duplicate blocks",
+    "duplicate": "a location of a duplicate block",
 }
 VIEWS: dict[str, View] = {
     **{kind: View(row=_OF_KIND[kind], columns=_COLUMNS[kind], kinds=(kind,)) for kind in KINDS},

@@ -243,10 +243,10 @@ class TreeLister:
             raise  # It never answers, however long anybody waits: the tree is walked.
         except GitSilent as error:
             raise SourceUnreadable(
-                f"git does not answer which files it tracks in {display_path(listing) or 'the project'}",
+                f"git did not report which files it tracks in {display_path(listing) or 'the project'}",
                 hint=(
-                    "check whether the git configuration includes a FIFO or device; without .git the files are listed "
-                    "by a directory walk"
+                    "check whether the git configuration includes a FIFO or device; if there is no .git directory, "
+                    "files are listed by a directory walk"
                 ),
             ) from error
 

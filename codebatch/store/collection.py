@@ -148,8 +148,8 @@ def collect(store: StoreDir, going: Going, passed_over: PassedOver) -> None:
     if going.packs is not None:
         for pack in repack(store.objects(), going.packs):
             passed_over(
-                f"{pack}{layout.PACK_SUFFIX} was not removed: an object in it that is still needed is "
-                "damaged, and there is no other copy"
+                f"{pack}{layout.PACK_SUFFIX} was not removed: it contains the only copy of an object "
+                "that is still needed, and this copy is damaged"
             )
         files.write_volatile(store.root / layout.CACHE / layout.OBJECTS_COLLECTED, b"")
     for path in (*going.stat_caches, *going.terms):
@@ -167,7 +167,9 @@ def _read_batches(store: StoreDir, passed_over: PassedOver) -> tuple[list[BatchD
         try:
             batches.append(open_batch(store, batch_id))
         except (StoreError, UnknownId) as error:
-            passed_over(f"{batch_id} cannot be read; it was not removed, and no snapshot was: {error.message}")
+            passed_over(
+                f"{batch_id} cannot be read, so neither this batch nor any snapshot was removed: {error.message}"
+            )
     return batches, len(batches) == len(names)
 
 

@@ -95,7 +95,7 @@ def _origin(files: Files, root: Path) -> Origin | None:
 def _foreign(root: Path, problem: str) -> StoreUntrusted:
     return StoreUntrusted(
         f"the store {root} {problem}, so it is not trusted",
-        hint="if you trust it, give it with --store or CODEBATCH_STORE; otherwise use another one: --store PATH",
+        hint="if you trust it, give it with --store or CODEBATCH_STORE; otherwise use another store: --store PATH",
     )
 
 

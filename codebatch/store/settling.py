@@ -62,4 +62,4 @@ def settle_batch(batch: BatchDir, result_digest: Digest) -> None:
         files.remove_tree(batch.root / name)
 
 
-SETTLED_HINT = "the data to merge it again was removed: make a new batch with: codebatch run PATH"
+SETTLED_HINT = "the data needed to merge it again was removed: make a new batch with: codebatch run PATH"

@@ -21,7 +21,7 @@ from codebatch.store.store import StoreDir
 
 UNTRUSTED_FORMAT = 1
 
-_HINT = "the list of keys that `verify` found is lost: remove the file, then rebuild it with: codebatch verify"
+_HINT = "the list of untrusted cache keys is lost: remove the file, then rebuild the list with: codebatch verify"
 
 
 class UntrustedKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,9 +72,7 @@ def trust(store: StoreDir, reference: str) -> UntrustedKey:
         found = [key for key in known if reference and key.startswith(reference)]
         if len(found) != 1:
             hint = f"one of: {', '.join(known)}" if known else "all cache keys are trusted"
-            raise InvalidInput(
-                f"{reference!r} matches {len(found) or 'none'} of the cache keys that are not trusted", hint=hint
-            )
+            raise InvalidInput(f"{reference!r} matches {len(found) or 'no'} untrusted cache keys", hint=hint)
         return known.pop(found[0])
 
 

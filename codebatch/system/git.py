@@ -79,7 +79,7 @@ class GitBlockedError(GitSilent):
     """git waits for a FIFO in the place of a file. No process writes there, so git never answers."""
 
     def __init__(self) -> None:
-        super().__init__("git waits for a FIFO in place of a file")
+        super().__init__("git waits for a FIFO where it expects a file")
 
 
 class GitListing(msgspec.Struct, frozen=True):
@@ -250,7 +250,7 @@ def _checked(names: bytes) -> bytes:
     if wrong is not None:
         start = names.rfind(b"\0", 0, wrong.start() + 1) + 1
         name = names[start : names.find(b"\0", start)]
-        raise GitError(f"git lists the path {display_path(name)}, which is not possible")
+        raise GitError(f"git lists the invalid path {display_path(name)}")
     return names
 
 

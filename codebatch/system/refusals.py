@@ -116,7 +116,7 @@ def foreign(path: Path | str, what: str) -> UnsupportedEntry:
 def remedy(error: BaseException | None) -> str:
     """What to do so that the system does not refuse it again."""
     if isinstance(error, ProcessRefused):
-        return "stop other processes, or raise the process limit (ulimit -u, or that of the container)"
+        return "stop other processes, or raise the process limit (ulimit -u, or the limit of the container)"
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
         return f"raise the limit of open files: ulimit -n {FILES_OPEN}"
     if isinstance(error, OSError) and error.errno == errno.ENFILE:

@@ -63,7 +63,7 @@ def ask(
         hidden.write_bytes(asked)
         hidden.replace(place.parent / f"{name}.json" if wait else place)
     except OSError as error:
-        raise InvalidInput(f"the task that asks has ended: {error.strerror}") from error
+        raise InvalidInput(f"the task that asked the question has ended: {error.strerror}") from error
     return _wait(place.parent / f"{name}.answer", sleep) if wait else None
 
 

@@ -121,13 +121,13 @@ class TableChecker:
         except (msgspec.ValidationError, ValueError):
             wanted = _wanted(fields[key])
             hint = _QUOTE_HINT if isinstance(table, LinedTable) and _is_unquoted(value, wanted) else None
-            self._problems.add(f"{place} sets {key} to {shown_value(value)}, expected {wanted}", hint)
+            self._problems.add(f"{place} sets `{key}` to {shown_value(value)}, expected {wanted}", hint)
             return False
 
     def _check_texts(self, place: Place, key: str, value: object) -> None:
         """Tell what is wrong with a value that has its type."""
         if _holds_nul(value):
-            self._problems.add(f"{place} sets {key} to a value with a NUL character")
+            self._problems.add(f"{place} sets `{key}` to a value with a NUL character")
         elif key == "env" and isinstance(value, dict):
             self.check_environment(place, value)
         elif key in ("cwd", "stdin") and isinstance(value, str):
@@ -152,16 +152,18 @@ class TableChecker:
     def _check_path(self, place: Place, key: str, value: str) -> None:
         if value.startswith("/") or ".." in value.split("/") or not value:
             hint = "set `root` to work outside it"
-            self._problems.add(f"{place} sets {key} to {value!r}, which is outside the root", hint)
+            self._problems.add(f"{place} sets `{key}` to {value!r}, which is outside the root", hint)
 
     def _check_patterns(self, place: Place, key: str, patterns: Sequence[str]) -> None:
         if (mistake := mistake_in(patterns, self._root)) is not None:
-            message = f"{place} has the pattern {mistake.pattern!r} in {key}, which can match no path: {mistake.reason}"
+            message = (
+                f"{place} has the pattern {mistake.pattern!r} in `{key}`, which can match no path: {mistake.reason}"
+            )
             self._problems.add(message, mistake.hint)
 
     def _check_run(self, place: Place, key: str, value: str | list[str]) -> None:
         if not value or not value[0].strip():
-            self._problems.add(f"{place} has an empty {key}", f'for example: {key} = "make test"')
+            self._problems.add(f"{place} has an empty `{key}`", f'for example: {key} = "make test"')
         for problem in placeholder_problems(value):
             self._problems.add(f"{place} {problem.told}", problem.hint)
 

@@ -224,7 +224,7 @@ class Definer:
                 label = "" if member is None else f" for {member.label!r}"
                 hint = f"placeholders: {', '.join(f'{{{each}}}' for each in (*PLACEHOLDERS, *sorted(has)))}"
                 told = f"{place} uses {{{name}}}, which has no value{label}"
-                self._problems.add(told, f"{hint}; others need `each`" if member is None else hint)
+                self._problems.add(told, f"{hint}; other placeholders need `each`" if member is None else hint)
             if of_each - has:
                 return
 
@@ -238,13 +238,13 @@ class Definer:
         """How often it is tried again, and what is wrong with that."""
         retries = len(task.tries) if task.retries is UNSET else task.retries
         if retries < len(task.tries):
-            told = f"{place} sets retries to {retries}, but has {len(task.tries)} entries in `tries`"
+            told = f"{place} sets `retries` to {retries}, but has {len(task.tries)} entries in `tries`"
             self._problems.add(told, "remove `retries`, or entries of `tries`")
         if task.retry_if is not UNSET and task.retries is UNSET and not task.tries and self._options.retry is None:
-            told = f"{place} sets retry_if without retries"
+            told = f"{place} sets `retry_if` without `retries`"
             self._problems.add(told, "set `retries`, for example to 3")
         if "interrupted" in task.retry_reasons and task.if_interrupted != "restart":
-            told = f'{place} retries interrupted attempts, but sets if_interrupted to "{task.if_interrupted}"'
+            told = f'{place} retries interrupted attempts, but sets `if_interrupted` to "{task.if_interrupted}"'
             self._problems.add(told, 'set if_interrupted = "restart" if the task may run twice')
         return retries if self._options.retry is None else self._options.retry
 
@@ -282,7 +282,7 @@ def _made_early(needs: Sequence[str]) -> str:
     """Return a remark that tasks which might create members have not run yet; empty if nothing is needed."""
     more = " …" if len(needs) > _NEEDS_SHOWN_MAX else ""
     shown = f"{', '.join(needs[:_NEEDS_SHOWN_MAX])}{more}"
-    return f"; members are determined before its dependencies run: {shown}" if needs else ""
+    return f"; its members are determined before these dependencies run: {shown}" if needs else ""
 
 
 def _command(

@@ -73,7 +73,7 @@ class Expander:
             self._problems.add(f"{place} {told}", "set one of files, values, matrix, lines and json")
             return []
         if each.chunk != 1 and given != ["files"]:
-            self._problems.add(f"{place} sets chunk, which needs files")
+            self._problems.add(f"{place} sets `chunk`, which needs `files`")
         try:
             return self._distinct(place, self._found(place, each, cwd))
         except CodebatchError as error:

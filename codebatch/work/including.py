@@ -60,7 +60,7 @@ class _Reader:
         self._seen.add(real)
         try:
             if len(self._seen) > WORK_FILES_MAX:
-                raise InvalidConfiguration(f"more than {WORK_FILES_MAX:,} work files")
+                raise InvalidConfiguration(f"the task list includes more than {WORK_FILES_MAX:,} files")
             if len(_above(by)) > INCLUDES_DEEP_MAX:
                 raise InvalidConfiguration(f"{name} is included more than {INCLUDES_DEEP_MAX} levels deep")
             file = self._read(path, name, is_each_line)._replace(included_by=by)
@@ -88,8 +88,8 @@ class _Reader:
             return markdown_file(path, name)
         if is_document(path):
             return document_file(path, name)
-        told = f"'{path.suffix}'" if path.suffix else "no file extension"
-        raise InvalidConfiguration(f"{name} is not a work file ({told})", hint=_KINDS_HINT)
+        told = f"unsupported file extension '{path.suffix}'" if path.suffix else "no file extension"
+        raise InvalidConfiguration(f"cannot read {name} as a task list: {told}", hint=_KINDS_HINT)
 
 
 def _above(file: WorkFile | None) -> list[WorkFile]:

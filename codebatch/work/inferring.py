@@ -58,7 +58,7 @@ def with_inferred(
     candidates: list[Candidate] | None = None
     if settings.infer is not None and not options.infer_command:
         settings.notes.append(
-            f"the `infer` command {settings.infer.command[0]!r} was not run; its dependencies are not shown"
+            f"the `infer` command {settings.infer.command[0]!r} was not run, so its dependencies are not shown"
         )
     elif settings.infer is not None:
         candidates = _asked(settings.infer, described, written, settings.root, settings.notes)
@@ -127,7 +127,8 @@ def _asked(
             best[made.task, made.on] = made
     if dropped:
         more = f"; and {len(dropped) - _TOLD_MAX:,} more" if len(dropped) > _TOLD_MAX else ""
-        notes.append(f"dependencies of {table.command[0]!r} ignored: {'; '.join(dropped[:_TOLD_MAX])}{more}")
+        shown = f"{'; '.join(dropped[:_TOLD_MAX])}{more}"
+        notes.append(f"ignored dependencies from the `infer` command {table.command[0]!r}: {shown}")
     return sorted(best.values(), key=lambda each: (-each.confidence, each.task, each.on))
 
 

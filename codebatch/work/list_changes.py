@@ -64,7 +64,7 @@ class ListChanges(msgspec.Struct, frozen=True, kw_only=True):
         kinds = {
             "changed": () if reloaded else self.changed,
             "removed": () if reloaded else self.removed,
-            "changed after they were done:": self.done_and_changed,
+            "changed after completion:": self.done_and_changed,
             "added": self.added,
             "settings": self.settings,
         }

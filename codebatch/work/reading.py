@@ -148,7 +148,7 @@ def _listed(
 ) -> tuple[tuple[Command, ...], Work, tuple[str, ...]]:
     notes = list(settings.notes)
     if settings.on_failure == "continue" and any(edge.kind == "needs" for edge in edges):
-        notes.append("on_failure is 'continue': tasks run even if a dependency failed")
+        notes.append("`on_failure` is 'continue': tasks run even if a dependency failed")
     commands = tuple(task.command for task in tasks if task.command is not None)
     work = Work(
         source=source,

@@ -132,7 +132,7 @@ def settings_of(
     roots = [Path(os.path.realpath(home / table.root)) for home, table in zip(homes, tables, strict=True)]
     if not roots[0].is_dir():
         place = files[0].place().of(files[0].settings, "root")
-        problems.add(f"{place} sets root to {first.root!r}, which is not a directory")
+        problems.add(f"{place} sets `root` to {first.root!r}, which is not a directory")
     for file, root in zip(files[1:], roots[1:], strict=True):
         if root != roots[0] and file.document is not None and file.included_by is None:
             notes.append(
@@ -142,7 +142,7 @@ def settings_of(
     on_failure, halt = _on_failure(first, options, files[0], problems)
     failures_max = options.failures_max or first.failures_max
     if failures_max != 1 and on_failure != "stop":
-        notes.append(f"failures_max is {failures_max}, but has no effect: on_failure is {on_failure!r}")
+        notes.append(f"`failures_max` is {failures_max}, but has no effect: `on_failure` is {on_failure!r}")
     if any("=" in each for each in options.env):
         notes.append(
             "values set with --env NAME=VALUE are stored in the batch; with --env NAME, each run takes the value "
@@ -150,7 +150,7 @@ def settings_of(
         )
     infer = None if first.infer is UNSET else first.infer
     if infer is not None and strategy != "auto":
-        notes.append(f"the `infer` command is not run: strategy is {strategy!r}")
+        notes.append(f"the `infer` command is not run: `strategy` is {strategy!r}")
     answering = (
         None if first.answering is UNSET else answering_of(first.answering, files[0].place("answering"), problems)
     )
@@ -185,9 +185,9 @@ def _on_failure(
     if on_failure == "stop" or halt is None:
         return on_failure, halt or "soon"
     if is_contradicted:
-        where = "--halt" if options.halt is not None else f"{file.place().of(file.settings, 'halt')}: halt"
-        told = f"{where} is {halt!r}, but on_failure is {on_failure!r}: nothing stops at a failure"
-        problems.add(told, 'set on_failure to "stop", or remove it')
+        where = "--halt" if options.halt is not None else f"{file.place().of(file.settings, 'halt')}: `halt`"
+        told = f"{where} is {halt!r}, but `on_failure` is {on_failure!r}: nothing stops at a failure"
+        problems.add(told, 'set `on_failure` to "stop", or remove it')
     return (on_failure, "soon") if options.on_failure is not None else ("stop", halt)
 
 

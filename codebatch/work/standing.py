@@ -98,7 +98,7 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
             again = f"codebatch work retry {failed[0].id} --batch {id_}"
             return BatchIncomplete(told, hint=f"an answer marked the task as failed; retry it with: {again}")
         hint = f"see the output with: codebatch work log --batch {id_}; then: {resume}"
-        return BatchIncomplete(told if failed else f"not all tasks of batch {id_} were done", hint=hint)
+        return BatchIncomplete(told if failed else f"some tasks of batch {id_} are not done", hint=hint)
 
 
 def names_of(commands: list[CommandStanding]) -> str:
@@ -125,7 +125,7 @@ def iter_work(store: StoreDir, note: Note = ignore_note) -> Iterator[WorkBatch]:
 def refuse_unnamed(batch: BatchDir) -> NoReturn:
     """Raise InvalidInput: what a store that was named has last is run only where it is named too."""
     raise InvalidInput(
-        f"the latest batch of the given store, {batch.id}, runs commands, and is resumed only if you give its id",
+        f"batch {batch.id} runs commands, so it is resumed only if you give its id",
         hint=f"resume it with: codebatch resume --batch {batch.id}",
     )
 

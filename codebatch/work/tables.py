@@ -130,7 +130,7 @@ class EnvFileTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 _EnvFileEntry = Annotated[str, Meta(min_length=1)] | EnvFileTable
 EnvFileEntries = Annotated[
     _EnvFileEntry | tuple[_EnvFileEntry, ...],
-    Meta(description="a file path, a table with path and required, or a list of file paths and such tables"),
+    Meta(description="a file path, a table with `path` and `required`, or a list of these"),
 ]
 
 
@@ -177,18 +177,20 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ] = RETRY_REASONS
     tries: Annotated[
         tuple[TryTable, ...],
-        Meta(max_length=RETRIES_MAX, description="a list of tables with run, env, timeout_seconds or text_suffix"),
+        Meta(
+            max_length=RETRIES_MAX, description="a list of tables with `run`, `env`, `timeout_seconds` or `text_suffix`"
+        ),
     ] = ()
-    retry_if: Annotated[RetryTable, Meta(description="a table with exits or pattern")] | UnsetType = UNSET
+    retry_if: Annotated[RetryTable, Meta(description="a table with `exits` or `pattern`")] | UnsetType = UNSET
     wait_if: Annotated[str, Meta(description="a regular expression")] = ""
     on_exhausted: Annotated[OnTrouble, _choice(OnTrouble)] = "fail"
     on_stall: Annotated[OnTrouble, _choice(OnTrouble)] = "fail"
-    question: Annotated[QuestionTable, Meta(description="a table with pattern, last_lines or exits")] | UnsetType = (
-        UNSET
-    )
+    question: (
+        Annotated[QuestionTable, Meta(description="a table with `pattern`, `last_lines` or `exits`")] | UnsetType
+    ) = UNSET
     result: (
         Annotated[
-            ResultTable, Meta(description="a table with any of text, question, cost, session, each a JSON pointer")
+            ResultTable, Meta(description="a table with `text`, `question`, `cost` or `session`, each a JSON pointer")
         ]
         | UnsetType
     ) = UNSET
@@ -218,7 +220,7 @@ class TaskTable(TaskDefaults, frozen=True, kw_only=True, forbid_unknown_fields=T
     needs: Ids = ()
     after: Ids = ()
     each: (
-        Annotated[EachTable, Meta(description="a table with one of the keys files, values, matrix, lines or json")]
+        Annotated[EachTable, Meta(description="a table with `files`, `values`, `matrix`, `lines` or `json`")]
         | UnsetType
     ) = UNSET
 
@@ -244,12 +246,12 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     clean_env: Flag = False
     root: Annotated[str, Meta(min_length=1, description="the path of a directory")] = "."
     infer: (
-        Annotated[InferTable, Meta(description="a table with command, and optionally timeout_seconds")] | UnsetType
+        Annotated[InferTable, Meta(description="a table with `command` and, optionally, `timeout_seconds`")] | UnsetType
     ) = UNSET
     notify: (
         Annotated[
             NotifyTable,
-            Meta(description="a table with command, and optionally events, a list of event names, and timeout_seconds"),
+            Meta(description="a table with `command` and, optionally, `events` (event names) and `timeout_seconds`"),
         ]
         | UnsetType
     ) = UNSET
@@ -259,7 +261,9 @@ class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     timeout_seconds: Seconds | UnsetType = UNSET
     halt: Annotated[Halt, _choice(Halt)] | UnsetType = UNSET
     answering: (
-        Annotated[AnsweringTable, Meta(description="a table with rules, command, timeout_seconds or per_task_max")]
+        Annotated[
+            AnsweringTable, Meta(description="a table with `rules`, `command`, `timeout_seconds` or `per_task_max`")
+        ]
         | UnsetType
     ) = UNSET
 

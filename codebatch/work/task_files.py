@@ -197,7 +197,7 @@ def _task_of(prose: _Prose, name: str, stem: str) -> tuple[Written, bool]:
     id_ = prose.table.get("id", stem if COMMAND_ID_PATTERN.match(stem) else slug(stem) or stem)
     if not isinstance(id_, str):
         spot = Place(name, "").of(prose.table, "id").spot
-        told = f"{spot} sets id to {shown_value(id_)}, expected a string"
+        told = f"{spot} sets `id` to {shown_value(id_)}, expected a string"
         raise InvalidConfiguration(told, hint="quote the value")
     return Written(id_, Place(name, ""), table, is_prose=True), _is_done(prose.table, name)
 
@@ -229,7 +229,7 @@ def _is_done(table: LinedTable, name: str) -> bool:
     status = table.get(_OF_PEOPLE)
     word = status.strip().lower() if isinstance(status, str) else status
     if word is not None and (not isinstance(word, str) or word in _LIKE_DONE):
-        told = f"{Place(name, '').of(table, _OF_PEOPLE).spot} sets status to {shown_value(status)}"
+        told = f"{Place(name, '').of(table, _OF_PEOPLE).spot} sets `status` to {shown_value(status)}"
         raise InvalidConfiguration(
             told, hint=f"to mark the task as done write status: {_DONE}; otherwise remove the line"
         )

@@ -48,8 +48,8 @@ def check_place(store: StoreDir, *, is_trusted: bool) -> None:
             check_made_here(store)
         except StoreUntrusted as error:
             raise StoreUntrusted(
-                f"commands are not run from this store: {error.message}",
-                hint="use another one with --store; if you trust everyone who can write to it, pass --trust",
+                f"cannot run a task list with this store: {error.message}",
+                hint="use another store with --store; if you trust all users who can write to this store, add --trust",
             ) from error
     check_file_system(store.root)
 

@@ -102,8 +102,8 @@ def notes_of_members(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[s
         for on in _all_needed(member.id, needs):
             if on in writers and (path := listed.shared_with(FilePatterns(writers[on].outputs))) is not None:
                 writer = writers[on].group or on
-                note = f"{member.place.spot}: the members of {group!r} are determined before {writer!r} runs"
-                notes.append(f"{note}, which writes {path!r}: new files are not included")
+                note = f"{member.place.spot}: {group!r} does not include files that {writer!r} will write"
+                notes.append(f"{note} ({path!r}): members are determined before {writer!r} runs")
                 break
     return notes
 
@@ -165,7 +165,10 @@ class _References:
             return (self._groups[group][task.key],)
         told = f"{task.place.spot}: {task.id!r} {'needs' if kind == 'needs' else 'runs after'} '{group}/*'"
         if task.group:
-            self._problems.add(f"{told}, but {group!r} has no member {task.key!r}", "both need the same `each`")
+            self._problems.add(
+                f"{told}, but {group!r} has no member {task.key!r}",
+                f"give {task.group!r} and {group!r} the same `each`",
+            )
         else:
             self._problems.add(f"{told}, but has no `each`", f'to depend on all members: needs = ["{group}"]')
         return ()

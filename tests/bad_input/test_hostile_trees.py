@@ -177,7 +177,7 @@ class Row:
     is_slow: bool = False
 
 
-CANNOT_BE = "which is not possible"
+CANNOT_BE = "lists the invalid path"
 ROWS = {
     "index leads out": Row(make=lead_out, said=CANNOT_BE),
     "index has .git": Row(make=take_the_configuration, said=CANNOT_BE),

@@ -92,7 +92,7 @@ def test_damage_is_told_once_with_all_its_names_and_mended_under_each(shared: Co
     assert os.stat(first).st_nlink == 3
     assert _contents(shared) == sound
     assert _leftovers(shared) == []
-    assert shared("diagnose", "--full").lines == ["2 batches, 2 snapshots, 23 shard files (47 names): no damage"]
+    assert shared("diagnose", "--full").lines == ["2 batches, 2 snapshots, 23 shard files (47 paths): no damage"]
 
 
 @pytest.mark.parametrize("damage", [flip, cut, Path.unlink, plant])

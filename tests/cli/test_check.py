@@ -22,8 +22,7 @@ def test_check_ends_with_what_came_of_it(codebatch: CommandLine) -> None:
     assert (first.json["base"], first.json["passed"], first.json["conditions"]) == (None, True, [])
     assert first.json["compared"] is False
     nothing = (
-        "no base to compare with (first run: the store has no other batch of this source): all findings "
-        "count as existing"
+        "no base to compare with (first run: the store has no other batch of this source): no finding is treated as new"
     )
     assert first.notes == f"{nothing}\n"
     assert codebatch("check", "-q").lines == [nothing]
@@ -111,7 +110,7 @@ def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) ->
     )
     assert codebatch("check", "--baseline", "gone.jsonl", "--json", status=2).error["code"] == "invalid_input"
     assert (
-        "without severities"
+        "neither severities nor metrics"
         in codebatch("check", "--baseline", "known.jsonl", "--fail-on", "severity-raised", status=2).notes
     )
 
@@ -186,8 +185,7 @@ def test_job_of_github_shows_that_nothing_was_compared(codebatch: CommandLine) -
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q")
     nothing = (
-        "no base to compare with (first run: the store has no other batch of this source): all findings "
-        "count as existing"
+        "no base to compare with (first run: the store has no other batch of this source): no finding is treated as new"
     )
     warning = f"::warning title=codebatch check::{nothing}"
     assert job("check", "-q").lines == [warning, nothing]

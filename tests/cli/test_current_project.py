@@ -196,7 +196,7 @@ def test_an_answer_of_another_project_is_marked_whoever_wants_no_notes(shared: S
         ended = line(*words, "--batch", shared.analysis, "--json", "-q")
         assert ended.json["project"] == str(shared.here)
         assert ended.notes == (
-            f"batch {shared.analysis} is of project {shared.here}, not of the current project {shared.elsewhere}\n"
+            f"batch {shared.analysis} belongs to project {shared.here}, not to the current project {shared.elsewhere}\n"
         )
         assert line(*words, "--json", "-q").notes == ""
 
@@ -390,7 +390,7 @@ def test_the_latest_snapshot_is_of_the_project_too(codebatch: CommandLine) -> No
         error = codebatch(*line.split(), "--json", cwd=here, status=2).error
         assert (error["code"], str(here) in error["message"]) == ("unknown_id", True)
     named = codebatch("batch", "init", "--snapshot", ids["one"], "-q", cwd=here)
-    assert f"is of project {codebatch.directory}/one, not of the current project {here}\n" in named.notes
+    assert f"belongs to project {codebatch.directory}/one, not to the current project {here}\n" in named.notes
     write(here / "m.py", "import one\n")
     codebatch("run", "-q", cwd=here)
     assert codebatch("snapshot", "show", "--json", cwd=here).json["snapshot_id"] == ids["one"], "the trees are equal"

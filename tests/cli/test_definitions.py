@@ -26,7 +26,7 @@ def test_a_name_is_told_where_it_is_defined_and_not_where_it_is_imported(named: 
     assert named("def", "go").lines == ["a.py:2:9: method A.go", "a.py:10:5: function go"]
     assert named("def", "A.go").lines == ["a.py:2:9: method A.go"]
     assert [row["qualified"] for row in named("def", "go", "--json").records] == ["A.go", "go"]
-    assert named("def", "g").notes == "no definition of g found in 8 symbols in 2 files\n"
+    assert named("def", "g").notes == "no definition of g (searched 8 symbols in 2 files)\n"
 
 
 def test_who_calls_a_name_is_told_once_by_scope(named: CommandLine) -> None:
@@ -37,7 +37,7 @@ def test_who_calls_a_name_is_told_once_by_scope(named: CommandLine) -> None:
     ]
     *_, last = named("callers", "go", "--json").records
     assert last == {"path_b64": "c3ViL/8ucHk=", "scope": "", "line": 3, "target": "go", "calls": 1}
-    assert named("callers", "o").notes == "no calls of o found in 9 edges in 2 files\n"
+    assert named("callers", "o").notes == "no calls of o (searched 9 edges in 2 files)\n"
 
 
 @pytest.mark.parametrize("wrong", ["", "a b", "go*", "a."])

@@ -207,5 +207,5 @@ def test_export_of_a_comparison_is_marked_as_its_newer_batch_is(codebatch: Comma
     assert (told.json["project"], told.json["stale"], told.notes) == (str(here), False, "")
     told = codebatch("export", "github", *reversed(ids), "-q", "-o", "../out", "--json", cwd=here)
     assert (told.json["project"], told.json["stale"]) == (str(there), True)
-    assert f"is of project {there}, not of the current project {here}\n" in told.notes
+    assert f"belongs to project {there}, not to the current project {here}\n" in told.notes
     assert "results are out of date" in told.notes

@@ -371,7 +371,7 @@ def test_a_dry_run_says_what_would_start_when_and_writes_nothing(line: CommandLi
     assert starts["b"] >= 0.1 > starts["c"]
     low, _, high = known["range_seconds"]
     assert low <= known["makespan_seconds"] <= high
-    assert "Estimated end after " in line("work", "run", "--dry-run").text
+    assert "Estimated duration: " in line("work", "run", "--dry-run").text
     assert len(line("batch", "list", "--json").json) == 1
 
 

@@ -57,7 +57,7 @@ def test_a_file_is_told_on_one_screen(looked: CommandLine) -> None:
     assert "    3:16 hint S307 Use of possibly insecure function; consider using `ast.literal_eval`" in told
     at = told.index("      | return eval(b)")
     assert told[at + 1] == "      |        ^^^^^^^"
-    assert told[-1].startswith("  more: --all, or --kinds with file (1), ")
+    assert told[-1].startswith("  show more with --all, or with --kinds and one of: file (1), ")
 
 
 def test_of_a_long_line_the_part_is_shown_that_is_meant(looked: CommandLine) -> None:

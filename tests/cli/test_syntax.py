@@ -75,7 +75,7 @@ def test_rules_test_tries_examples_and_files(codebatch: CommandLine) -> None:
         "no-print: 2 examples, 0 failed",
     ]
     (where / "codebatch.toml").write_text(CONFIGURATION % ", 'print(2)'")
-    assert codebatch("rules", "test", status=1).lines[-1] == "  a match in the `good` example: print(2)"
+    assert codebatch("rules", "test", status=1).lines[-1] == "  a match found in the `good` example: print(2)"
 
 
 def test_rules_test_says_which_files_it_passes_over(codebatch: CommandLine) -> None:
@@ -161,6 +161,6 @@ def test_a_rule_is_shown_with_an_example_and_what_was_judged_of_it(codebatch: Co
         "merge-conflict",
         "error, on, from codebatch",
         "detects: all three markers of a conflict",
-        "why error: by the kind of problem; no finding has been reviewed yet",
+        "why error: chosen by the kind of problem; no finding of this rule has been reviewed yet",
     ]
     assert shown[5:7] == ["example:", "  <<<<<<< HEAD"]

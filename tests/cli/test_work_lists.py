@@ -101,14 +101,14 @@ def test_a_file_that_is_named_as_a_task_is_told_how(line: CommandLine) -> None:
 def test_a_mistake_that_holds_for_all_sections_is_told_once(line: CommandLine) -> None:
     write(line.directory / "plan.md", "---\nretries: many\n---\n## a\n## b\n## c\n")
     told = line("work", "run", "-f", "plan.md", "--command", "true", status=2).notes
-    assert told == "error: plan.md:2 sets retries to 'many', expected an integer from 0 to 100\n"
+    assert told == "error: plan.md:2 sets `retries` to 'many', expected an integer from 0 to 100\n"
 
 
 def test_mistakes_of_many_files_are_told_at_once(line: CommandLine) -> None:
     for n in range(30):
         write(line.directory / "tasks" / f"{n:02}.md", "---\nneeds: [nobody]\npriority: soon\n---\n")
     told = line("work", "run", "-f", "tasks", "--command", "true", status=2).notes
-    assert "error: 60 problems found\n  tasks/00.md:3 sets priority to 'soon'" in told
+    assert "error: 60 problems found\n  tasks/00.md:3 sets `priority` to 'soon'" in told
     assert told.count("\n") == 22
     assert "  and 40 more\n" in told
     assert not (line.directory / ".codebatch").exists()

@@ -93,7 +93,7 @@ def test_resume_reports_what_was_added_and_removed_and_set_and_what_was_done(lin
         "settings": ["on_failure"],
         "problem": "",
     }
-    told = ": removed gone, was; changed after they were done: b; added new; settings on_failure\n"
+    told = ": removed gone, was; changed after completion: b; added new; settings on_failure\n"
     assert told in line("resume", "-q", status=3).notes
 
 
@@ -121,7 +121,7 @@ def test_a_batch_that_is_done_reports_what_changed_since(line: CommandLine) -> N
     make_list(line, {"b": 'run = "true; true"', "new": 'run = "true"'})
     for words in ("resume", "-q"), ("resume", "-q", "--reload"):
         told = line(*words).notes
-        assert "changed after they were done: b; added new" in told
+        assert "changed after completion: b; added new" in told
         assert "to use the new definitions: codebatch work run" in told or "to use these changes: codebatch" in told
     assert line(*RUN, "--unfinished").text.startswith("COMPLETED: 2 of 2")
 
@@ -169,9 +169,7 @@ def test_reload_leaves_what_is_done_unless_it_is_forced(line: CommandLine) -> No
     make_list(line, {"a": fails("A"), "b": 'run = "echo B >>ran"'})
     ran(line)
     told = line("resume", "-q", "--reload", status=3).notes
-    assert (
-        "not reloaded: changed after they were done: b; to use these changes: codebatch work run --unfinished" in told
-    )
+    assert "not reloaded: changed after completion: b; to use these changes: codebatch work run --unfinished" in told
     assert ran(line) == "A"
     write(line.directory / "fix", "")
     line("resume", "-q", "--reload", "--force")

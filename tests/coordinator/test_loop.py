@@ -274,5 +274,5 @@ def test_a_machine_that_refuses_every_process_ends_the_run(tmp_path: Path) -> No
 def test_where_the_machine_is_blamed_the_last_words_are_told(bench: _Bench) -> None:
     words = "Traceback:\n  File\nOSError: [Errno 24] Too many open files\n"
     bench.crew.heard = [Died(worker=WorkerId(n), returncode=1, how="exit status 1", stderr=words) for n in range(1, 8)]
-    with pytest.raises(EnvironmentBroken, match=r"the last one: OSError: \[Errno 24\] Too many open files$"):
+    with pytest.raises(EnvironmentBroken, match=r"last worker: OSError: \[Errno 24\] Too many open files$"):
         bench.coordinator.run()

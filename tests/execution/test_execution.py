@@ -346,7 +346,8 @@ def test_what_is_made_must_be_a_task_of_the_declared_scope(
         ({other: 1}, "see codebatch_workers.api"),
     ):
         with pytest.raises(
-            InvalidConfiguration, match=f"not a task of {scope} scope: its object has no method `{verb}`"
+            InvalidConfiguration,
+            match=f"declared with scope {scope}, but the class of the task does not define the method `{verb}`",
         ) as refused:
             set_up(**verbs)
         assert hint in str(refused.value.hint)

@@ -138,7 +138,7 @@ def plant_fewer_files(stored: Stored) -> str:
 
 def plant_late_need(stored: Stored) -> str:
     rewrite_plan(stored, lambda tasks: tasks[::-1])
-    return "a task comes before one it needs"
+    return "a task comes before a task that it needs"
 
 
 def plant_task_twice(stored: Stored) -> str:
@@ -148,7 +148,7 @@ def plant_task_twice(stored: Stored) -> str:
 
 def plant_fewer_tasks(stored: Stored) -> str:
     rewrite_manifest(stored, lambda manifest: replace(manifest, tasks=manifest.tasks[:-1]))
-    return "the results are not those of the planned tasks"
+    return "the tasks that have results are not the tasks of the plan"
 
 
 def plant_other_order(stored: Stored) -> str:

@@ -150,7 +150,7 @@ def test_a_field_that_a_later_version_adds_is_no_damage(kind: str) -> None:
 def test_another_format_is_told(kind: str) -> None:
     document, decode = KINDS[kind]
     later = msgspec.structs.replace(document, format=99)
-    with pytest.raises(DocumentError, match="it has format 99, this version reads"):
+    with pytest.raises(DocumentError, match="it has format 99, but this version reads"):
         decode(encode_document(later))
 
 

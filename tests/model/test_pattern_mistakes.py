@@ -40,7 +40,11 @@ MISTAKES = [
     ("", "it is empty", "write '*' to match every path"),
     ("/", "it is empty", "write '*' to match every path"),
     ("!", "it is empty", "write '*' to match every path"),
-    ("!a", "it is a negation without a pattern before it", "put the pattern that it negates before it"),
+    (
+        "!a",
+        "it is a negation, but no pattern comes before it",
+        "put a pattern that it restricts before it, for example '*'",
+    ),
 ]
 
 

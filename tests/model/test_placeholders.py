@@ -172,7 +172,7 @@ def test_an_argument_is_its_value_whatever_that_is(value: str) -> None:
         (["a{zzz}"], "has {zzz}, which is not a placeholder", "placeholders: {id}, {title}, {text}, {text_file}"),
         (["{report}"], "has {report}, which this version does not support yet", "placeholders: {id}, {title}"),
         (["{id.python}"], "has {id.python}, which is not a placeholder", "it"),
-        (["-x{files}"], "has {files} inside a word, but it expands to several", "separate argument"),
+        (["-x{files}"], "has {files} inside a word, but {files} expands to several words", "separate argument"),
         (["/bin/sh", "-ec", "echo {title}"], "has {title} in a script, where the value would be executed", "use $1"),
     ],
 )

@@ -150,7 +150,11 @@ def test_a_field_that_there_is_not_is_met_with_the_one_that_was_meant() -> None:
         ("name > 3", "no record can match", "name is text: quote the number"),
         ("3 != name", "every record matches", "name is text"),
         ("line == '3'", "no record can match", "line is a number: remove the quotes"),
-        ("line > None", "no record can match", "to test for a value: line == None"),
+        (
+            "line > None",
+            "no record can match",
+            "to find records without this field: line == None",
+        ),
         ("severity == 'eror'", "no record can match", "did you mean 'error'?"),
         ("severity not in ('eror', 'x')", "every record matches", "did you mean 'error'?"),
         ("kind == 'symbl'", "no record can match", "did you mean 'symbol'?"),

@@ -342,7 +342,7 @@ def test_where_git_is_stuck_at_its_repository_the_tree_is_walked(bench: Workbenc
     bench.write("inner/b.py")
     bench.commit()
     bench.git("init", "-q", cwd=bench.source / "inner")
-    why = "listed by a directory walk: git waits for a FIFO in place of a file"
+    why = "listed by a directory walk: git waits for a FIFO where it expects a file"
     for repository, notes in (
         (".git", [f"files of the project are {why}"]),
         ("inner/.git", [f"files of the project are {why}", f"files of inner are {why}"]),

@@ -70,12 +70,12 @@ def test_members_that_are_made_before_their_files_are_noted(tmp_path: Path) -> N
     make(tmp_path, "src/a.py")
     use = "[tasks.use]\nrun = 'wc {file}'\nneeds = ['mid']\neach.files = ['/src/%s.py']\n"
     found = read(tmp_path, GEN + use % "a")
-    told = "the members of 'use' are determined before 'gen' runs, which writes '/src/a.py': new files are not included"
+    told = "'use' does not include files that 'gen' will write ('/src/a.py'): members are determined before 'gen' runs"
     assert found.notes == (f"work.toml: {told}",)
     none = read(tmp_path, GEN + use % "b")
     told = (
         "`each` of 'use' matches nothing, so the task is treated as done; "
-        "members are determined before its dependencies run"
+        "its members are determined before these dependencies run"
     )
     assert none.notes == (f"work.toml: {told}: mid",)
     elsewhere = GEN.replace("src/", "out/")

@@ -128,10 +128,10 @@ def test_a_command_that_is_not_there_or_not_asked_is_told(tmp_path: Path) -> Non
     text = LIST.replace("[defaults]", '[infer]\ncommand = ["./no-such"]\n[defaults]', 1)
     assert "cannot be started: No such file or directory" in read(tmp_path, text).notes[0]
     found = asked(tmp_path, "open('touched', 'w')", options=WorkOptions(infer_command=False))
-    assert "was not run; its dependencies are not shown" in found.notes[0]
+    assert "was not run, so its dependencies are not shown" in found.notes[0]
     assert not (tmp_path / "touched").exists()
     found = asked(tmp_path, "open('touched', 'w')", options=WorkOptions(strategy="parallel"))
-    assert found.notes == ("the `infer` command is not run: strategy is 'parallel'",)
+    assert found.notes == ("the `infer` command is not run: `strategy` is 'parallel'",)
 
 
 def test_an_analysis_says_how_long_it_takes_and_what_binds(tmp_path: Path) -> None:

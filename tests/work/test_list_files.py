@@ -115,11 +115,11 @@ def test_a_list_is_the_same_in_each_language(tmp_path: Path, document: dict[str,
 
 A = "tasks:\n  a:\n    run: x\n"
 YAML_MISTAKES = [
-    (f"{A}    title: 3.10\n", "w.yaml:4: [tasks.a] sets title to 3.1, expected a string", "quote"),
-    (f"{A}    needs: [003]\n", "w.yaml:4: [tasks.a] sets needs to [3], expected", "quote"),
-    (f"{A}    env: {{A: yes}}\n", 'w.yaml:4: [tasks.a] sets env to {"A":true}, expected', "quote"),
-    (f"{A}    each: {{values: [3.10, 3.9]}}\n", "w.yaml:4: [tasks.a.each] sets values to [3.1,3.9]", "quote"),
-    (f"{A}    title: 2020-01-01\n", 'w.yaml:4: [tasks.a] sets title to "2020-01-01", expected', "quote"),
+    (f"{A}    title: 3.10\n", "w.yaml:4: [tasks.a] sets `title` to 3.1, expected a string", "quote"),
+    (f"{A}    needs: [003]\n", "w.yaml:4: [tasks.a] sets `needs` to [3], expected", "quote"),
+    (f"{A}    env: {{A: yes}}\n", 'w.yaml:4: [tasks.a] sets `env` to {"A":true}, expected', "quote"),
+    (f"{A}    each: {{values: [3.10, 3.9]}}\n", "w.yaml:4: [tasks.a.each] sets `values` to [3.1,3.9]", "quote"),
+    (f"{A}    title: 2020-01-01\n", 'w.yaml:4: [tasks.a] sets `title` to "2020-01-01", expected', "quote"),
     (f"{A}    wibble: 3\n", "w.yaml:4: [tasks.a]: unknown setting 'wibble'", "one of"),
     (f"{A}  a:\n    run: y\n", "w.yaml:4 is not valid YAML: duplicate key 'a'", None),
     ("tasks:\n  1:\n    run: x\n", "w.yaml:2 is not valid YAML: the key 1 is not text: quote it", None),
@@ -285,14 +285,14 @@ def test_all_mistakes_of_a_directory_are_told_at_once_each_with_its_file_and_lin
             "tasks/e.md:2: front matter is a single value",
             "tasks/f.md: front matter is not valid TOML: Invalid value (at line 2, column 5)",
             "cannot read tasks/fifo.md: it is not a regular file",
-            "tasks/g.md:3 sets id to [\"07\"], expected a string; quote the value",
+            "tasks/g.md:3 sets `id` to [\"07\"], expected a string; quote the value",
             "tasks/i.md:2: front matter is not valid YAML: it uses the alias *a",
             "tasks/link.md is a symbolic link out of tasks",
             "cannot read tasks/loop.md: Too many levels",
             "tasks/utf.md is not valid UTF-8 (line 3)",
-            "tasks/a.md:2 sets needs to [{\"x\":3}], expected a list of task IDs",
-            "tasks/h.md:3 sets priority to 'urgent', expected an integer",
-            "tasks/j.md sets run to true, expected",
+            "tasks/a.md:2 sets `needs` to [{\"x\":3}], expected a list of task IDs",
+            "tasks/h.md:3 sets `priority` to 'urgent', expected an integer",
+            "tasks/j.md sets `run` to true, expected",
             "tasks/h.md: 'h' needs 'nobody', which does not exist",
         ],
         lines[1:], strict=True,
@@ -332,9 +332,9 @@ def test_what_is_done_by_hand_is_said_in_one_way_and_has_an_id_of_its_own(tmp_pa
     )
     hint = "; to mark the task as done write status: done; otherwise remove the line"
     assert lines[1:] == (
-        f"tasks/a.md:2 sets status to 'Completed'{hint}",
-        f'tasks/b.md:3 sets status to ["done"]{hint}',
-        f"tasks/c.md:2 sets status to true{hint}",
+        f"tasks/a.md:2 sets `status` to 'Completed'{hint}",
+        f'tasks/b.md:3 sets `status` to ["done"]{hint}',
+        f"tasks/c.md:2 sets `status` to true{hint}",
         "'e' is defined twice: in tasks/e.md, and marked as done in tasks/d.md; change one of the ids",
         f"tasks/f.md: 'My task' is not a valid task id; {ID_HINT}; for example 'my-task'",
         "tasks/e.md: 'e' needs 'd', which does not exist",
@@ -393,7 +393,7 @@ def test_front_matter_of_a_file_of_sections_holds_for_each_and_what_does_not_is_
         "plan.md: unknown key 'max_parallel' ignored",
         "marked as done and not run: two",
     )
-    assert "plan.md:7 sets timeout_seconds to 'x'" in told(
+    assert "plan.md:7 sets `timeout_seconds` to 'x'" in told(
         tmp_path, "plan.md", f"{front.replace(': 2', ': x')}## One\n"
     )
 
@@ -417,7 +417,9 @@ def test_what_is_included_has_the_defaults_of_who_includes_it(tmp_path: Path) ->
     names = [f"f{n}.toml" for n in range(1100)]
     for name in names:
         (tmp_path / name).write_text("", encoding="utf-8")
-    assert "more than 1,000 work files" in told(tmp_path, "0.toml", f"include = {names}\n[tasks.x]\nrun = 'x'")
+    assert "the task list includes more than 1,000 files" in told(
+        tmp_path, "0.toml", f"include = {names}\n[tasks.x]\nrun = 'x'"
+    )
 
 
 def test_tags_choose(tmp_path: Path) -> None:

@@ -176,9 +176,9 @@ def test_the_command_line_is_over_the_file(tmp_path: Path) -> None:
     assert [command.env["CI"] for command in found.commands] == ["2"] * 5
     assert found.commands[0].env == {"CI": "2", "TOKEN": "$TOKEN", "LANG": "C"}
     assert [note.split(",")[0].split(":")[0] for note in found.notes] == [
-        "failures_max is 2",
+        "`failures_max` is 2",
         "values set with --env NAME=VALUE are stored in the batch; with --env NAME",
-        "on_failure is 'continue'",
+        "`on_failure` is 'continue'",
         "'no-such-program'",
     ]
 

@@ -74,7 +74,7 @@ def why_so_grave(judged: Mapping[str, int], *, is_configured: bool) -> str:
     if is_configured:
         return "severity set in your configuration"
     if not judged:
-        return "by the kind of problem; no finding has been reviewed yet"
+        return "chosen by the kind of problem; no finding of this rule has been reviewed yet"
     told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(judged.items(), key=lambda pair: -pair[1]))
     return f"review of {count_of(sum(judged.values()), 'finding')} in open-source projects: {told}"
 

@@ -57,7 +57,8 @@ def check_task(declaration: TaskDeclaration, made: object) -> Task:
         return made
     verb = "run_project" if is_of_project else "run_file"
     raise InvalidConfiguration(
-        f"{declaration.implementation} is not a task of {declaration.scope} scope: its object has no method `{verb}`",
+        f"{declaration.implementation} is declared with scope {declaration.scope}, "
+        f"but the class of the task does not define the method `{verb}`",
         hint=f"rename the method `run` to `{verb}`" if hasattr(made, "run") else "see codebatch_workers.api.protocols",
     )
 

@@ -287,6 +287,6 @@ def _refusal(read: _Read, text: str, language: str) -> Refused:
     if read.faults[1]:
         return Refused(f"the pattern is not valid {language} by itself", hint=hint)
     return Refused(
-        f"the pattern must be exactly one syntax node of {language}, not a part of a node, and not several nodes",
+        f"the pattern must be exactly one syntax node of {language}, not several nodes or a part of a node",
         hint=hint,
     )
