@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 
 class Batch(Nouns):
-    """An open batch. It gives access to records by type, and answers questions about names, files or the whole batch.
+    """An open batch. It gives access to its records, and answers questions about names, files or the whole batch.
 
-    Methods raise InvalidInput for an invalid request, StoreCorrupt if data is damaged, and BatchIncomplete if the
-    answer would be incomplete. A batch that was opened with `partial` gives incomplete answers instead of raising
-    BatchIncomplete. Methods are many: each question has one.
+    It has many methods: one for each kind of record and of question. They raise InvalidInput for an invalid request,
+    StoreCorrupt if data is damaged, and BatchIncomplete if the answer would be incomplete. If the batch was opened with
+    `partial`, incomplete answers are returned instead.
 
     Example:
 
