@@ -179,7 +179,11 @@ class Answer(Generic[Found]):
 
     @property
     def progress(self) -> str:
-        """The progress of a running batch, such as `of a running batch: 812 of 4,450 files`; otherwise empty."""
+        """If the batch is running, a phrase to append to an answer, for example `of a running batch: 812 of 4,450
+        files`.
+
+        Otherwise empty.
+        """
         return self.whole.progress
 
     @property

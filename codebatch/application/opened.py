@@ -81,9 +81,8 @@ class Store:
         """Return a batch to compare. `reference` is as in `batch`, or a snapshot or a git commit.
 
         Git resolves a commit in the current directory. The latest batch of the commit is returned; batches with
-        uncommitted changes do not count. With `of_files`, a snapshot without a batch is accepted, to compare only
-        files. Raises the errors of `batch`. If a commit has no batch, UnknownId is raised; `check` would analyse the
-        commit.
+        uncommitted changes are ignored. With `of_files`, a snapshot without a batch is accepted, to compare only files.
+        Raises the errors of `batch`. If a commit has no batch, UnknownId is raised; `check` would analyse the commit.
         """
         from codebatch.application.sides import find_side
 

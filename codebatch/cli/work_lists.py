@@ -43,7 +43,7 @@ _OPTIONS = [
         default_text="nearest work.toml",
         help="Task list: a TOML, YAML, JSON, Markdown or text file, a directory, or -",
         details="work.toml is searched for from the current directory up to the top of the project. "
-        "A directory holds one Markdown file for each task. - is standard input.",
+        "A directory contains one Markdown file for each task. With -, standard input is read.",
     ),
     option(
         "--command",

@@ -41,8 +41,9 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
     - `is_decided`: whether an answer determined its outcome.
     - `reason`, `exit_status`, `said`: from its latest outcome. `said` has values from the JSON output.
     - `stops`: by epoch, the reasons why attempts without an outcome were ended early.
-    - `until_ns`: the time when a rate limit ends for which the task waits, in nanoseconds since 1970; otherwise 0.
-    - `cause`: the task because of which this task is skipped. It is this task itself if a user skipped it.
+    - `until_ns`: if the task waits for the end of a rate limit, the time of this end in nanoseconds since 1970;
+      otherwise 0.
+    - `cause`: if the task is skipped, the task that caused this. If a user skipped the task, it is the task itself.
     - `question`: the digest of its open question, or empty. If `is_live` is set, the task keeps running while it waits.
     - `log`: the name of its latest log in `logs/` of the batch, or empty if it never started.
     - `holder`: the process that runs the task, or None.

@@ -72,7 +72,7 @@ class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
 class StoreDir(msgspec.Struct, frozen=True):
     """An open store. `root` is absolute.
 
-    If no batch is named, the latest batch of `project` is used. Without `project`, it is the latest batch of the store.
+    The default batch is the latest batch of `project`. If `project` is not set, it is the latest batch of the store.
     """
 
     files: Files

@@ -37,7 +37,7 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that ended.
 
     - `seconds`: the duration since this process first saw the attempt, or None if it did not see the attempt run.
-    - `ended`: the number of tasks that have ended, of `planned` tasks.
+    - `planned`, `ended`: the number of all tasks, and of tasks that have ended.
     - `again_seconds`: the delay until the task is retried, or None if it is not retried.
     - `until_ns`: after a rate limit, the time when the limit ends, in nanoseconds since 1970. Until then, no task that
       uses one of `pools` starts.
@@ -61,7 +61,7 @@ class CommandStopped(msgspec.Struct, frozen=True, kw_only=True):
 
     - `cause`: `signal`, `timeout`, `failure` or `cancel`.
     - `detail`: the signal, or the task that failed.
-    - `ended`: the number of tasks that have ended, of `planned` tasks. The task of this attempt does not count.
+    - `planned`, `ended`: the number of all tasks, and of tasks that have ended. The task of this attempt has not ended.
     """
 
     id: CommandId
@@ -83,7 +83,7 @@ class CommandRunning(msgspec.Struct, frozen=True, kw_only=True):
 class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of a batch.
 
-    - `ended`: the number of tasks that have ended, of `planned` tasks. `failed` counts tasks that failed.
+    - `planned`, `ended`, `failed`: the number of all tasks, of tasks that have ended, and of tasks that failed.
     - `blocked`: the number of tasks that wait for an answer. These tasks have not ended, and are not in `running`.
     - `running`: the running tasks, the longest-running first.
     - `eta`: the estimated remaining time, or None if unknown.

@@ -42,7 +42,7 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
     standing: WorkStanding
 
     def of(self, *states: CommandState) -> list[CommandStanding]:
-        """Return its tasks in some states, in the order of the file."""
+        """Return the tasks of the batch in the given states, in the order of the file."""
         return [each for each in self.standing.commands if each.state in states]
 
     @property

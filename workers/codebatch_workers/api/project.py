@@ -29,20 +29,20 @@ class Project(Protocol):
         """The other files of the snapshot, if the batch is restricted to paths."""
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
-        """Yield each file with the records of a task that this task needs. With `kinds`, only records of these kinds.
+        """Yield each file with its records from the task `task`, which this task must need.
 
-        - `holding`: yield only records whose JSON line contains this text. This is faster than reading all records.
-        - Files without such records are left out.
-        - A file for which the task failed has a `failure` record.
+        With `kinds`, only records of these kinds are included. With `holding`, only records whose JSON line contains
+        this text are included, which is faster. Files without such records are left out. If the task failed for a file,
+        the file has a `failure` record.
 
         Raises ValueError if this task does not need `task`. Raises ObjectMissing or StoreCorrupt.
         """
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
-        """Return the records of one file of the batch, from a task that this task needs. With `kinds`, only records of
-        these kinds.
+        """Return the records of one file of the batch from the task `task`, which this task must need.
 
-        Raises the errors of `records`, and ValueError if the file is in `outside`.
+        With `kinds`, only records of these kinds are returned. Raises the errors of `records`, and ValueError if the
+        file is in `outside`.
         """
 
     def find(self, path: bytes) -> Entry | None:

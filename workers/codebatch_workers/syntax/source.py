@@ -209,7 +209,7 @@ class SourceFile:
 
     @property
     def can_be_parsed(self) -> bool:
-        """Whether there is a grammar, and the file is within its limits and of a class that is parsed."""
+        """Whether there is a grammar for the file, and neither its size nor its class prevents parsing."""
         if not self.has_grammar or self.file_class in ("binary", "empty", "huge", "minified"):
             return False
         return self.language not in _OVERRUNS or not self.overruns_its_grammar
@@ -235,7 +235,7 @@ class SourceFile:
 
     @property
     def encoding(self) -> str:
-        """The IANA name; `unknown-8bit` for undeclared bytes that are not UTF-8, empty for binary files."""
+        """The IANA name of the encoding; `unknown-8bit` for undeclared non-UTF-8 bytes, empty for binary files."""
         return "" if self.is_binary else self._decoded.encoding
 
     @property
@@ -396,7 +396,7 @@ class SourceFile:
         return captured(captures, self.utf8, self.language)
 
     def matches(self, query: Query) -> Iterator[Mapping[str, list[Node]]]:
-        """Yield the captures of each match of a query over the tree, in no defined order. Also parses prose."""
+        """Yield the captures of each match of a query, in no defined order. Prose such as Markdown is parsed too."""
         if self.is_hopeless:
             return
         root = (self.tree or self.parse()).root_node
