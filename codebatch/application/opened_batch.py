@@ -136,7 +136,7 @@ class Batch(Nouns):
     ) -> Answer[Findings]:
         """Return findings by rule, the most certain rules first.
 
-        The filters are those of `diagnostics`. Hints are left out, unless `severity` selects them.
+        The filters are the filters of `diagnostics`. Hints are left out, unless `severity` selects them.
         """
         from codebatch.application.findings import find
         from codebatch.query.wanted import Filters, filter_of
@@ -192,7 +192,7 @@ class Batch(Nouns):
         return find_paths(self.question.records, given, self.question.note)
 
     def inspect(self, path: str, *, kind: Several = None, for_machines: bool = True) -> Answer[FileRecords]:
-        """Return all records of a file, or only those of some types.
+        """Return all records of a file, or only records of some types.
 
         Without `for_machines`, record types that only programs read are left out.
         """
@@ -387,7 +387,7 @@ class Batch(Nouns):
         """Compare this batch with an older one: its diagnostics, or other record types if they are given.
 
         The older batch is an open batch, which may be in another store, or a reference as in `Store.side`. The filters
-        are those of `outputs`. A change is included if its old or its new record matches the filters.
+        are the filters of `outputs`. A change is included if its old or its new record matches the filters.
         """
         from msgspec import structs
 

@@ -38,7 +38,7 @@ def run(
     """Analyse paths with a pipeline. If a complete batch of the same files, tasks and settings exists, nothing is
     executed.
 
-    Settings and custom tasks are those of the project that contains the current directory. `store` is created if it
+    Settings and custom tasks are taken from the project that contains the current directory. `store` is created if it
     does not exist. The batch gets the name `name`. If another batch has this name, that batch loses it.
 
     If the main thread calls this function, SIGINT, SIGTERM and SIGHUP end the run early.

@@ -68,7 +68,7 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     - `files`: the number of files in the sample.
     - `results`: the number of results that were compared.
-    - `different`: the number of results that differ. `differences` lists the first of them.
+    - `different`: the number of results that differ. `differences` lists the first of these results.
     - `failed`: the number of results that could not be produced again.
     - `untrusted`: the cache keys whose results are not reused any more.
     """

@@ -228,7 +228,7 @@ def retry(
 
 
 def skip(*tasks: str, as_done: bool = False, batch: str | None = None, store: str | Path | None = None) -> WorkBatch:
-    """Skip tasks, and terminate those that are running. The default is the only running batch.
+    """Skip tasks. Running tasks are terminated. The default is the only running batch.
 
     Tasks that need a skipped task are skipped too. With `as_done`, the given tasks count as done instead, so that tasks
     that need them can run. Raises InvalidInput if a task is already done, and the errors of `get`.
