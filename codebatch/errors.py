@@ -160,7 +160,7 @@ class BatchBlocked(BatchIncomplete):
 
 
 class BatchRunning(BatchIncomplete):
-    """Another process runs this task list, and only one process can."""
+    """Another process is running this task list."""
 
     code = "batch_running"
 

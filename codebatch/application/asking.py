@@ -156,7 +156,8 @@ def _read_apart(records: BatchRecords) -> dict[bytes, Apart]:
 
 
 class Answer(Generic[Found]):
-    """The answer to a question: its content `found`, the `question` with its batch, and how complete the answer is.
+    """The answer to a question. `found` is its content, `question` the question with its batch, and `whole` its
+    completeness.
 
     Example:
 

@@ -52,8 +52,8 @@ class DuplicateLocation(msgspec.Struct, frozen=True, kw_only=True):
 class DuplicateBlock(msgspec.Struct, frozen=True, kw_only=True):
     """A block of `lines` code lines that occurs `copies` times, completely or partly.
 
-    `locations` lists first the locations of the whole block, by path and line, then partial locations, the longest
-    first. `number` is the rank of the block among the requested blocks, counted from 1.
+    `locations` lists first the locations of the whole block, sorted by path and line, then partial locations, the
+    longest first. `number` is the rank of the block among the requested blocks, counted from 1.
     """
 
     number: int
