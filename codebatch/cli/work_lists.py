@@ -58,7 +58,7 @@ _OPTIONS = [
     option(
         "--unfinished",
         is_flag=True,
-        help="Choose tasks that no batch of this list has done with their current definition",
+        help="Choose tasks that are not yet done in their current definition",
     ),
     option("--blocked", is_flag=True, help="Choose tasks that wait for an answer"),
     option("--of", metavar="BATCH", help="With --unfinished or --blocked: choose only tasks of this batch"),
