@@ -1,10 +1,13 @@
-"""codebatch: a multiprocess parallel executor for work over large codebases.
+"""codebatch: parallel analysis of large codebases, with cached results.
 
-Every public name stands here, and is imported when it is first asked for. `run` works on a tree. `open` gives what was
-worked on before: a store, its batches, and of these the records, by noun, and all else that can be asked of them
-(codebatch/application/opened.py says what holds). What is asked wrongly, or found wrong, is a CodebatchError; what else
-the system refuses (a current directory that is gone, a path that is too long) is an OSError. What tasks are written
-against is in `codebatch_workers.api`.
+`run` analyses a directory. `open` opens a store and gives access to its batches: their records by type, and answers to
+questions (codebatch/application/opened.py describes the guarantees).
+
+Invalid input and failures raise CodebatchError. Other errors of the operating system raise OSError, for example if the
+current directory was deleted or a path is too long.
+
+This package contains all public names. Each name is imported on first use. `codebatch.work` runs task lists.
+`codebatch_workers.api` is the API for custom tasks.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class CodebatchError(Exception):
 
 
 class Stopped(CodebatchError):
-    """SIGINT stopped the command. The exit status of SIGTERM is 143, that of SIGHUP 129."""
+    """SIGINT stopped the command. After SIGTERM, the exit status is 143, after SIGHUP 129."""
 
     code = "interrupted"
     exit_status = 130
@@ -44,7 +44,7 @@ class Stopped(CodebatchError):
 
     @classmethod
     def before_mending(cls, damage: StoreCorrupt, exit_status: int) -> Stopped:
-        """Return the error for damage that was found after the signal."""
+        """Return the error for damage that was not repaired because of the signal."""
         return cls(f"stopped before repair: {damage.message}", hint=damage.hint, exit_status=exit_status)
 
 
@@ -56,7 +56,7 @@ class InvalidInput(CodebatchError):
 
 
 class InvalidQuery(InvalidInput):
-    """A query with a syntax error. `place` is the row and column in its `text`, from 0."""
+    """A query with a syntax error. `place` is the row and column of the error in `text`, counted from 0."""
 
     def __init__(self, message: str, *, hint: str, text: str, place: tuple[int, int]) -> None:
         super().__init__(message, hint=hint)
@@ -113,7 +113,7 @@ class InvalidConfiguration(InvalidInput):
 
 
 class InvalidWork(InvalidConfiguration):
-    """Errors in task lists: `count` of them, of which the first are listed, each with a hint."""
+    """The task lists contain `count` errors. The first errors are listed, each with a hint."""
 
     def __init__(self, told: Sequence[tuple[str, str | None]], count: int) -> None:
         lines = [message if hint is None else f"{message}; {hint}" for message, hint in told]
@@ -135,7 +135,7 @@ class ToolMismatch(InvalidInput):
 
 
 class WrongBatchKind(InvalidInput):
-    """A command for analyses was given a task list, or the other way round."""
+    """The command does not support this kind of batch."""
 
     code = "wrong_kind"
 
@@ -160,7 +160,7 @@ class BatchBlocked(BatchIncomplete):
 
 
 class BatchRunning(BatchIncomplete):
-    """Another process runs this task list, and only one process can."""
+    """Another process is running this task list."""
 
     code = "batch_running"
 
@@ -179,7 +179,7 @@ class StoreError(CodebatchError):
 
 
 class UnsupportedFileSystem(StoreError):
-    """A file system that lacks a call that the store needs. `lacks` is the call, for example "make hard links"."""
+    """A file system that cannot do what the store needs. `lacks` is the operation, for example "make hard links"."""
 
     def __init__(self, path: str, lacks: str, reason: str | None = None) -> None:
         told = f": {reason}" if reason else ""
@@ -199,7 +199,7 @@ class StoreNotFound(StoreError):
 
 
 class UnsafeStoreLocation(StoreError):
-    """A directory where a store must be named to be created: `/`, $HOME, or one that others may write to."""
+    """A directory in which a store is created only if you name it: `/`, $HOME, or one that other users may write to."""
 
     def __init__(self, directory: str) -> None:
         super().__init__(
@@ -231,9 +231,9 @@ class CorruptFile(StoreCorrupt):
 
 
 class UnsupportedEntry(StoreUntrusted, StoreCorrupt):
-    """A link, FIFO, socket, device, file or directory where the store keeps something else.
+    """An entry of the store with the wrong type, such as a link, FIFO, socket, device, file or directory.
 
-    It counts as damage of that path only: answers that do not need the path are still given.
+    Only this path counts as damaged. Answers that do not need the path are still given.
     """
 
 
@@ -271,7 +271,7 @@ class SourceUnreadable(StoreError):
 
 
 class UnreadablePath(SourceUnreadable):
-    """A path of the source that the operating system refuses, as it is displayed."""
+    """A path of the project that the operating system cannot read. `path` is the path as it is displayed."""
 
     def __init__(self, path: str, reason: str | None, *, hint: str | None = None) -> None:
         super().__init__(f"cannot read {path}: {reason}", hint=hint)

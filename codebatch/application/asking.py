@@ -156,7 +156,8 @@ def _read_apart(records: BatchRecords) -> dict[bytes, Apart]:
 
 
 class Answer(Generic[Found]):
-    """The answer to a question: its content `found`, the `question` with its batch, and how complete the answer is.
+    """The answer to a question. `found` is its content, `question` the question with its batch, and `whole` its
+    completeness.
 
     Example:
 
@@ -179,7 +180,11 @@ class Answer(Generic[Found]):
 
     @property
     def progress(self) -> str:
-        """The progress of a running batch, such as `of a running batch: 812 of 4,450 files`; otherwise empty."""
+        """If the batch is running, a phrase to append to an answer, for example `of a running batch: 812 of 4,450
+        files`.
+
+        Otherwise empty.
+        """
         return self.whole.progress
 
     @property

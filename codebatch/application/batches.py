@@ -25,9 +25,9 @@ ShardState = Literal["open", "running", "done", "failed"]
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A task of a batch and its progress. Counts are of files; a project task counts as one file.
+    """A task of a batch and its progress, counted in files. A project task counts as one file.
 
-    `shards_done` counts the shards that have ended. `shards_failed` counts those of them that have a failure.
+    `shards_done` counts the shards that have ended. `shards_failed` counts ended shards with a failure.
     """
 
     task_id: str

@@ -65,7 +65,7 @@ class Comparison:
         return self.old.is_complete and self.new.is_complete and not self.trees.lost
 
     def differences(self, states: Collection[State] = CHANGED) -> Iterator[Change]:
-        """Return the changes with some states, by record type, path and location.
+        """Return the changes in the given states, sorted by record type, path and location.
 
         Removed records are sorted by their old location. If `unchanged` is among the states, unchanged findings are
         included. Raises InvalidInput or StoreCorrupt.
@@ -102,7 +102,7 @@ class Comparison:
         return count_records(new, names, asked, "kind").total - len(told)
 
     def lines(self, path: bytes) -> Sequence[int] | None:
-        """Return the pairs of matching lines of a file in both batches, as `compare.lines.pair_lines` does.
+        """Return the pairs of matching lines of a file in the two batches.
 
         Return None if the file does not exist in one of the batches or its content is missing. Raises StoreCorrupt.
         """

@@ -52,8 +52,8 @@ class DuplicateLocation(msgspec.Struct, frozen=True, kw_only=True):
 class DuplicateBlock(msgspec.Struct, frozen=True, kw_only=True):
     """A block of `lines` code lines that occurs `copies` times, completely or partly.
 
-    `locations` lists all locations: first those of the whole block, by path and line, then partial ones, the longest
-    first. `number` is the rank of the block among the requested blocks, from 1.
+    `locations` lists first the locations of the whole block, sorted by path and line, then partial locations, the
+    longest first. `number` is the rank of the block among the requested blocks, counted from 1.
     """
 
     number: int
@@ -64,7 +64,7 @@ class DuplicateBlock(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def whole_places(self) -> list[DuplicateLocation]:
-        """The locations of the whole block, without locations whose end is unknown."""
+        """The locations of the whole block. Locations whose end is unknown are left out."""
         return [place for place in self.locations if place.end_line is not UNSET and place.lines is UNSET]
 
 

@@ -25,7 +25,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     @property
     def row(self) -> JsonRecord:
-        """The caller as in JSON: `path` or `path_b64`, `scope`, `line`, `target` as written, and `calls`."""
+        """The caller in the form of JSON answers: `path` or `path_b64`, `scope`, `line`, `target` and `calls`."""
         place = chosen(self.call, ("path",), NO_LANGUAGES)
         told = {"scope": self.call["source"], "line": self.call["line"], "target": self.call["target"]}
         return {**place, **told, "calls": self.calls}

@@ -42,8 +42,8 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
     """Damage in the store: the problem, the names of the file relative to the store, and a hint.
 
     For a result file, `digest` is the digest of its trailer. Missing files with the same digest are reported as one
-    file. For other damage, `digest` is empty, the only name is that of the batch, index or snapshot, and `problem`
-    names the file. Repaired damage has no hint.
+    file. For other damage, `digest` is empty, the only name is the name of the batch, index or snapshot, and `problem`
+    contains the file name. Repaired damage has no hint.
     """
 
     problem: str
@@ -56,8 +56,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch diagnose`: what was checked, and what is damaged.
 
     `full` is set if all bytes were read; otherwise, only metadata and the sizes of result files were checked. `files`
-    is the number of result files, `names` the number of their names, and `fully_read` the number of files of which
-    every byte was read.
+    is the number of result files, `names` the number of their names, and `fully_read` the number of files that were
+    read completely.
     """
 
     full: bool

@@ -33,7 +33,7 @@ class Listener:
         """Receive a note."""
 
     def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
-        """Receive the phase and its progress: `done` of `planned` steps, both 0 if unknown."""
+        """Receive the phase and its progress: `done` of `planned` steps. Both numbers are 0 if unknown."""
 
     def frozen(self, frozen: Frozen) -> None:
         """Receive the snapshot that was taken."""

@@ -80,14 +80,17 @@ class Hotspot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hotspots(msgspec.Struct, frozen=True, kw_only=True):
-    """Hotspots, highest score first, and how many functions or files with a higher score than the last one were
-    excluded.
+    """Hotspots, highest score first.
+
+    `excluded` counts functions or files that were left out although their score is higher than the last listed score.
+    The keys are:
 
     - `test`: tests and their data.
     - `foreign`: vendored, generated or minified code.
-    - `doubtful`: functions of partially parsed files whose measured code may not be all theirs.
-    - `churn_note`: what is unknown about the git history; empty if all is known.
-    - `is_history_cut`: the next query reads more of the git history.
+    - `doubtful`: functions in partially parsed files, whose metrics may include code of other functions.
+
+    `churn_note` describes what is unknown about the git history, or is empty. If `is_history_cut` is set, only a part
+    of the history was read, and the next query reads more.
     """
 
     rows: tuple[Hotspot, ...]

@@ -21,6 +21,9 @@ class Impact(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tests(self) -> list[str]:
-        """The test files among the dependents and the file itself, by the names that test runners collect."""
+        """The test files among the dependents and the file itself.
+
+        Test files have names that test runners collect.
+        """
         paths = [*([self.path.decode()] if is_test_file(self.path) else []), *(each.path for each in self.dependents)]
         return [path for path in paths if is_test_file(path.encode())]

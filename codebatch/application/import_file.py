@@ -38,12 +38,13 @@ def import_findings(
     """Import findings of another tool as records of a task. On return, the latest batch durably contains these records.
 
     - `file`: one file, or several files of the same format.
-    - `batch`: the batch whose records the new batch also has, by default the latest batch of the whole project.
+    - `batch`: the batch to add the findings to; by default the latest batch of the whole project. The result is a new
+      batch.
     - `root`: the directory to which paths in the file are relative, by default the project.
     - `allow_failed`: accept a file that reports a failure of its tool.
 
     Raises InvalidInput, ToolMismatch, BatchIncomplete or StoreError. Raises InvalidImport if a file has another format,
-    or reports a failure of its tool. `ImportResult.shortfall` describes what the batch lacks apart from the import.
+    or reports a failure of its tool. `ImportResult.shortfall` describes other data that is missing from the batch.
     """
     return import_files(
         Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),

@@ -42,10 +42,10 @@ class InvalidImport(InvalidInput):
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an import. `batch` has its `findings` and is the latest batch.
+    """The result of an import. `batch` is the new batch with the imported findings, and `findings` is their number.
 
-    `left_out` is None if it is no longer known. If a signal ended the import, `signal_status` is set and there is no
-    new batch: `batch` is then the batch from which the import started.
+    `left_out` describes findings that were not imported. It is None if this is no longer known. If a signal ended the
+    import, `signal_status` is set. No new batch exists then, and `batch` is the batch from which the import started.
     """
 
     batch: BatchDir
@@ -57,7 +57,10 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
-        """The error that describes what the batch lacks, without the import, or None."""
+        """The error that describes data that is missing from the batch, or None.
+
+        It does not describe findings that were not imported.
+        """
         if self.standing.state is BatchState.COMPLETED:
             return None
         hint = f"see: codebatch errors --batch {self.batch.id}"

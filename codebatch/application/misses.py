@@ -44,7 +44,7 @@ _PATHS_SHOWN_MAX = 3
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
-    """A reason why `count` results were executed instead of reused. `paths` are the first of these files.
+    """A reason why `count` results were executed instead of reused. `paths` lists the first files with such results.
 
     `base` is the older batch that was compared, or empty if there is none. `differences` are the inputs that differ.
     Values of inputs that differ per file are given only if a single FILE was requested.
@@ -69,7 +69,7 @@ class MissesAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch explain-miss`.
 
     `bases` are the older batches from which results could be reused. `complete` is set if all results of the tasks have
-    ended; otherwise `percent` of them have.
+    ended. Otherwise, `percent` is the percentage of results that have ended.
     """
 
     batch_id: str

@@ -36,8 +36,9 @@ AnyAnswer = TypeVar("AnyAnswer", bound=Answer[object])
 class Records(Answer[Iterable["JsonRecord"]], Generic[R]):
     """The requested records, sorted by path, task and location. They are read shard by shard during iteration.
 
-    Iteration over the object yields typed records. Iteration over `found` yields records as in JSON, with only the
-    requested `fields`. Both can be iterated several times, in one thread, and may raise StoreCorrupt.
+    Iteration over the object yields typed records. Iteration over `found` yields records in the form of JSON answers,
+    with only the requested `fields`. Both can be iterated several times, but only in one thread, and may raise
+    StoreCorrupt.
     """
 
     def __init__(

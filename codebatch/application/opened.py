@@ -81,9 +81,8 @@ class Store:
         """Return a batch to compare. `reference` is as in `batch`, or a snapshot or a git commit.
 
         Git resolves a commit in the current directory. The latest batch of the commit is returned; batches with
-        uncommitted changes do not count. With `of_files`, a snapshot without a batch is accepted, to compare only
-        files. Raises the errors of `batch`. If a commit has no batch, UnknownId is raised; `check` would analyse the
-        commit.
+        uncommitted changes are ignored. With `of_files`, a snapshot without a batch is accepted, to compare only files.
+        Raises the errors of `batch`. If a commit has no batch, UnknownId is raised; `check` would analyse the commit.
         """
         from codebatch.application.sides import find_side
 
@@ -121,10 +120,10 @@ class Store:
 def open(path: str | Path | None = None, *, project: str | Path | None = None, note: Note | None = None) -> Store:
     """Open the store at a path, by default the store of the project.
 
-    The project is the one that contains the directory `project`, by default the current directory. Its latest batch is
-    the default batch. If no path is given, the store must have been created on this machine (SPEC.md "Threat model").
-    `note` receives notes, for example about damaged batches that are skipped. By default, notes are issued as warnings.
-    Raises InvalidInput, StoreNotFound, StoreUntrusted or StoreCorrupt.
+    `project` is a directory of the project, by default the current directory. The default batch is the latest batch of
+    the project. If no path is given, the store must have been created on this machine (SPEC.md "Threat model"). `note`
+    receives notes, for example about damaged batches that are skipped. By default, notes are issued as warnings. Raises
+    InvalidInput, StoreNotFound, StoreUntrusted or StoreCorrupt.
     """
     return Store(stores.open_store(path, project), note or _warn)
 

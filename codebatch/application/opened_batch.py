@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 
 class Batch(Nouns):
-    """An open batch. It gives access to records by type, and answers questions about names, files or the whole batch.
+    """An open batch. It gives access to its records, and answers questions about names, files or the whole batch.
 
-    Methods raise InvalidInput for an invalid request, StoreCorrupt if data is damaged, and BatchIncomplete if the
-    answer would be incomplete. A batch that was opened with `partial` gives incomplete answers instead of raising
-    BatchIncomplete. Methods are many: each question has one.
+    It has many methods: one for each kind of record and of question. They raise InvalidInput for an invalid request,
+    StoreCorrupt if data is damaged, and BatchIncomplete if the answer would be incomplete. If the batch was opened with
+    `partial`, incomplete answers are returned instead.
 
     Example:
 
@@ -95,7 +95,7 @@ class Batch(Nouns):
     def is_stale(self) -> bool | None:
         """Whether files have changed since the batch was made.
 
-        None if that is unknown or the batch is not the latest one.
+        None if this is unknown or the batch is not the latest one.
         """
         return self.question.is_stale
 
@@ -112,13 +112,16 @@ class Batch(Nouns):
         return self.check(questions.summarise(self.question, task))
 
     def worst(self, limit: int) -> Answer[list[JsonRecord]]:
-        """Return at most `limit` diagnostics, the most severe first, as in JSON."""
+        """Return at most `limit` diagnostics, the most severe first, in the form of JSON answers."""
         from codebatch.application import questions
 
         return self.check(questions.find_worst(self.question, limit))
 
     def errors(self, task: str | None = None) -> Answer[list[JsonRecord]]:
-        """Return failures with evidence, then diagnostics of severity `error` with their `task_id`, as in JSON."""
+        """Return failures with evidence, then diagnostics of severity `error` with their `task_id`.
+
+        Both have the form of JSON answers.
+        """
         from codebatch.application import questions
 
         return self.check(questions.find_errors(self.question, task))
@@ -133,7 +136,7 @@ class Batch(Nouns):
     ) -> Answer[Findings]:
         """Return findings by rule, the most certain rules first.
 
-        The filters are those of `diagnostics`. Hints are left out, unless `severity` selects them.
+        The filters are the filters of `diagnostics`. Hints are left out, unless `severity` selects them.
         """
         from codebatch.application.findings import find
         from codebatch.query.wanted import Filters, filter_of
@@ -146,15 +149,15 @@ class Batch(Nouns):
     ) -> Answer[list[tuple[str, int]]]:
         """Return the most frequent values of a field with their counts.
 
-        `metric:NAME` as field returns the greatest values of a metric instead. `dir` counts diagnostics by directory.
-        At most `limit` rows are returned, by default all.
+        With the field `metric:NAME`, the greatest values of this metric are returned instead. With `dir`, diagnostics
+        are counted by directory. At most `limit` rows are returned, by default all.
         """
         from codebatch.application import questions
 
         return self.check(questions.rank(self.question, by, limit=limit, task=task))
 
     def looked_at(self, kinds: Collection[str], task: str | None = None) -> LookedAt:
-        """Return the numbers of files and tasks that a question about some record types covers."""
+        """Return how many files and tasks an answer about the given record types covers."""
         from codebatch.application.looked_at import looked_at
 
         return looked_at(self.question, kinds, task)
@@ -168,7 +171,7 @@ class Batch(Nouns):
     def entries(
         self, limit: int | None = None, *, parse: Several = None, file_class: Several = None
     ) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
-        """Return the files of the batch in path order, each with its `file` record as in JSON.
+        """Return the files of the batch in path order, each with its `file` record in the form of JSON answers.
 
         The record is None if it does not exist yet. `parse` and `file_class` restrict the files.
         """
@@ -180,7 +183,7 @@ class Batch(Nouns):
         return self.check(questions.list_files(self.question, limit, parse=states, classes=classes))
 
     def find_paths(self, given: Sequence[str]) -> tuple[str, ...]:
-        """Return paths in the project for files, directories and patterns, to be used as `path` arguments.
+        """Convert files, directories and patterns to paths in the project, for use as `path` arguments.
 
         Files and directories are relative to the current directory or to the project.
         """
@@ -189,7 +192,7 @@ class Batch(Nouns):
         return find_paths(self.question.records, given, self.question.note)
 
     def inspect(self, path: str, *, kind: Several = None, for_machines: bool = True) -> Answer[FileRecords]:
-        """Return all records of a file, or only those of some types.
+        """Return all records of a file, or only records of some types.
 
         Without `for_machines`, record types that only programs read are left out.
         """
@@ -217,7 +220,10 @@ class Batch(Nouns):
         return split_place(self.question, given)
 
     def inspect_line(self, path: str, line: int, *, kind: Several = None) -> Answer[InspectedLine]:
-        """Return the definitions that enclose a line, and the records about it, of all or some types."""
+        """Return the definitions that enclose a line, and the records about the line.
+
+        With `kind`, only records of these types are returned.
+        """
         from codebatch.application.inspecting import inspect_line
         from codebatch.query.wanted import several
 
@@ -237,13 +243,16 @@ class Batch(Nouns):
         return self.check(outline(self.question, path))
 
     def definitions(self, name: str) -> Answer[list[JsonRecord]]:
-        """Return the definitions of a name, qualified or not, by path and location, without imports."""
+        """Return the definitions of a name, sorted by path and location. Imports are not included.
+
+        The name can be qualified.
+        """
         from codebatch.application.definitions import definitions
 
         return self.check(definitions(self.question, name))
 
     def callers(self, name: str) -> Answer[list[Caller]]:
-        """Return the functions that call a name, qualified or not, by path and first call."""
+        """Return the functions that call a name, sorted by path and first call. The name can be qualified."""
         from codebatch.application.definitions import callers
 
         return self.check(callers(self.question, name))
@@ -251,7 +260,7 @@ class Batch(Nouns):
     def references(
         self, name: str, *, role: Several = None, path: Paths = "", progress: Progress | None = None
     ) -> Answer[list[JsonRecord]]:
-        """Return all occurrences of a name in some roles: definition, import, call or reference.
+        """Return all occurrences of a name with the given roles: definition, import, call or reference.
 
         Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `progress` is called with the
         number of files that were searched and the number of all files.
@@ -378,7 +387,7 @@ class Batch(Nouns):
         """Compare this batch with an older one: its diagnostics, or other record types if they are given.
 
         The older batch is an open batch, which may be in another store, or a reference as in `Store.side`. The filters
-        are those of `outputs`. A change is included if its old or its new record matches the filters.
+        are the filters of `outputs`. A change is included if its old or its new record matches the filters.
         """
         from msgspec import structs
 
@@ -398,16 +407,16 @@ class Batch(Nouns):
         return self.check(impact(self.question, path, depth))
 
     def imports(self, path: Paths = "") -> Answer[list[Import]]:
-        """Return all imports between files, by path. With `path`, return only imports from or to such a file."""
+        """Return all imports between files, sorted by path. With `path`, only imports from or to matching files."""
         from codebatch.application.dependencies import imports
 
         return self.check(imports(self.question, path))
 
     def import_cycles(self, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
-        """Return import cycles, the smallest first. With `path`, return only cycles that contain such a file.
+        """Return import cycles, the smallest first. With `path`, only cycles with a matching file.
 
-        With `everything`, cycles of only tests, vendored and generated files are included, and cycles through imports
-        that are not executed while files are loaded.
+        With `everything`, two more kinds are included: cycles that consist only of tests, vendored and generated files,
+        and cycles through imports that are not executed while files are loaded.
         """
         from codebatch.application.dependencies import import_cycles
 

@@ -49,7 +49,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
     - `rank`: its position by complexity among the files of its language.
     - `dependents_in_all`: the number of files that depend on it directly or indirectly.
-    - `kinds`: the number of its records by type.
+    - `kinds`: the number of its records of each type.
 
     `rank` and `dependents_in_all` are None if the batch does not cover the whole project.
     """

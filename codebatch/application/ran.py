@@ -26,9 +26,9 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     - `headline`: the most important results.
     - `failures`: the first failures.
-    - `missing_grammars`: by language, the number of files that were not parsed because the grammar is not installed.
-    - `executed`: the numbers of results that this run produced and reused, both 0 if nothing was left to do. Its
-      `signal_status` is the exit status of the signal that ended the run early, otherwise 0.
+    - `missing_grammars`: for each language without an installed grammar, the number of files that were not parsed.
+    - `executed`: how many results this run produced and reused. Both numbers are 0 if nothing was left to do.
+      `executed.signal_status` is the exit status of the signal that ended the run early, otherwise 0.
     - `inputs_outside_key`: maps custom tasks to inputs that their cache key does not cover. Other batches do not reuse
       the results of these tasks.
     - `task`: set if the run was restricted to one task.
@@ -68,7 +68,10 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
-        """The error that describes what is missing; None if nothing is, or if only one task was to run."""
+        """The error that describes what is missing.
+
+        None if nothing is missing, or if the run was restricted to one task.
+        """
         tally, batch = self.standing.tally, self.batch
         if not self.standing.state.is_final:
             if self.task is not None:

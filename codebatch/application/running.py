@@ -38,11 +38,12 @@ def run(
     """Analyse paths with a pipeline. If a complete batch of the same files, tasks and settings exists, nothing is
     executed.
 
-    Settings and custom tasks are those of the project that contains the current directory. `store` is created if it
-    does not exist. `name` is given to the batch; if another batch has this name, it loses the name.
+    Settings and custom tasks are taken from the project that contains the current directory. `store` is created if it
+    does not exist. The batch gets the name `name`. If another batch has this name, that batch loses it.
 
-    If the main thread calls this function, SIGINT, SIGTERM and SIGHUP end the run early. `RunResult.executed` has
-    their exit status, or Stopped is raised during a repair. In other threads, the caller must handle these signals.
+    If the main thread calls this function, SIGINT, SIGTERM and SIGHUP end the run early.
+    `RunResult.executed.signal_status` is then the exit status of the signal. During a repair, Stopped is raised
+    instead. In other threads, the caller must handle these signals.
 
     Raises CodebatchError or OSError. Failures of files are described by `RunResult.shortfall`.
 

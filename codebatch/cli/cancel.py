@@ -56,7 +56,7 @@ def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> flo
     type=click.FloatRange(min=0),
     callback=_finite,
     metavar="SECONDS",
-    default_text="that of each task",
+    default_text="grace period of each task",
     help="Task lists: grace period before running tasks are killed",
 )
 @option("--force", "is_forced", is_flag=True, help="First kill the processes that run the batch on this host")

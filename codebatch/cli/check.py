@@ -51,8 +51,8 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     - `base_reason`: why this base was chosen, or why there is none.
     - `compared`: whether there is a base. Without a base, `passed` is true.
     - `counts`: the number of compared records in each state.
-    - `forbidden`: all changes that violate a condition, as rows of `codebatch regressions`.
-    - `allowed`: the first of `allowed_count` new findings that violate no condition.
+    - `forbidden`: all changes that violate a condition, in the form of rows of `codebatch regressions`.
+    - `allowed`: the first new findings that violate no condition. `allowed_count` is the number of all such findings.
     - `outside_change`, `on_unchanged_lines`: the numbers of regressions that do not belong to the change.
     - `list_command`: the command that lists all regressions.
 
@@ -89,7 +89,7 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     metavar="CONDITION",
     default_text=DEFAULT,
     help=f"Fail on {', '.join(FORMS[:-1])} or {FORMS[-1]}",
-    details="new-warning also fails on new errors, new on new findings of any severity. "
+    details="With new-warning, new errors fail too. With new, new findings of any severity fail. "
     "metric:NAME>N fails if a value above N is new or has increased. metric:NAME+N fails if a value has increased by "
     "more than N.",
 )

@@ -101,7 +101,11 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
         "--where", "--task", "--output",
     ),
     common_option("limit", default_text=f"{LINES_SHOWN}, or all with --json or -o"),
-    option("--rerun-base", is_flag=True, help="If BASE has other tasks, run it again with those of HEAD first"),
+    option(
+        "--rerun-base",
+        is_flag=True,
+        help="If BASE and HEAD have different tasks, run BASE again with the tasks of HEAD",
+    ),
     option("--exit-code", is_flag=True, help="Exit with status 1 if anything is listed"),
     explain_option,
 )  # fmt: skip

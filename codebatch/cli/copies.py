@@ -73,8 +73,8 @@ def duplicates(
     A duplicate block is ten or more identical code lines in several places. Comments and white space do not count. If
     only a part of a block occurs elsewhere, that location is listed with the block, with its number of lines.
 
-    The source of the first block is shown, or with --show N, of block N. Its locations are side by side, or one below
-    the other in a narrow terminal or a pipe.
+    The source of the first block is shown. --show N shows block N instead. The locations of the block are printed side
+    by side, or one below the other in a narrow terminal or a pipe.
 
     Each PATH selects the blocks that have a location in a file, or in the files below a directory.
     """

@@ -58,7 +58,7 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of changes: as CodeBatch 1 counted them, and for each state."""
+    """The numbers of changes: the totals of CodeBatch 1, and `states` with the number for each state."""
 
     added_count: int
     removed_count: int

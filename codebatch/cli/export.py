@@ -68,8 +68,8 @@ def export(
 ) -> int:
     """Export findings for other programs, or definitions for editors.
 
-    Exports all findings of a batch, or with BASE and HEAD the regressions of HEAD. BASE and HEAD are batches, @NAMEs,
-    snapshots or git commits. A commit without a batch is run first.
+    Exports all findings of a batch. With BASE and HEAD, exports only the regressions of HEAD. BASE and HEAD are
+    batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
 
     \b
     FORMAT is one of:

@@ -72,7 +72,7 @@ OF_SHAPE: dict[str, Option[Callable[..., object]]] = {
         metavar="FIELD",
         default="",
         callback=_refuse_empty,
-        help="Sort by a field, or by -FIELD in descending order",
+        help="Sort by this field; -FIELD sorts in descending order",
     ),
     "--limit": common_option("limit"),
     "--offset": option(

@@ -44,7 +44,7 @@ def selftest() -> None:
 def gate_list(answering: Answering, status: str | None, tag: str | None) -> None:
     """List the self-tests and what they check.
 
-    Self-tests are listed in the order in which `codebatch selftest bundle` runs them. The column of aliases has their
+    Self-tests are listed in the order in which `codebatch selftest bundle` runs them. The column of aliases shows their
     names in CodeBatch 1.0.2.
     """
     gates = tuple(

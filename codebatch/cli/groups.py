@@ -63,7 +63,7 @@ def answer_options(function: F) -> F:
         is_global=True,
         default_text="auto",
         help="Colour output: auto, always or never",
-        details="auto colours output on a terminal. NO_COLOR and FORCE_COLOR are respected.",
+        details="With auto, output is coloured on a terminal. NO_COLOR and FORCE_COLOR are respected.",
     )(function)
     return option(
         "--store",

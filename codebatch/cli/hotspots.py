@@ -43,7 +43,7 @@ _TITLES = {
 @command()
 @paths_argument
 @asked_batch_option
-@option("--files", "of_files", is_flag=True, help="Rank files, with all their numbers")
+@option("--files", "of_files", is_flag=True, help="Rank files instead of functions, and show all their metrics")
 @option(
     "--by",
     metavar="KEY",
@@ -51,7 +51,7 @@ _TITLES = {
     default="hotspot",
     show_default=True,
     help="Sort key: hotspot, cognitive, complexity, churn, dependents, duplication or code",
-    details="churn, dependents, duplication and code rank files.",
+    details="With churn, dependents, duplication or code, files are ranked.",
 )
 @option(
     "--min",
@@ -90,15 +90,15 @@ def hotspots(
 
     Each PATH restricts the ranking to a file or to the files below a directory.
 
-    The hotspot score is cognitive complexity x (1 + commits per year) x log2(2 + dependents). It follows Tornhill's
-    hotspots, complexity times change frequency. Dependents are the files that depend on the file of the function.
+    The hotspot score is cognitive complexity x (1 + commits per year) x log2(2 + dependents). It is based on Tornhill's
+    hotspots: complexity times change frequency. Dependents are the files that depend on the file of the function.
     Cognitive complexity measures how hard a function is to read: nested control flow counts more.
 
     Commits per year are commits that changed a line of the function, as `git log -L` finds them. Merges do not count.
     The year ends with the newest commit.
 
-    `?` marks an unknown number: commits without a git history, or dependents in languages that use files without
-    importing them.
+    `?` marks an unknown number. Commits are unknown without a git history. Dependents are unknown in languages in which
+    files can use each other without imports.
     """
     if answering.as_json and form not in (None, "json"):
         raise InvalidInput(f"-o {form} cannot be used with --json")

@@ -43,7 +43,7 @@ class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
     "--root",
     metavar="DIR",
     default_text="the source directory of the batch",
-    help="Directory of the project in which the tool ran",
+    help="Project directory in which the tool ran",
     details="Absolute paths in FILE are taken relative to this directory.",
 )
 @option("--allow-failed", is_flag=True, help="Accept files that are marked as incomplete")
@@ -61,7 +61,7 @@ def import_(
 ) -> int:
     """Import findings of other tools.
 
-    Each FILE is in FORMAT: sarif, checkstyle, rdjson or jsonl. - is standard input.
+    Each FILE is in FORMAT: sarif, checkstyle, rdjson or jsonl. If FILE is `-`, standard input is read.
 
     Creates a new batch of the same snapshot, which becomes the latest batch. The new batch has all records of the old
     batch, including earlier imports, and the findings of all FILEs as records of TASK. A second import with the same

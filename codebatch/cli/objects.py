@@ -32,8 +32,8 @@ class ObjectShown(msgspec.Struct, frozen=True, kw_only=True):
 def cat_object(answering: Answering, name: str) -> None:
     """Print an object of the store.
 
-    An object is the content of a file. SHA256 is the digest of the object, as `codebatch files --json` lists it in
-    `object`.
+    An object is the content of a file. SHA256 is the digest of the object: the value of `object` in `codebatch files
+    --json`.
 
     On a terminal, control characters are shown as escapes.
     """

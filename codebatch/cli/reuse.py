@@ -68,7 +68,7 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     - `files`: the number of files in the sample.
     - `results`: the number of results that were compared.
-    - `different`: the number of results that differ. `differences` lists the first of them.
+    - `different`: the number of results that differ. `differences` lists the first of these results.
     - `failed`: the number of results that could not be produced again.
     - `untrusted`: the cache keys whose results are not reused any more.
     """
@@ -118,14 +118,15 @@ def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None)
     show_default=True,
     help="Percentage of the files to run again; at least one file is run",
 )
-@option("--trust", "key", metavar="KEY", help="Verify nothing; reuse results with this cache key again")
+@option("--trust", "key", metavar="KEY", help="Do not verify; allow results with this cache key to be reused again")
 @common_option("jobs")
 @answering
 def verify(answering: Answering, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
     """Run a sample of a batch again and compare the results.
 
     Runs the tasks of BATCH, by default the latest, on a sample of its files again, without cached results. BATCH must
-    have ended. Its sample is always the same. With --sample 100%, tasks that run once per project also run again.
+    have ended. The sample of a batch is always the same. With --sample 100%, tasks that run once per project also run
+    again.
 
     If a result differs, cached results of the task with the same cache key are not reused in later runs. To reuse them
     again, pass the cache key to --trust.

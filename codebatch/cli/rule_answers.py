@@ -24,9 +24,9 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
 class RuleShown(RuleRow, frozen=True, kw_only=True):
     """The answer of `codebatch rules show`.
 
-    `judgements` counts findings of the rule in real projects by how they were judged. If there is a batch, `findings`
-    is the number of findings in it. `complete`, `percent`, `stale` and `paths` are then as in the answer of `codebatch
-    summary`.
+    `judgements` counts findings of the rule in real projects by how they were judged. If a batch exists, `findings` is
+    the number of findings in this batch. `complete`, `percent`, `stale` and `paths` are then as in the answer of
+    `codebatch summary`.
     """
 
     name: str

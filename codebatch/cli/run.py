@@ -188,7 +188,7 @@ def executing(function: Callable[..., int]) -> Callable[..., int]:
     help="Process files in a random order that SEED determines",
     details="The order does not change the results.",
 )
-@common_option("batch", default_text="the one of the current files, or a new one", help="Resume this batch")
+@common_option("batch", default_text="batch of the current files, or a new batch", help="Resume this batch")
 @answering
 @executing
 def run(
@@ -218,7 +218,7 @@ def run(
     created. If this batch is complete, nothing is run. If it was interrupted, it is resumed. If it is still running,
     this command helps to complete it.
 
-    --batch resumes a batch with the files, tasks and settings of its creation.
+    --batch resumes a batch with the files, tasks and settings that it was created with.
     """
     execution = replace(execution, shuffle_seed=shuffle_seed, reuses=not no_cache)
     if emit_ast:

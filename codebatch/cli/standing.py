@@ -19,8 +19,8 @@ from codebatch.store.store import StoreDir
 class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch status` for an analysis.
 
-    `planned` is the number of results that the batch will have. `results` of them exist, and `failed` of them ended
-    without a result.
+    `planned` is the number of results that the batch will have. `results` is the number of results that exist. `failed`
+    is the number of results that could not be produced.
     """
 
     batch_id: str

@@ -214,7 +214,12 @@ def _tried(file: JsonRecord) -> str:
 @rules.command("new")
 @click.argument("rule_id", metavar="ID")
 @option(
-    "-l", "--language", "language", metavar="NAME", default_text="most frequent one here", help="Language of the rule"
+    "-l",
+    "--language",
+    "language",
+    metavar="NAME",
+    default_text="most frequent language in the project",
+    help="Language of the rule",
 )
 @answering
 def new(answering: Answering, rule_id: str, language: str | None) -> None:

@@ -22,8 +22,8 @@ _SHOWN_MAX = 20
 
 
 class TaskTested(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of `codebatch task test`. `different` is the number of files whose results differ; `differences` lists
-    the first of them.
+    """The answer of `codebatch task test`. `different` is the number of files whose results differ. `differences` lists
+    the first of these files.
     """
 
     task: str

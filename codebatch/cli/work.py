@@ -41,7 +41,7 @@ _strategy_option = option(
     metavar="STRATEGY",
     type=click.Choice(get_args(Strategy)),
     help="Order of tasks: serial, parallel or auto",
-    details="auto runs tasks in parallel, and also infers dependencies from the texts of the tasks.",
+    details="With auto, tasks run in parallel, and dependencies are inferred from the texts of the tasks.",
 )
 
 
@@ -79,7 +79,7 @@ def work() -> None:
     metavar="WHEN",
     type=click.Choice(get_args(Halt)),
     help="Stop at a failure: soon or now",
-    details="soon lets running tasks finish, now terminates them.",
+    details="With soon, running tasks finish. With now, running tasks are terminated.",
 )
 @option(
     "--timeout",

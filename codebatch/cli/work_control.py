@@ -108,7 +108,7 @@ def retry(
 @live_batch_option
 @answering
 def skip(answering: Answering, tasks: tuple[str, ...], as_done: bool, batch_reference: str | None) -> int:
-    """Skip tasks, and terminate those that are running.
+    """Skip tasks, and terminate them if they are running.
 
     Tasks that need a skipped task are skipped too. `codebatch work retry` undoes this.
     """

@@ -43,7 +43,7 @@ _OPTIONS = [
         default_text="nearest work.toml",
         help="Task list: a TOML, YAML, JSON, Markdown or text file, a directory, or -",
         details="work.toml is searched for from the current directory up to the top of the project. "
-        "A directory holds one Markdown file for each task. - is standard input.",
+        "A directory contains one Markdown file for each task. With -, standard input is read.",
     ),
     option(
         "--command",
@@ -58,7 +58,7 @@ _OPTIONS = [
     option(
         "--unfinished",
         is_flag=True,
-        help="Choose tasks that no batch of this list has done with their current definition",
+        help="Choose tasks that are not yet done in their current definition",
     ),
     option("--blocked", is_flag=True, help="Choose tasks that wait for an answer"),
     option("--of", metavar="BATCH", help="With --unfinished or --blocked: choose only tasks of this batch"),

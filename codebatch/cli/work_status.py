@@ -58,7 +58,7 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
 
     - `explanation`: the reason for its state.
     - `round`: the number of its attempts; 0 if it never started.
-    - `try_number`: the last or next try, of at most `tries_max`.
+    - `try_number`: the number of the last or next try. `tries_max` is the maximum.
     - `exit_status`: negative if a signal ended the command.
     - `log`: the path of the latest log.
     - `question`, `question_text`: the digest and the text of an open question.
@@ -84,7 +84,7 @@ class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClosedPoolRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool that is closed because of a rate limit. No task can take tokens from it `until` that time."""
+    """A pool that is closed because of a rate limit. Until the time `until`, no task can take tokens from this pool."""
 
     pool: str
     until: str

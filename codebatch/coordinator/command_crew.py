@@ -36,7 +36,7 @@ class CommandCrew:
     """The workers of one coordinator of a work batch, in one thread; signals are heard where that is the main one.
 
     The first signal is heard as DrainAsked, the second has commands ended with their grace, the third kills them.
-    SIGHUP is passed over: a batch goes on without a terminal. Its methods are many.
+    SIGHUP is passed over: a batch goes on without a terminal. It has many methods.
     """
 
     def __init__(

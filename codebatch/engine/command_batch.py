@@ -21,7 +21,7 @@ from codebatch.model.work import IfInterrupted
 
 
 class CommandBatch:
-    """The state of the commands of one batch, by item. The conductor is what changes it. Its methods are many."""
+    """The state of the commands of one batch, by item. The conductor is what changes it. It has many methods."""
 
     def __init__(self, agenda: Agenda, epochs: Mapping[int, int]) -> None:
         """`epochs`: the highest that each item was leased under."""

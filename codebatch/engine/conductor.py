@@ -56,7 +56,7 @@ DEATHS_MAX = 6
 
 
 class Conductor(CommandBatch):
-    """One coordinator's run over one work batch, until Complete, Drained or Break is returned. Its methods are many."""
+    """One coordinator's run over one work batch, until Complete, Drained or Break is returned. It has many methods."""
 
     def __init__(
         self,

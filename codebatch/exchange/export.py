@@ -12,10 +12,10 @@ Form = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):
-    """The bytes of an export, and the number of exported findings, or of definitions for ctags.
+    """The bytes of an export, and the number of exported findings. For ctags, it is the number of definitions.
 
-    `excluded` describes what was left out because of limits of the format. `summary` is a summary in Markdown, only for
-    GitHub.
+    `excluded` describes what was left out because of limits of the format. `summary` is a summary in Markdown, which
+    only the format `github` has.
     """
 
     data: bytes

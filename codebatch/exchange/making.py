@@ -45,10 +45,10 @@ def make_export(
     tool: Several = None,
     **filters: Unpack[Filters],
 ) -> Answer[Export]:
-    """Return the findings of a batch in the format of another program. With an older batch `than`, return only
-    regressions.
+    """Return the findings of a batch in the format of another program. If an older batch `than` is given, return only
+    regressions since that batch.
 
-    The filters are those of `findings`. Hints are left out, unless `severity` selects them. `ctags` exports
+    The filters are the filters of `findings`. Hints are left out, unless `severity` selects them. `ctags` exports
     definitions, and only the filters for language and path can be used with it. The same batches give the same bytes.
 
     Raises InvalidInput, StoreCorrupt or BatchIncomplete. If the batches were opened with `partial`, incomplete batches

@@ -49,7 +49,8 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch selftest run`.
 
     `reason` says why the self-test was skipped; otherwise it is empty. `details` counts what was checked. `failures`
-    are the first of `failures_count` violations. `artifacts` is always empty, because no self-test leaves files.
+    lists the first violations; `failures_count` is the number of all violations. `artifacts` is always empty, because
+    no self-test leaves files.
     """
 
     schema: Literal["codebatch.gate-run/1"] = "codebatch.gate-run/1"

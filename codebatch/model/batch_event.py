@@ -98,7 +98,8 @@ class BatchResumed(BatchEvent, frozen=True, kw_only=True, tag="BATCH_RESUMED"):
     - `drain`: that process stopped early, with tasks left.
     - `request`: the batch had ended, and a request opened tasks again.
 
-    `reopened` are the tasks that requests opened since. `adopted` are running tasks of workers of the earlier process.
+    `reopened` are the tasks that requests have opened since the batch stopped. `adopted` are the tasks that are still
+    running in workers of the earlier process.
     """
 
     after: Literal["kill", "drain", "request"]
@@ -164,8 +165,8 @@ class _Unsuccessful(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCC
 class TaskRetrying(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_RETRYING"):
     """The task failed and will be retried.
 
-    If the reason is `limited`, the command reached a rate limit. This does not count as a try. The task waits `until`
-    that time, and no other task that uses one of its `pools` starts before.
+    If the reason is `limited`, the command reached a rate limit. This does not count as a try. The task waits until the
+    time `until`. Before this time, no other task that uses one of its `pools` starts.
     """
 
     wait_seconds: float | None = None
@@ -289,7 +290,7 @@ class TaskAtWork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClosedPool(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool that is closed because of a rate limit. No task can take tokens from it `until` that time."""
+    """A pool that is closed because of a rate limit. Until the time `until`, no task can take tokens from this pool."""
 
     pool: str
     until: str

@@ -108,9 +108,9 @@ class Command(Document, frozen=True, kw_only=True):
     - `tries`: changes for retries. The first entry applies to the second try, and so on; the last entry applies to all
       later tries.
     - `question`, `result`: how a question is found in the output.
-    - `retry_if`: of failures by exit status, signal or `check`, only those that match are retried.
-    - `wait_if`: a regular expression that matches the output if the command reached a rate limit. Its group `at` or
-      `seconds` is the end or the duration of the limit.
+    - `retry_if`: failures by exit status, signal or `check` are retried only if they match.
+    - `wait_if`: a regular expression that matches the output if the command reached a rate limit. Its group `at` is the
+      time when the limit ends, or its group `seconds` is the duration of the limit.
     - `env_under`: layers of variables that `env` overrides, the lowest first. It is set only if a layer has files.
     - `values`: the values of placeholders that `each` defines, by name.
     - `files`: the value of `{files}`.

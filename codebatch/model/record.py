@@ -200,7 +200,9 @@ class Failure(Located, frozen=True, kw_only=True, tag="failure"):
 
 
 class Ast(Located, frozen=True, kw_only=True, tag="ast"):
-    """A stored syntax tree, from `--emit-ast`. `object` is the digest of its bytes, `format` their format."""
+    """A stored syntax tree, from `--emit-ast`. `object` is the digest of the stored bytes. `format` is the name of
+    their format.
+    """
 
     object: str
     format: str
@@ -225,8 +227,8 @@ class Fingerprints(Located, frozen=True, kw_only=True, tag="fingerprints"):
 class Duplicate(Located, frozen=True, kw_only=True, tag="duplicate"):
     """A location of a duplicate block of `lines` code lines. The block occurs `copies` times, including this location.
 
-    `end_line` is the line after the last line. Blocks of the same `group` have the same code lines. The first of the
-    other locations is in `other_path` at `other_line`.
+    `end_line` is the line after the last line. Blocks of the same `group` have the same code lines. The first other
+    location of the block is in `other_path` at `other_line`.
     """
 
     line: int

@@ -52,13 +52,15 @@ class NoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a declaration that is data. It crosses processes, which code cannot.
+    """The part of a declaration that is data, so that other processes can receive it.
 
-    `implementation` is `module:attribute`, imported by workers only; what it names is described in
-    `codebatch_workers.api.protocols`. `tools` are the distributions whose versions change results: they enter the key.
-    So do `optional_tools`, where they are installed: each by what cannot be done without it. `sources` are the packages
-    and modules of which a change may change results, beside the top-level package of the implementation: the digest of
-    their files enters the key. Who names none has all of ours.
+    - `implementation`: `module:attribute`, which only workers import. `codebatch_workers.api.protocols` describes the
+      attribute.
+    - `tools`: the distributions whose versions can change results. They are part of the cache key.
+    - `optional_tools`: distributions that are part of the cache key if they are installed. Each is mapped to what is
+      impossible without it.
+    - `sources`: packages and modules whose changes can change results, in addition to the top-level package of the
+      implementation. The digest of their files is part of the cache key. The default is all packages of codebatch.
     """
 
     name: str
@@ -74,12 +76,14 @@ class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
-    """All that a plan must know of a task.
+    """The declaration of a task: everything that a plan needs to know.
 
-    A task sees its `contexts`, those of the tasks that it needs, and no others.
-    `config` is the type of its configuration: a struct whose fields all have defaults, may be written as JSON, and are
-    checked in `__post_init__` (ValueError) before any batch is made. It should forbid unknown fields. `prepare` makes
-    the configuration of the plan of what is written, where they differ. `configured_contexts` are declared besides.
+    - `contexts`: the contexts that the task sees, in addition to the contexts of the tasks that it needs.
+    - `config`: the type of its configuration. It is a struct whose fields have defaults and can be written as JSON.
+      `__post_init__` raises ValueError for invalid values, before a batch is created. The struct should forbid unknown
+      fields.
+    - `prepare`: converts the configuration as written to the configuration of the plan.
+    - `configured_contexts`: further contexts that depend on the configuration.
     """
 
     config: type[msgspec.Struct] = NoConfig
@@ -89,7 +93,7 @@ class TaskDeclaration(TaskDescription, frozen=True, kw_only=True):
 
     @property
     def description(self) -> TaskDescription:
-        """The part that is data."""
+        """The declaration without its functions and types."""
         return TaskDescription(**{name: getattr(self, name) for name in TaskDescription.__struct_fields__})
 
 

@@ -89,8 +89,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `if_interrupted`: what happens if the worker or the machine dies while the task runs. The task is started again,
       at most `restarts_max` times, or it fails, or a question is asked.
     - `expected_seconds`: the duration of the task, used until a run has measured it.
-    - `retries`: how often the task is retried at most after a failure for one of `retry_reasons`. The count starts
-      again when a request opens the task.
+    - `retries`: the maximum number of retries after failures for one of `retry_reasons`. When a request opens the task,
+      the count starts again at 0.
     - `backoff_seconds`: the waiting time before the first retry. Each later waiting time is `backoff_factor` times
       longer, up to `backoff_seconds_max`.
     - `on_exhausted`: whether the task fails or asks a question if no retry is left.
@@ -203,8 +203,8 @@ class Work(Document, frozen=True, kw_only=True):
     - `start_every_seconds`: the minimum time between two starts.
     - `timeout_seconds`: the time limit of each coordinator.
     - `satisfied_needs`: dependencies on tasks that are in the list but not in the batch. They count as done.
-    - `done_before`: tasks that are in the list but not in the batch, because an earlier batch has done them. Each has
-      the digest of its definition in that batch (work/definitions.py).
+    - `done_before`: tasks that are in the list but not in the batch, because an earlier batch has done them. Each task
+      is mapped to the digest of its definition in that batch (work/definitions.py).
     """
 
     format: int = WORK_FORMAT

@@ -26,8 +26,8 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
 
     - `planned`: the number of results that the question needs.
     - `done`: the number of these results that have ended.
-    - `failed`: the number of results that ended with a failure, unless the answer lists the failures. `failed_tasks`
-      are their tasks.
+    - `failed`: the number of results that ended with a failure. It is 0 if the answer lists the failures.
+      `failed_tasks` are the tasks of these results.
     - `lost`: the number of files that could not be read.
     - `lacks_files`: the answer needs all files of the project, but the batch is restricted to paths.
     - `unfollowed`: uses of a file that are unknown, because its language does not need an import for them; otherwise
@@ -54,7 +54,10 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def progress(self) -> str:
-        """The progress of a running batch; empty if the batch is not running or all needed results exist."""
+        """If the batch is running, a phrase that describes its progress.
+
+        Empty if the batch is not running or all needed results exist.
+        """
         if self.files_done is None or self.done == self.planned:
             return ""
         return f"{self.files_done:,} of {count_of(self.files, 'file')} done"

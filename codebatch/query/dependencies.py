@@ -38,8 +38,8 @@ may ask for as many again.
 class Dependent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A file that depends on the requested file, directly or indirectly.
 
-    `distance` is the number of import steps. `imports` and `line` are its import in the first step, and `resolution` is
-    the certainty of that import.
+    `distance` is the number of import steps. The file imports the file `imports` at `line`; this is the first step.
+    `resolution` shows how certain this import is.
     """
 
     path: str

@@ -12,7 +12,7 @@ _METRICS = ("code", "comment", "blank")
 
 
 class LanguageLines(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of text files and of lines of a language."""
+    """The numbers of text files and lines in a language."""
 
     files: int
     code: int

@@ -31,16 +31,22 @@ from codebatch.system.collector import collector_paused
 
 
 class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a command stands.
+    """The state of a task in a task list.
 
-    `round` is the highest that it had, or has while it runs; 0 where it never began. `ended` is the highest that has an
-    outcome: what a request may open, for one that was interrupted is begun again in its round. `tried` counts the
-    failures since a request last opened it; `is_decided`: somebody answered what it counts as. `reason` and
-    `exit_status` are of the last that ended, `said` is what that says of itself. `stops`: why attempts without an
-    outcome were ended before their time, by epoch. One that is WAITING for a rate limit does until `until_ns` (wall
-    clock). `cause` is the command for whose sake it is SKIPPED, itself where that was asked for. `question` is the
-    digest of what it waits for an answer to: while it runs, where it `is_live`. `log` is the name of the last attempt's
-    log, in the batch's `logs/`, empty where it never began.
+    - `round`: the number of its latest round, or 0 if it never started. An interrupted attempt is repeated in the same
+      round.
+    - `ended`: the number of its latest round with an outcome.
+    - `epoch`: the lease of its latest attempt.
+    - `tried`: the number of failures since a request last opened the task.
+    - `is_decided`: whether an answer determined its outcome.
+    - `reason`, `exit_status`, `said`: from its latest outcome. `said` has values from the JSON output.
+    - `stops`: by epoch, the reasons why attempts without an outcome were ended early.
+    - `until_ns`: if the task waits for the end of a rate limit, the time of this end in nanoseconds since 1970;
+      otherwise 0.
+    - `cause`: if the task is skipped, the task that caused this. If a user skipped the task, it is the task itself.
+    - `question`: the digest of its open question, or empty. If `is_live` is set, the task keeps running while it waits.
+    - `log`: the name of its latest log in `logs/` of the batch, or empty if it never started.
+    - `holder`: the process that runs the task, or None.
     """
 
     id: CommandId
@@ -64,18 +70,25 @@ class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def last_stop(self) -> AttemptStop | None:
-        """Why its last attempt was ended before its time. None: it was not, or it has an outcome, or runs yet."""
+        """The reason why its last attempt was ended early.
+
+        None if the attempt was not ended early, has an outcome or is still running.
+        """
         return self.stops.get(self.epoch) if self.round > self.ended and self.holder is None else None
 
 
 class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a work batch stands. `commands` are in the order of the file.
+    """The state of a batch of a task list. `commands` has the state of each task, in the order of the file.
 
-    `coordinator` is who conducts it now, `workers` are those at work, be it that nobody conducts them any more.
-    `capacity` is how large pools are now, `asked` what commands ever asked, by digest. `cost` is what all attempts say
-    that they cost, together; None where none says it. How the last attempt of those that are `unreadable` ended is on
-    disk, and damaged: they count as interrupted. `is_expired`: the time limit of the batch was reached, and nothing
-    new starts before somebody resumes it. Of `closed` pools nothing is taken for a rate limit, until then (wall clock).
+    - `coordinator`: the process that runs the batch, or None.
+    - `workers`: the processes that run tasks. They can be running although no process runs the batch.
+    - `capacity`: the current size of each pool.
+    - `asked`: all questions that tasks have asked, by digest.
+    - `cost`: the sum of the costs that attempts reported, or None if no attempt reported a cost.
+    - `unreadable`: the tasks whose last outcome is damaged. These tasks count as interrupted.
+    - `is_expired`: the batch reached its time limit. No task starts until the batch is resumed.
+    - `closed`: the pools that are closed because of a rate limit. Each is mapped to the time when the limit ends, in
+      nanoseconds since 1970.
     """
 
     state: BatchState
@@ -93,18 +106,18 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def max_parallel(self) -> int:
-        """How many commands run at once now."""
+        """The current maximum number of tasks that run at once."""
         return self.capacity.get(SLOTS, self.work.max_parallel)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many commands are in each state; states of none are left out."""
+        """The number of tasks in each state. States without tasks are left out."""
         counts = Counter(command.state for command in self.commands)
         return {state.value: count for state, count in counts.items()}
 
     @property
     def is_stalled(self) -> bool:
-        """Whether work is open that nobody does: `resume` continues it."""
+        """Whether tasks are left but no process runs the batch. `resume` continues the batch."""
         return self.state is BatchState.RUNNING and self.coordinator is None and not self.workers
 
 

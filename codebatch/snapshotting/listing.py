@@ -83,7 +83,7 @@ class _AskIndex(Protocol):
 class TreeLister:
     """Lists the trees of one snapshot. A context manager: on leaving, no git that it started is alive.
 
-    Its methods are many, for what git says, what a walk finds and what rules leave out are held against one list.
+    It has many methods, because git, the directory walk and the rules all apply to one list.
     """
 
     def __init__(self, sources: Sources, directories: Directories, rules: Rules) -> None:

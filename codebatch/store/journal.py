@@ -118,8 +118,9 @@ class Finished(_Event, frozen=True, kw_only=True):
 
 
 class Ran(_Event, frozen=True, kw_only=True):
-    """An attempt of a task in a task list ended, and its outcome is durable. An attempt with type `stopped` has no
-    outcome.
+    """An attempt of a task in a task list ended.
+
+    Its outcome is durable. Only an attempt with type `stopped` has no outcome.
 
     `log` is the name of the log, `output_bytes` the size of the output, `evidence` the end of the output.
     `memory_peak_bytes` is the highest measured memory. `left` names processes that are still running. `tried` counts

@@ -72,7 +72,7 @@ class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
 class StoreDir(msgspec.Struct, frozen=True):
     """An open store. `root` is absolute.
 
-    If no batch is named, the latest batch of `project` is used. Without `project`, it is the latest batch of the store.
+    The default batch is the latest batch of `project`. If `project` is not set, it is the latest batch of the store.
     """
 
     files: Files
@@ -93,8 +93,9 @@ class StoreDir(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Lock]:
-        """Hold the shared lock of the store (flock) that excludes garbage collection, from the snapshot to the end of a
-        run.
+        """Hold the shared lock of the store (flock), which excludes garbage collection.
+
+        A run holds the lock from its snapshot to its end.
 
         If no other process holds the lock and the store is writable, files of dead processes are removed first. If the
         store is removed while the lock is held, errors that this causes are raised as StoreCorrupt.
@@ -159,8 +160,9 @@ class StoreDir(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def making_batch(self) -> Iterator[None]:
-        """Hold the exclusive lock (flock) for finding or creating a batch, so that concurrent identical runs create
-        only one.
+        """Hold the exclusive lock (flock) for finding or creating a batch.
+
+        Concurrent identical runs then create only one batch.
         """
         lock = self.files.wait_lock(self.root / layout.LOCKS / layout.LOCK_OF_BATCHES, shared=False)
         try:

@@ -185,7 +185,7 @@ class _RealAppender:
 
 
 class RealFiles:
-    """Files of the operating system, or of the twin of it that `calls` is. Its methods are many: the port's."""
+    """Files of the operating system, or of the twin of it that `calls` is. It has many methods: one for each call."""
 
     def __init__(self, calls: SystemCalls | None = None) -> None:
         self._calls: SystemCalls = calls or RealCalls()

@@ -44,7 +44,7 @@ Watch = Callable[[Operation], Fate | None]
 
 
 class WatchedCalls:
-    """Another's calls, each shown to `watch` first. Its methods are many: the port's."""
+    """Another's calls, each shown to `watch` first. It has many methods: one for each call."""
 
     def __init__(self, calls: SystemCalls, watch: Watch) -> None:
         self._calls = calls

@@ -134,7 +134,7 @@ class Disk:
 
 
 class DiskCalls:
-    """SystemCalls of one process of a Disk. Its methods are many: the port's."""
+    """SystemCalls of one process of a Disk. It has many methods: one for each call."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk

@@ -33,7 +33,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TracedCalls:
-    """Another's calls, written down in a trace file. Its methods are many: one a call."""
+    """Another's calls, written down in a trace file. It has many methods: one for each call."""
 
     def __init__(self, calls: SystemCalls, trace: Path) -> None:
         self._calls = calls

@@ -1,10 +1,10 @@
-"""Batches of commands: what people write is read, made a batch of, and run to its end, whatever dies meanwhile.
+"""Task lists: run commands in dependency order, and resume them after any interruption.
 
     from codebatch import work
     ran = work.start("work.toml")
     print(ran.standing.counts, ran.shortfall)
 
-Every public name stands here, and is imported when it is first asked for. What is asked wrongly, or found wrong, is a
+This package contains all public names. Each name is imported on first use. Invalid input and failures raise
 CodebatchError.
 """
 

@@ -20,8 +20,8 @@ _SECONDS = 1.0
 class AnalyzedTask(msgspec.Struct, frozen=True, kw_only=True):
     """A task of an analysed task list.
 
-    `level` is the number of tasks in the longest chain of dependencies before it. The scheduler does not use levels.
-    `expected_seconds` is null if the task does not define it.
+    `level` is the number of tasks in the longest chain of dependencies before the task. The scheduler does not use
+    levels. `expected_seconds` is null if the task does not define it.
     """
 
     id: str
@@ -61,9 +61,9 @@ class BindingPool(msgspec.Struct, frozen=True, kw_only=True):
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch work analyze`.
 
-    `with_estimate` counts the tasks that define `expected_seconds`. Other tasks count as one second. `seconds` is the
-    estimated duration with the current settings. `critical_seconds` is the duration of the critical path, which no
-    number of slots can shorten.
+    `with_estimate` counts the tasks that define `expected_seconds`. For other tasks, one second is assumed. `seconds`
+    is the estimated duration with the current settings. `critical_seconds` is the duration of the critical path, which
+    no number of slots can shorten.
     """
 
     source: str

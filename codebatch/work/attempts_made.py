@@ -20,11 +20,15 @@ from codebatch.work.standing import WorkBatch
 
 
 class AttemptMade(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt: a round, under the epoch of a lease. `number` says which try it was.
+    """An attempt of a task. `round` and `epoch` identify the attempt.
 
-    `ended` is the type of its outcome; `stopped`, `interrupted` or `running` where it has none, `unreadable` where one
-    is damaged. `stopped` says why an attempt was ended before its time, and `said` what it says of itself. What only
-    journals tell is None where those are gone.
+    - `number`: the number of the try.
+    - `ended`: the type of its outcome. Without an outcome, it is `stopped`, `interrupted` or `running`. If the outcome
+      is damaged, it is `unreadable`.
+    - `stopped`: the reason why the attempt was ended early, or None.
+    - `said`: values from its JSON output, or None.
+
+    Values that are recorded only in journals are None if the journals no longer exist.
     """
 
     task: CommandId

@@ -1,4 +1,4 @@
-"""Batches of commands for programs: `codebatch.work`. What people do with `codebatch work`, done by a call."""
+"""The Python API for task lists: `codebatch.work`. Each function does what a command of `codebatch work` does."""
 
 from __future__ import annotations
 
@@ -45,14 +45,26 @@ def start(
     trust: bool = False,
     listener: WorkListener | None = None,
 ) -> WorkRan:
-    """Run the commands that files define, by default those of the project around the current directory; to their end.
+    """Run the tasks of task lists in a new batch, and return when the run ends.
 
-    Of them `tasks`, with all that these need, or these `only`; if `unfinished`, of all those that are not done yet, and
-    NothingToDo is raised if there are none. The whole batch has `timeout` seconds; with `halt="now"` the first failure
-    ends what runs. What is given goes before what a file says; `env` are NAME=VALUE, which is stored, or NAME for
-    whoever conducts. `command` is run by tasks that say nothing else; without `infer`, `auto` adds no edges. Where this
-    process dies, what runs ends by itself, and `resume` goes on. Raises CodebatchError or OSError; what could not be
-    done is told by `WorkRan.shortfall`.
+    `files` are task lists; by default, the task list of the current project is used. The arguments are the options of
+    `codebatch work run` and override settings in the files:
+
+    - `tasks`: run these tasks and the tasks that they need, by default all tasks. With `only`, the tasks that they need
+      do not run and count as done.
+    - `tags`: select tasks with one of these tags.
+    - `unfinished`: select only tasks that are not done. If there are none, NothingToDo is raised.
+    - `timeout`: the time limit of the whole batch in seconds.
+    - `halt`: with `"now"`, the first failure terminates running tasks.
+    - `env`: environment variables. `NAME=VALUE` is stored. For `NAME`, the value is taken from the environment and not
+      stored.
+    - `command`: the command of tasks that define none.
+    - `infer`: if False, the strategy `auto` does not infer dependencies.
+    - `parallel_batches`: run even if another batch runs in the same directory.
+    - `trust`: run even if the store was not created on this machine.
+
+    If this process is killed, running tasks continue, and `resume` continues the batch. `WorkRan.shortfall` describes
+    tasks that are not done. Raises CodebatchError or OSError.
     """
     options = WorkOptions(
         tasks=tuple(tasks),
@@ -83,26 +95,28 @@ def start(
 
 
 def get(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
-    """Where a batch of commands stands: by its id, a unique prefix or `latest~N`; by default the latest.
+    """Return a batch of a task list and its state.
 
-    Raises WrongBatchKind for an analysis, InvalidId, UnknownId, AmbiguousId or StoreError.
+    `batch` is an ID, a unique ID prefix, `@NAME` or `latest~N`, by default the latest batch. Raises WrongBatchKind if
+    the batch is an analysis. Raises InvalidId, UnknownId, AmbiguousId or StoreError.
     """
     opened = open_store(store)
     return look_at(opened, resolve_batch(opened, batch, kind="work"))
 
 
 def iter_batches(*, store: str | Path | None = None) -> Iterator[WorkBatch]:
-    """Every batch of commands that can be read, latest first."""
+    """Yield all readable batches of task lists, the latest first."""
     return iter_work(open_store(store))
 
 
 def iter_events(
     batch: str | None = None, *, since: str | None = None, follow: bool = False, store: str | Path | None = None
 ) -> Iterator[AnyEvent]:
-    """What happened in a batch of either kind, by default the latest; behind the event with the cursor `since`.
+    """Yield the events of a batch, by default the latest batch. The batch can be a task list or an analysis.
 
-    With `follow` it goes on with what happens, until the batch is over or nobody is at work on it. Raises InvalidInput
-    for what is no cursor, else as `get` does.
+    With `since`, only events after the event with this cursor are yielded. With `follow`, new events are yielded until
+    the batch ends or no process runs the batch. Raises InvalidInput if `since` is not a valid cursor, and the errors of
+    `get`.
     """
     opened = open_store(store)
     place = cursor_of(since)
@@ -124,12 +138,19 @@ def resume(
     trust: bool = False,
     listener: WorkListener | None = None,
 ) -> WorkRan:
-    """Go on with a batch, and do again what failed or was cancelled; with `force` what is done, too.
+    """Resume a batch, and run tasks again that failed or were cancelled.
 
-    Of that `only` these tasks, where some are named. With `blocked` what waits for an answer is done again without one;
-    with `wait_answers` we go on while a question is open. If the files of its list have changed, `WorkRan.changes` says
-    how, and the batch keeps the definitions that it has; with `reload` tasks that are not done have those of the files.
-    Without a name it is the latest, of a store that was not named. Raises as `get` and `start` do.
+    The default is the latest batch. If `store` is given, `batch` is required.
+
+    - `force`: also rerun completed tasks.
+    - `only`: retry only these tasks.
+    - `blocked`: also rerun tasks that wait for an answer, without an answer.
+    - `wait_answers`: keep running while a question is open.
+    - `reload`: use the current definitions of tasks that are not done. Otherwise, the batch keeps its definitions.
+      `WorkRan.changes` describes how the task list has changed.
+    - `trust`: resume even if the store was not created on this machine.
+
+    Raises the errors of `get` and `start`.
     """
     opened = open_store(store)
     found = resolve_batch(opened, batch, kind="work")
@@ -158,9 +179,13 @@ def cancel(
     trust: bool = False,
     listener: WorkListener | None = None,
 ) -> WorkBatch:
-    """End a batch, whoever runs it; without a name the only one that is at work.
+    """Cancel a batch that runs in any process, by default the only running batch.
 
-    With `force` whoever is at work on it on this machine is killed first. Raises as `get` does.
+    - `grace_seconds`: the grace period of every task, in place of the grace periods that the tasks define.
+    - `force`: first kill the processes that run the batch on this machine.
+    - `wait`: return only after the batch has ended.
+
+    Raises the errors of `get`.
     """
     opened = open_store(store)
     return cancel_batch(
@@ -177,11 +202,14 @@ def cancel(
 def answer(
     task: str, text: str, *, question: str | None = None, batch: str | None = None, store: str | Path | None = None
 ) -> WorkBatch:
-    """Answer what a task waits for; it goes on at once where somebody conducts the batch, else with `resume`.
+    """Answer the question of a task.
 
-    `question` is how the digest begins of the one that is meant. Without a name the only batch that is at work, else
-    the latest. Raises InvalidInput where it asks nothing that this answers, or was answered just before, and as `get`
-    does.
+    If the batch is running, the task continues at once. Otherwise, it continues with `resume`. The default is the only
+    running batch or, if none is running, the latest one. If `question` is given, the question is answered only if its
+    digest starts with this text.
+
+    Raises InvalidInput if the task does not ask this question, the answer is not allowed, or another answer was
+    accepted first. Raises the errors of `get`.
     """
     opened = open_store(store)
     return answer_question(opened, resolve_live(opened, batch, else_latest=True), task, text, question=question)
@@ -190,31 +218,33 @@ def answer(
 def retry(
     *tasks: str, dependents: bool = False, batch: str | None = None, store: str | Path | None = None
 ) -> WorkBatch:
-    """Have tasks begun again, whatever they ended as; at once where somebody conducts the batch, else by `resume`.
+    """Let tasks run again, whatever their outcome.
 
-    With `dependents` what needs them is done again too. Raises InvalidInput for one that runs, and as `get` does.
+    If the batch is running, the tasks run again at once. Otherwise, they run again with `resume`. With `dependents`,
+    tasks that depend on them run again too. Raises InvalidInput if a task is running, and the errors of `get`.
     """
     opened = open_store(store)
     return retry_tasks(opened, resolve_batch(opened, batch, kind="work"), tasks, dependents=dependents)
 
 
 def skip(*tasks: str, as_done: bool = False, batch: str | None = None, store: str | Path | None = None) -> WorkBatch:
-    """Have tasks not run, and end what of them runs; for those that need them they failed, or are done.
+    """Skip tasks. Running tasks are terminated. The default is the only running batch.
 
-    Without a name it is the only batch that is at work. Raises InvalidInput for one that is done, and as `get` does.
+    Tasks that need a skipped task are skipped too. With `as_done`, the given tasks count as done instead, so that tasks
+    that need them can run. Raises InvalidInput if a task is already done, and the errors of `get`.
     """
     opened = open_store(store)
     return skip_tasks(opened, resolve_live(opened, batch), tasks, as_done=as_done)
 
 
 def pause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
-    """Begin nothing new in a batch, until `unpause` or `resume`; by default in the only one that is at work."""
+    """Start no more tasks of a batch until `unpause` or `resume`. The default is the only running batch."""
     opened = open_store(store)
     return pause_batch(opened, resolve_live(opened, batch))
 
 
 def unpause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
-    """Go on after a pause."""
+    """Start tasks again after `pause`."""
     opened = open_store(store)
     return unpause_batch(opened, resolve_live(opened, batch))
 
@@ -226,16 +256,19 @@ def change(
     pools: Mapping[str, int] | None = None,
     store: str | Path | None = None,
 ) -> WorkBatch:
-    """Have so many tasks run at once from now on, and pools so large; by default in the only batch at work."""
+    """Change how many tasks run at once, and the sizes of pools. The default is the only running batch.
+
+    Running tasks continue. Raises InvalidInput for an unknown pool or a number below 1, and the errors of `get`.
+    """
     opened = open_store(store)
     return change_batch(opened, resolve_live(opened, batch), max_parallel=max_parallel, pools=pools)
 
 
 def questions(batch: str | None = None, *, store: str | Path | None = None) -> list[OpenQuestion]:
-    """What tasks of a batch wait for an answer to, in the order of its file."""
+    """Return the open questions of a batch, in the order of the tasks in its file."""
     return open_questions(get(batch, store=store))
 
 
 def attempts(*tasks: str, batch: str | None = None, store: str | Path | None = None) -> list[AttemptMade]:
-    """The attempts of some tasks of a batch, by default of all."""
+    """Return the attempts of some tasks of a batch, by default of all tasks."""
     return attempts_of(get(batch, store=store), tasks)

@@ -1,4 +1,4 @@
-"""Who is told how a batch of commands goes while it lasts, in words of people and not of the conductor."""
+"""Progress of a batch of commands for its user: WorkListener and the values that it receives."""
 
 from __future__ import annotations
 
@@ -34,10 +34,13 @@ _STATES: dict[OutcomeType, CommandState] = {
 
 
 class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that ended. `seconds` are counted from when we saw it run, None where we did not.
+    """An attempt that ended.
 
-    `ended` of `planned` commands are at an end now, this one among them; or it is tried again, after `again_seconds`.
-    For a rate limit it waits until `until_ns` (wall clock), and so does all that takes of its `pools`.
+    - `seconds`: the duration since this process first saw the attempt, or None if it did not see the attempt run.
+    - `planned`, `ended`: the number of all tasks, and of tasks that have ended.
+    - `again_seconds`: the delay until the task is retried, or None if it is not retried.
+    - `until_ns`: after a rate limit, the time when the limit ends, in nanoseconds since 1970. Until then, no task that
+      uses one of `pools` starts.
     """
 
     id: CommandId
@@ -54,10 +57,11 @@ class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommandStopped(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that was ended before its time. `seconds` are counted from when we saw it run.
+    """An attempt that was ended early. `seconds` is the duration since this process first saw the attempt.
 
-    `cause` is `signal`, `timeout`, `failure` or `cancel`; `detail` names the signal, or the task that failed. At an end
-    are `ended` of `planned` commands now, this one not among them.
+    - `cause`: `signal`, `timeout`, `failure` or `cancel`.
+    - `detail`: the signal, or the task that failed.
+    - `planned`, `ended`: the number of all tasks, and of tasks that have ended. The task of this attempt has not ended.
     """
 
     id: CommandId
@@ -69,7 +73,7 @@ class CommandStopped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommandRunning(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that runs, for so many seconds since we saw it first."""
+    """A running attempt. `seconds` is the duration since this process first saw the attempt."""
 
     id: CommandId
     seconds: float
@@ -77,10 +81,14 @@ class CommandRunning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a batch is: `ended` of `planned` commands, of which some `failed`; what runs, longest first.
+    """The progress of a batch.
 
-    `blocked` ones wait for an answer: they have not ended, nor do those run that live. `eta` is how long it takes yet,
-    None where nobody knows. The `closed` pools are those of which nothing is taken for a rate limit, and until when.
+    - `planned`, `ended`, `failed`: the number of all tasks, of tasks that have ended, and of tasks that failed.
+    - `blocked`: the number of tasks that wait for an answer. These tasks have not ended, and are not in `running`.
+    - `running`: the running tasks, the longest-running first.
+    - `eta`: the estimated remaining time, or None if unknown.
+    - `closed`: the pools that are closed because of a rate limit. Each is mapped to the time when the limit ends, in
+      nanoseconds since 1970.
     """
 
     ended: int
@@ -93,53 +101,62 @@ class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkListener:
-    """Who is told how a batch goes. Called in the caller's thread; what is not overridden is not told.
+    """A receiver of the progress of a batch. Its methods are called in the caller's thread. Override the methods that
+    you need.
 
-    If it `wants_colors`, programs are asked to colour what they print.
+    If `wants_colors` is set, tasks are asked to print colours.
     """
 
     wants_colors = False
 
     def note(self, text: str) -> None:
-        """Something worth knowing."""
+        """Receive a note."""
 
     def warn(self, text: str) -> None:
-        """Something that must be known, also by a caller that wants no notes. By default it is a note."""
+        """Receive a warning. By default, a warning is passed to `note`."""
         self.note(text)
 
     def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
-        """Whether a list is to be run with the edges that were inferred; asked before anything is written."""
+        """Return whether to run a list with its inferred dependencies. This is called before anything is written."""
         return True
 
     def chosen(self, batch: BatchDir, work: Work) -> None:
-        """This batch is worked on now."""
+        """Receive the batch when its run begins."""
 
     def update(self, progress: WorkProgress) -> None:
-        """How far it is: at most twenty times a second."""
+        """Receive the progress, at most 20 times a second."""
 
     def ended(self, ended: CommandEnded) -> None:
-        """An attempt ended."""
+        """Receive an attempt that ended."""
 
     def asking(self, id: CommandId) -> None:
-        """A command asks something, and waits for the answer while it runs."""
+        """Receive a task that asks a question and waits for the answer while its command runs."""
 
     def draining(self, running: int) -> None:
-        """Nothing more is started, for a signal or for damage; so many that we started run, and are waited for."""
+        """Receive the number of running tasks when a signal or damage stops the run.
+
+        No more tasks start, and these running tasks are waited for.
+        """
 
     def ending(self, running: int, *, is_killed: bool) -> None:
-        """For another signal so many that we started are told to end, each in its grace; or, `is_killed`, killed."""
+        """Receive the number of running tasks when a further signal ends them.
+
+        They are terminated, each with its grace period. If `is_killed` is set, they are killed.
+        """
 
     def stopping(self, cause: StopCause, detail: str, running: int) -> None:
-        """So many are told to end, each in its grace: at the time limit of the batch, or at a failure that halts it.
+        """Receive the number of running tasks when the batch ends them, each with its grace period.
 
-        `detail` names the task that failed.
+        The batch has reached its time limit, or it halts because the task `detail` failed.
         """
 
     def stopped(self, stopped: CommandStopped) -> None:
-        """An attempt was ended before its time."""
+        """Receive an attempt that was ended early."""
 
     def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
-        """What was cancelled is waited for: these, which end by themselves; `who` conducts them."""
+        """Receive the running tasks of a cancelled batch while `cancel` waits for them. `who` is the process that runs
+        the batch.
+        """
 
 
 class Watch:

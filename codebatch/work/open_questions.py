@@ -26,10 +26,14 @@ _SHOWN_MAX = 60
 
 
 class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that waits for an answer. `kind`: `asked` by the command; else by us, of how its last attempt ended.
+    """A question that waits for an answer.
 
-    `choices` are what can be answered; empty: anything. Where it `is_live` the command runs, and waits. `digest` names
-    this question alone.
+    - `kind`: `asked` if the task asked the question. Otherwise codebatch asks, because the task was `interrupted`,
+      printed nothing for too long (`stall`) or has no try left (`exhausted`).
+    - `choices`: the allowed answers. If there are none, any answer is allowed.
+    - `is_human`: only a person may answer.
+    - `is_live`: the task keeps running while it waits.
+    - `digest`: the digest that identifies the question.
     """
 
     task: CommandId

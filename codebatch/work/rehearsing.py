@@ -40,8 +40,8 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `codebatch work run --dry-run`: the tasks in the order in which they would start.
 
     `makespan_seconds` is the expected duration. With a probability of 10%, 50% and 90%, the batch ends within the times
-    in `range_seconds`. Both are null if the duration of all tasks is unknown. `without_estimate` counts tasks of
-    unknown duration.
+    in `range_seconds`. Both are null if no task has a known duration. `without_estimate` counts tasks of unknown
+    duration.
     """
 
     source: str

@@ -47,10 +47,11 @@ _OPENED = (CommandState.FAILED, CommandState.CANCELLED)
 
 
 class WorkRan(WorkBatch, frozen=True, kw_only=True):
-    """A work batch after we have conducted it: for so long, and to its end unless a signal broke that off.
+    """A batch of a task list after this process ran it.
 
-    `signal_status` is the exit status of the signal, 0 where there was none. `changes` are those that its list had when
-    it was resumed, before it was reloaded if it was.
+    - `seconds`: the duration of the run.
+    - `signal_status`: the exit status of the signal that stopped the run, or 0 if no signal did.
+    - `changes`: the changes of the task list when the batch was resumed, before any reload.
     """
 
     seconds: float

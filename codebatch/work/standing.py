@@ -35,21 +35,21 @@ NAMED_MAX = 5
 
 
 class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A work batch, and where it stood when it was looked at."""
+    """A batch of a task list, and its state when it was read."""
 
     store: StoreDir
     batch: BatchDir
     standing: WorkStanding
 
     def of(self, *states: CommandState) -> list[CommandStanding]:
-        """Its commands in some states, in the order of the file."""
+        """Return the tasks of the batch in the given states, in the order of the file."""
         return [each for each in self.standing.commands if each.state in states]
 
     @property
     def ended_ns(self) -> int | None:
-        """When the last of what was done in it was on disk, None where it is not over or nothing was done.
+        """The time when the batch ended, in nanoseconds since 1970.
 
-        Of one that is cancelled, be it with nothing at work in it, not before it was.
+        None if the batch has not ended or no task ever started.
         """
         state = self.standing.state
         if not state.is_final or not any(command.round for command in self.standing.commands):
@@ -60,7 +60,7 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def eta(self) -> Eta | None:
-        """How long it takes yet, by what who conducts it said last, less the time since; None: nobody knows."""
+        """The estimated remaining time, from the last report of the process that runs the batch. None if unknown."""
         if self.standing.coordinator is None:
             return None
         from codebatch.model.batch_event import instant_ns  # 10 ms that a batch does without which nobody conducts
@@ -75,7 +75,7 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shortfall(self) -> BatchIncomplete | None:
-        """What lacks of a batch that is done; None where nothing does."""
+        """The error that describes what is missing, or None if all tasks are done."""
         state, id_ = self.standing.state, self.batch.id
         if state is BatchState.COMPLETED:
             return None

@@ -135,7 +135,7 @@ EnvFileEntries = Annotated[
 
 
 class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[defaults]`: default settings of all tasks. Variables in `env` are added to those of each task."""
+    """`[defaults]`: default settings of all tasks. Variables in `env` are added to the variables of each task."""
 
     run: Annotated[
         str | Annotated[tuple[str, ...], Meta(min_length=1)],

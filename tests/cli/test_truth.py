@@ -87,7 +87,9 @@ def test_that_nothing_is_there_is_no_certainty_in_an_incomplete_batch(interrupte
     notes = interrupted("impact", "package1/module001.py", status=3).notes
     assert "no dependents found for package1/module001.py so far (" in notes
     notes = interrupted("query", "symbols", "--name", "nope", status=3).notes
-    assert re.search(r"^no symbols( match, of [0-9,]+)? so far \(", notes, re.MULTILINE), "nor of how many files"
+    assert re.search(r"^no (matching )?symbols( \(searched [0-9,]+\))? so far \(", notes, re.MULTILINE), (
+        "nor of how many files"
+    )
 
 
 def test_what_does_not_rest_on_outcomes_is_whole_in_an_incomplete_batch(interrupted: CommandLine) -> None:

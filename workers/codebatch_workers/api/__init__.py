@@ -1,4 +1,4 @@
-"""What tasks are written against, in one place: what they are, what they are given, and the records that they give.
+"""The API for custom tasks: the interfaces of tasks, their input, and the records that they return.
 
 from codebatch_workers.api import Diagnostic, SourceFile, diagnostic
 """

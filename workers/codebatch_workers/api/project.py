@@ -1,7 +1,7 @@
-"""What a project task works on: the files of a batch, and all records of the tasks that it needs, in path order.
+"""The input of a project task: the files of a batch, and all records of the tasks that it needs, in path order.
 
-Where a batch is restricted to paths, `files` are those alone, and records can be given of no other. `outside` are the
-snapshot's other files: they can be found and read, and no task has said anything of them.
+If a batch is restricted to paths, `files` contains only the files at or below these paths, and only these files have
+records. `outside` has the other files of the snapshot. They can be found and read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from codebatch_workers.syntax.source import SourceFile
 
 
 class Project(Protocol):
-    """A snapshot and what is known of it. The same for the same inputs, however the work on them was cut."""
+    """A snapshot, and the records of its files.
+
+    The same inputs give the same values, however the work was divided among processes.
+    """
 
     @property
     def files(self) -> Sequence[Entry]:
@@ -23,27 +26,30 @@ class Project(Protocol):
 
     @property
     def outside(self) -> Sequence[Entry]:
-        """The other files of the snapshot."""
+        """The other files of the snapshot, if the batch is restricted to paths."""
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
-        """Each file with what a needed task says of it; only the records of some kinds where any are named.
+        """Yield each file with its records from the task `task`, which this task must need.
 
-        `holding` passes over records whose JSON line does not hold this text: telling that is faster than reading them.
-        Files of which nothing is left are left out. A file at which the task failed has its `failure` record. Raises
-        ValueError for a task that is not needed, ObjectMissing or StoreCorrupt.
+        With `kinds`, only records of these kinds are included. With `holding`, only records whose JSON line contains
+        this text are included, which is faster. Files without such records are left out. If the task failed for a file,
+        the file has a `failure` record.
+
+        Raises ValueError if this task does not need `task`. Raises ObjectMissing or StoreCorrupt.
         """
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
-        """What a needed task says of a file of the batch; only the records of some kinds where any are named.
+        """Return the records of one file of the batch from the task `task`, which this task must need.
 
-        Raises as `records`, and ValueError for a file outside.
+        With `kinds`, only records of these kinds are returned. Raises the errors of `records`, and ValueError if the
+        file is in `outside`.
         """
 
     def find(self, path: bytes) -> Entry | None:
-        """The file at a path, also one outside."""
+        """Return the file at a path, or None. The file can be in `files` or in `outside`."""
 
     def read(self, file: Entry) -> bytes:
-        """The content of a file. Raises ObjectMissing."""
+        """Return the content of a file. Raises ObjectMissing."""
 
     def source(self, file: Entry) -> SourceFile:
-        """A file of the batch as tasks of file scope see it. Raises ValueError for any other, or ObjectMissing."""
+        """Return a file of the batch as a SourceFile. Raises ValueError for other files, or ObjectMissing."""

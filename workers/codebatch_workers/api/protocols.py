@@ -49,13 +49,18 @@ def _no_memory() -> MemoryDirectory | None:
 
 
 class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True):
-    """What a task gets once: its configuration, of the declared type, and an empty directory of its own to work in.
+    """The environment of a task, passed once to its factory.
 
-    `shared` is the same for all tasks of a process: a tool that several of them ask is asked once. Keys are names of
-    modules. No answer may depend on who else is there. `put_object` stores bytes that an `ast` record names by their
-    digest; they are on disk before the records are, and go when no such record names them. `try_memory` makes a
-    directory for thousands of small files that live for a second, None where there is no memory to have it in. `name`
-    is the task's in the plan; `read_object` gives an object by its digest, and raises ObjectMissing.
+    - `config`: the configuration of the task, of the declared type.
+    - `scratch`: an empty directory for this task only.
+    - `name`: the name of the task in the plan.
+    - `shared`: a dictionary that all tasks of the process share, for example to start a tool only once. Keys are module
+      names. The results of a task must not depend on other tasks in the process.
+    - `put_object`: store bytes and return their digest, for an `ast` record. The bytes are durable before the record
+      is. They are removed when no such record refers to them.
+    - `read_object`: return the bytes of an object, given its digest. Raises ObjectMissing.
+    - `try_memory`: create a directory in memory for thousands of short-lived small files. Returns None if there is not
+      enough memory.
     """
 
     config: Config
@@ -69,20 +74,26 @@ class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True
 
 @runtime_checkable
 class FileTask(Protocol):
-    """A pure function of one file: its bytes, path, contexts and the task's configuration."""
+    """A task for single files. Its result depends only on the content, path and contexts of a file, and on the task's
+    configuration.
+    """
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """The records of one file, in their final order. Any exception fails this task for this file alone."""
+        """Return the records of a file, in their final order. If it raises an exception, the task fails only for this
+        file.
+        """
 
 
 @runtime_checkable
 class ProjectTask(Protocol):
-    """A pure function of the records of the tasks that it needs, of the snapshot and of the task's configuration."""
+    """A task for the whole project.
+
+    Its result depends only on the snapshot, the records of the tasks that it needs, and its configuration.
+    """
 
     def run_project(self, project: Project) -> Iterable[Record]:
-        """Records of any files; those of one file are kept in the order in which they are given.
-
-        Any exception fails this task.
+        """Return records of any files. Records of the same file keep their order. If it raises an exception, the task
+        fails.
         """
 
 
@@ -111,10 +122,14 @@ class UpdatingTask(ProjectTask, Protocol):
 
 @runtime_checkable
 class BatchedFileTask(FileTask, Protocol):
-    """A task that also asks a tool about many files in one call. It must answer as if asked one by one.
+    """A file task that also passes many files to a tool in one call.
 
-    `run_file` gives the records that need no tool; the syntax tree is still there.
+    The results must be the same as if each file were passed alone. `run_file` returns the records that do not need the
+    tool. The syntax tree is available only in `run_file`.
     """
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
-        """Given the files of a unit and what `run_file` said of each, the records of each, in their final order."""
+        """Return the records of each file, in their final order.
+
+        `records` has the records that `run_file` returned for each file.
+        """

@@ -23,7 +23,7 @@ def diagnostic(
     severity: Severity = "warning",
     tool: str = OWN_TOOL,
 ) -> Diagnostic:
-    """A finding from one offset in `file.utf8` to another, the end exclusive."""
+    """Return a finding from offset `start` to offset `end` (exclusive) in `file.utf8`."""
     path, path_b64 = file.path_fields
     line, column = file.position(start)
     end_line, end_column = file.position(end)

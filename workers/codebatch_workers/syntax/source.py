@@ -1,9 +1,9 @@
-"""A file as tasks see it: what it is, its text, its tree. Everything is computed when first asked for, and kept.
+"""A file as tasks see it: its properties, its text, its syntax tree. Each value is computed on first use and cached.
 
-Positions count what people see: lines from 1, columns in code points from 1, a byte order mark not counted. A line ends
-at LF and nowhere else: the CR of CRLF is the last character of its line, and a lone CR is a character like any other.
-Offsets are into `utf8`, the content without its mark, transcoded to UTF-8 where it was something else. The module is as
-long as it is because every value is made of others of the same file, and kept beside them.
+Lines and columns are counted from 1. Columns are counted in code points, without a byte order mark. A line ends only at
+LF: the CR of CRLF is the last character of its line, and a lone CR is an ordinary character. Offsets are positions in
+`utf8`, the content without its byte order mark, converted to UTF-8. The module is as long as it is because all values
+are derived from other values of the same file and cached with them.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ class _kept(Generic[T]):  # noqa: N801  # it is used as a decorator
 
 
 class SourceFile:
-    """One file of a snapshot. `contexts` are the values that the plan holds for it (SPEC.md "Context").
+    """A file of a snapshot. `contexts` are its context values in the plan (SPEC.md "Context").
 
-    Its methods are many, for each is one value that is derived from others, and kept beside them.
+    It has many methods, because each returns one value that is derived from others and cached.
     """
 
     # These are not with what is kept, which others that see less may share.
@@ -128,7 +128,7 @@ class SourceFile:
 
     @_kept
     def language(self) -> str:
-        """The language's name, `text` if none is known or Git LFS did not fetch it. `.gitattributes` comes first."""
+        """The name of the language; `text` if unknown or a Git LFS pointer. `.gitattributes` has precedence."""
         if self.notebook is not None or is_lfs_pointer(self.content):
             return "text" if self.notebook is None else "python"
         named = self._attributes.get("language")
@@ -140,7 +140,7 @@ class SourceFile:
 
     @_kept
     def notebook(self) -> Notebook | None:
-        """The notebook that the file holds, if its language is Python: then `utf8` is the code of its cells."""
+        """The notebook in the file, if its language is Python. `utf8` is then the code of its cells."""
         if not self.path.endswith(NOTEBOOK_ENDING) or is_binary(self.content):
             return None
         if len(self.content) > NOTEBOOK_BYTES_MAX:
@@ -155,17 +155,18 @@ class SourceFile:
 
     @_kept
     def is_binary(self) -> bool:
-        """Whether it is none for people to read."""
+        """Whether the file is binary."""
         return is_binary(self.content)
 
     @_kept
     def file_class(self) -> FileClass:
-        """The first that holds of: binary, empty, huge, minified, generated, vendored, fixture, test, example,
-        template, migration, documentation, text.
+        """The class of the file: the first of these that applies.
 
-        A test that `.gitattributes` call documentation is data of tests: a fixture.
+        binary, empty, huge, minified, generated, vendored, fixture, test, example, template, migration, documentation,
+        text
 
-        Where `.gitattributes` sets or unsets `linguist-generated`, `-vendored` or `-documentation`, no guess counts.
+        If `.gitattributes` marks a test as documentation, it is test data: a fixture. If `.gitattributes` sets or
+        unsets `linguist-generated`, `linguist-vendored` or `linguist-documentation`, this class is not guessed.
         """
         if self.is_binary:
             return "binary"
@@ -203,25 +204,25 @@ class SourceFile:
 
     @_kept
     def is_parsed(self) -> bool:
-        """Whether there is a grammar that can tell right from wrong, and a file that is worth its time."""
+        """Whether the file can be parsed by a grammar that detects syntax errors."""
         return self.language not in LANGUAGES_OF_PROSE and self.can_be_parsed
 
     @property
     def can_be_parsed(self) -> bool:
-        """Whether there is a grammar, and a file that is worth its time."""
+        """Whether there is a grammar for the file, and neither its size nor its class prevents parsing."""
         if not self.has_grammar or self.file_class in ("binary", "empty", "huge", "minified"):
             return False
         return self.language not in _OVERRUNS or not self.overruns_its_grammar
 
     @_kept
     def overruns_its_grammar(self) -> bool:
-        """Whether the file is beyond what the scanner of its grammar can hold: parsing it would crash or be in vain."""
+        """Whether the file exceeds the limits of its grammar's scanner, so that parsing would crash or fail."""
         overruns = _OVERRUNS.get(self.language)
         return overruns is not None and overruns(self)
 
     @property
     def has_grammar(self) -> bool:
-        """Whether files of this language can be parsed by this installation."""
+        """Whether this installation can parse files of this language."""
         return has_grammar(self.language)
 
     # -- Its text -----------------------------------------------------------------------------------------------------
@@ -234,17 +235,17 @@ class SourceFile:
 
     @property
     def encoding(self) -> str:
-        """Its IANA name; `unknown-8bit` for undeclared bytes that are not UTF-8; empty for binary files."""
+        """The IANA name of the encoding; `unknown-8bit` for undeclared non-UTF-8 bytes, empty for binary files."""
         return "" if self.is_binary else self._decoded.encoding
 
     @property
     def encoding_problem(self) -> str:
-        """Why the file is not valid in its encoding, empty if it is."""
+        """The reason why the file is not valid in its encoding, or empty if it is valid."""
         return "" if self.is_binary else self._decoded.problem
 
     @_kept
     def utf8(self) -> bytes:
-        """The content without its mark, in UTF-8; U+FFFD for what cannot be decoded; nothing of a binary file."""
+        """The content in UTF-8, without a byte order mark. Invalid bytes become U+FFFD; binary files are empty."""
         return b"" if self.is_binary else self._decoded.utf8
 
     @_kept
@@ -254,7 +255,7 @@ class SourceFile:
 
     @_kept
     def line_starts(self) -> list[int]:
-        """The offset where each line starts, and that after the last LF."""
+        """The offset of the start of each line, and the offset after the last LF."""
         # A BytesIO gives lines that end at LF alone, and faster than any search for it.
         starts = list(accumulate(map(len, BytesIO(self.utf8)), initial=0))
         if not self.utf8.endswith(b"\n") and self.utf8:
@@ -263,22 +264,22 @@ class SourceFile:
 
     @_kept
     def line_count(self) -> int:
-        """Lines; text after the last LF is one too."""
+        """The number of lines. Text after the last LF is a line too."""
         return self.utf8.count(b"\n") + (not self.utf8.endswith(b"\n") and bool(self.utf8))
 
     # -- Positions ----------------------------------------------------------------------------------------------------
 
     @_kept
     def is_ascii(self) -> bool:
-        """Whether every byte is a code point."""
+        """Whether `utf8` is ASCII."""
         return self.utf8.isascii()
 
     def line(self, offset: int) -> int:
-        """The 1-based line of an offset."""
+        """Return the line of an offset, counted from 1."""
         return bisect_right(self.line_starts, offset)
 
     def position(self, offset: int) -> tuple[int, int]:
-        """The 1-based line and column, in code points, of an offset."""
+        """Return the line and column of an offset, both counted from 1. Columns are counted in code points."""
         line = bisect_right(self.line_starts, offset)
         start = self.line_starts[line - 1]
         if self.is_ascii:
@@ -306,9 +307,9 @@ class SourceFile:
     def report(
         self, line: int, message: str, *, column: int = 1, code: str = "", severity: Severity = "warning"
     ) -> Diagnostic:
-        """A finding at a line, and a column in code points. Without a `code` it has the name of the task that gives it.
+        """Return a finding at a line and column (in code points). The default `code` is the name of the task.
 
-        Raises ValueError for a place that the file has not.
+        Raises ValueError if the file does not have this line or column.
         """
         return diagnostic_at(self, line, message, column=column, code=code, severity=severity)
 
@@ -316,14 +317,14 @@ class SourceFile:
 
     @_kept
     def tree(self) -> Tree | None:
-        """The syntax tree over `utf8`, None where the file is not parsed."""
+        """The syntax tree of `utf8`, or None if the file is not parsed."""
         return self.parse() if self.is_parsed else None
 
     def parse(self) -> Tree:
-        """Make a tree, also of prose; the language must have a grammar.
+        """Return a new syntax tree. The language must have a grammar; it can be a language of prose such as Markdown.
 
-        To languages a lone CR does end a line, but not to all grammars: they are given a LF in its place. What a
-        grammar is known not to understand has a stand-in, where that leaves fewer errors.
+        A lone CR ends a line in these languages but not in all grammars, so it is replaced by LF. Constructs that a
+        grammar does not know are replaced by others if this gives fewer syntax errors.
         """
         utf8 = self.utf8
         if self.language == "markdown":
@@ -351,13 +352,13 @@ class SourceFile:
 
     @property
     def tree_text(self) -> bytes:
-        """What the grammar was given for `utf8`, of the same length: with stand-ins for what it does not know."""
+        """The text that was parsed, of the length of `utf8`. Constructs unknown to the grammar are replaced."""
         text: bytes = self.__dict__.get("_tree_text", self.utf8) if self.tree is not None else self.utf8
         return text
 
     @_kept
     def parsed_text(self) -> bytes:
-        """What the grammar of C and C++ is given for `utf8`: of the same length, with stand-ins for macros."""
+        """The text for the grammar of C and C++. It has the length of `utf8`; macros are replaced."""
         # Their patterns take 2 ms to compile, of trees that hold no C.
         from codebatch_workers.syntax.conditionals import with_first_arms
         from codebatch_workers.syntax.macro_lines import (
@@ -376,26 +377,26 @@ class SourceFile:
 
     @_kept
     def has_syntax_error(self) -> bool:
-        """Whether the tree holds an error. Survives `release`."""
+        """Whether the tree has a syntax error. The value is kept after `release`."""
         root = self.tree.root_node if self.tree is not None else None
         return root is not None and root.has_error and any(True for _ in iter_broken(root, self.language))
 
     @_kept
     def is_hopeless(self) -> bool:
-        """Whether one error swallows so much that there is nothing to be learnt from the tree. Survives `release`."""
+        """Whether one syntax error covers so much that the tree is of no use. The value is kept after `release`."""
         return self.has_syntax_error and self.tree is not None and is_hopeless_tree(self.tree)
 
     @_kept
     def captures(self) -> Mapping[str, list[Node]]:
-        """What the language's query finds, by capture name. One pass over the tree for all tasks.
+        """The captures of the language's own query, by name. All tasks share this one pass over the tree.
 
-        Nothing is found in a hopeless file, nor below a depth of QUERY_DEPTH_MAX.
+        Empty for hopeless files. Nodes below a depth of QUERY_DEPTH_MAX are not captured.
         """
         captures = {} if self.tree is None else self.query(grammar(self.language).query)
         return captured(captures, self.utf8, self.language)
 
     def matches(self, query: Query) -> Iterator[Mapping[str, list[Node]]]:
-        """The captures of each match of a query over the tree, of prose too; in no order that may be relied on."""
+        """Yield the captures of each match of a query, in no defined order. Prose such as Markdown is parsed too."""
         if self.is_hopeless:
             return
         root = (self.tree or self.parse()).root_node
@@ -403,7 +404,7 @@ class SourceFile:
             yield captures
 
     def query(self, query: Query) -> dict[str, list[Node]]:
-        """The captures of a query over the tree."""
+        """Return the captures of a query over the tree, by name."""
         if self.tree is None or self.is_hopeless:
             return {}
         # The binding collects nodes in a set, so that its lists come in the order of addresses: another one each time.
@@ -420,9 +421,9 @@ class SourceFile:
         return {}
 
     def derived(self, make: Callable[[SourceFile], T]) -> T:
-        """What a function makes of this file: made once, and kept for whichever task asks next.
+        """Return the result of `make` for this file. The result is computed once and shared by all tasks.
 
-        It must look at no other contexts than those that the language follows from.
+        `make` may use only the contexts that determine the language.
         """
         return self._made(self._derived, make)
 
@@ -431,7 +432,7 @@ class SourceFile:
         return {}
 
     def lasting(self, make: Callable[[SourceFile], T]) -> T:
-        """As `derived`, of what holds no node of the tree. Survives `release`."""
+        """Like `derived`, but the result is kept after `release`. It must not contain nodes of the tree."""
         return self._made(self._lasting, make)
 
     def _made(self, kept: dict[object, Any], make: Callable[[SourceFile], T]) -> T:
@@ -445,10 +446,10 @@ class SourceFile:
         return {}
 
     def seeing(self, contexts: frozenset[str]) -> SourceFile:
-        """This file with no other contexts than these: itself where it has none.
+        """Return this file with only the given contexts: the same object if it has no others.
 
-        Who may not see a context may not see either what was derived from it, such as the tree: where its language may
-        be another one, it is a file that shares nothing with this one.
+        Values that were derived from hidden contexts, such as the tree, are hidden too. If a hidden context could
+        change the language, the returned file shares no cached values with this file.
         """
         if not self.contexts or self.contexts.keys() <= contexts:
             return self
@@ -463,7 +464,7 @@ class SourceFile:
         return other
 
     def release(self) -> None:
-        """Drop the tree, what was found in it, and the text, but for its bytes; whoever asks again pays again."""
+        """Discard the tree, derived values and the text, but not the bytes. The next use computes them again."""
         for narrower in self._narrower.values():
             narrower.release()
         for name in (
