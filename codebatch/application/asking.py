@@ -156,8 +156,11 @@ def _read_apart(records: BatchRecords) -> dict[bytes, Apart]:
 
 
 class Answer(Generic[Found]):
-    """The answer to a question. `found` is its content, `question` the question with its batch, and `whole` its
-    completeness.
+    """The answer to a question.
+
+    - `found`: the content of the answer.
+    - `question`: the question, and the batch that it was asked of.
+    - `whole`: whether the answer is complete, and what is missing.
 
     Example:
 

@@ -89,7 +89,7 @@ def duplicates(
     answer = batch.copies(least=least, first=show or 1, limit=shown, path=asked, everything=everything)
     found = answer.found
     if show is not None and not found.blocks and answer.whole.is_complete:
-        raise InvalidInput(f"no duplicate block {show:,}", hint=f"blocks found: {found.count:,}")
+        raise InvalidInput(f"duplicate block {show:,} does not exist", hint=f"blocks found: {found.count:,}")
     if found.excluded:
         others = "test, vendored or generated files"
         answering.note(f"{found.excluded:,} hidden, with at most one location outside {others}; show them with --all")

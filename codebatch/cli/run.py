@@ -339,7 +339,7 @@ def _answer(answering: Answering, ran: RunResult) -> int:
         answering.tell(f"@{ran.name} is now {batch.id} (was {ran.name_was})")
     if ran.missing_grammars:
         told = ", ".join(f"{language} ({count_of(files, 'file')})" for language, files in ran.missing_grammars.items())
-        answering.note(f"no grammar for {told}: a required package is missing; install it with: pip install codebatch")
+        answering.note(f"no grammar for {told}: a package that codebatch requires is missing; reinstall codebatch")
     tasks = task_states(ran.store, batch)
     answer = RunAnswer(
         snapshot_id=batch.about.snapshot_id,

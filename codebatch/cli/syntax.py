@@ -149,7 +149,7 @@ def _told(rule: dict[str, object]) -> list[str]:
 def _no_rule(code: str, known: Collection[str]) -> InvalidInput:
     if code in _OF_PARSE:
         return InvalidInput(
-            f"{code!r} is not a lint rule: the task parse reports it",
+            f"{code!r} is not a lint rule; it is reported by the task `parse`",
             hint=f"see: codebatch query diagnostics --code {code}",
         )
     meant = closest(code.upper(), known) or closest(code, known)

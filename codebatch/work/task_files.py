@@ -231,7 +231,7 @@ def _is_done(table: LinedTable, name: str) -> bool:
     if word is not None and (not isinstance(word, str) or word in _LIKE_DONE):
         told = f"{Place(name, '').of(table, _OF_PEOPLE).spot} sets `status` to {shown_value(status)}"
         raise InvalidConfiguration(
-            told, hint=f"to mark the task as done write status: {_DONE}; otherwise remove the line"
+            told, hint=f"to mark the task as done, write `status: {_DONE}`; otherwise, remove the line"
         )
     return word == _DONE
 

@@ -330,7 +330,7 @@ def test_what_is_done_by_hand_is_said_in_one_way_and_has_an_id_of_its_own(tmp_pa
             "g.md": "---\nstatus:\n---\n",
         },
     )
-    hint = "; to mark the task as done write status: done; otherwise remove the line"
+    hint = "; to mark the task as done, write `status: done`; otherwise, remove the line"
     assert lines[1:] == (
         f"tasks/a.md:2 sets `status` to 'Completed'{hint}",
         f'tasks/b.md:3 sets `status` to ["done"]{hint}',
