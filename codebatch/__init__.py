@@ -1,7 +1,7 @@
 """codebatch: parallel analysis of large codebases, with cached results.
 
 `run` analyses a directory. `open` opens a store and gives access to its batches: their records by type, and answers to
-questions (codebatch/application/opened.py describes the guarantees).
+questions (codebatch/operations/api/store.py describes the guarantees).
 
 Invalid input and failures raise CodebatchError. Other errors of the operating system raise OSError, for example if the
 current directory was deleted or a path is too long.
@@ -18,24 +18,6 @@ import importlib
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from codebatch.application.asking import Answer
-    from codebatch.application.batches import BatchStatus, ListedBatch, TaskStatus
-    from codebatch.application.checking import CheckResult, check
-    from codebatch.application.comparing import Comparison
-    from codebatch.application.copies import DuplicateBlock, DuplicateBlocks, DuplicateLocation
-    from codebatch.application.definitions import Caller
-    from codebatch.application.execution import Listener
-    from codebatch.application.hotspots import Hotspot, Hotspots
-    from codebatch.application.impact import Impact
-    from codebatch.application.import_file import import_findings
-    from codebatch.application.importing import ImportResult, InvalidImport
-    from codebatch.application.nouns import Records
-    from codebatch.application.opened import Store, open
-    from codebatch.application.opened_batch import Batch
-    from codebatch.application.overview import Overview
-    from codebatch.application.questions import FileContent, FileRecords
-    from codebatch.application.ran import RunResult
-    from codebatch.application.running import run
     from codebatch.compare.differences import Change
     from codebatch.errors import (
         AmbiguousId,
@@ -75,16 +57,35 @@ if TYPE_CHECKING:
         UnsupportedFileSystem,
         WrongBatchKind,
     )
-    from codebatch.exchange.export import Export
-    from codebatch.exchange.making import make_export
+    from codebatch.exchange.export import make_export
+    from codebatch.exchange.model import Export
     from codebatch.model.record import Ast, Diagnostic, Duplicate, Edge, Failure, File, Fingerprints, Metric, Symbol
+    from codebatch.operations.api.batch import Batch
+    from codebatch.operations.api.store import Store, open
+    from codebatch.operations.comparison.comparison import Comparison
+    from codebatch.operations.gate.quality_gate import CheckResult, check
+    from codebatch.operations.hotspots.hotspots import Hotspot, Hotspots
+    from codebatch.operations.queries.batch_query import Answer
+    from codebatch.operations.queries.batches import BatchStatus, ListedBatch, TaskStatus
+    from codebatch.operations.queries.definitions import Caller
+    from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation
+    from codebatch.operations.queries.duplicates import DuplicateBlocks
+    from codebatch.operations.queries.file_overview import Overview
+    from codebatch.operations.queries.impact import Impact
+    from codebatch.operations.queries.record_types import Records
+    from codebatch.operations.queries.records import FileContent, FileRecords
+    from codebatch.operations.runs.execution import Listener
+    from codebatch.operations.runs.import_file import import_findings
+    from codebatch.operations.runs.imports import ImportResult, InvalidImport
+    from codebatch.operations.runs.run import run
+    from codebatch.operations.runs.run_result import RunResult
+    from codebatch.query.answers.dependencies import Cycle, Dependent, Import
+    from codebatch.query.answers.summary import Summary
     from codebatch.query.completeness import Completeness
-    from codebatch.query.dependencies import Cycle, Dependent, Import
-    from codebatch.query.shaping import Groups
-    from codebatch.query.summary import Summary
-    from codebatch.report.making import make_report
-    from codebatch.store.batches import BatchDir
-    from codebatch.store.store import StoreDir
+    from codebatch.query.filters.shaping import Groups
+    from codebatch.report.report import make_report
+    from codebatch.store.batches.batches import BatchDir
+    from codebatch.store.batches.store import StoreDir
 
 __version__ = "2.0.0"
 
@@ -177,43 +178,44 @@ __all__ = [
 ]
 
 _NAMES = {
-    "application.asking": "Answer",
-    "application.batches": "BatchStatus ListedBatch TaskStatus",
-    "application.checking": "CheckResult check",
-    "application.comparing": "Comparison",
-    "application.copies": "DuplicateBlock DuplicateLocation DuplicateBlocks",
-    "application.definitions": "Caller",
-    "application.execution": "Listener",
-    "application.hotspots": "Hotspot Hotspots",
-    "application.impact": "Impact",
-    "application.import_file": "import_findings",
-    "application.importing": "ImportResult InvalidImport",
-    "application.nouns": "Records",
-    "application.opened": "Store open",
-    "application.opened_batch": "Batch",
-    "application.overview": "Overview",
-    "application.questions": "FileContent FileRecords",
-    "application.ran": "RunResult",
-    "application.running": "run",
     "compare.differences": "Change",
     "errors": (
-        "AmbiguousId BatchBlocked BatchCancelled BatchRunning BatchIncomplete CodebatchError BatchRemoved "
-        "CorruptFile EnvironmentBroken InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery "
-        "InvalidWork NoBatch NotInStore NothingLeft NothingToDo ObjectMissing SnapshotUnstable "
-        "SourceUnreadable Stopped StoreCorrupt StoreError StoreUntrusted StoreInUse StoreNotFound StoreUnwritable "
-        "UnsupportedEntry ToolMismatch UnsupportedFileSystem UnknownId UnreadablePath UnsafeStoreLocation "
-        "WrongBatchKind"
+        "AmbiguousId BatchBlocked BatchCancelled BatchIncomplete BatchRemoved BatchRunning "
+        "CodebatchError CorruptFile EnvironmentBroken InternalError InvalidConfiguration InvalidId "
+        "InvalidInput InvalidQuery InvalidWork NoBatch NothingLeft NothingToDo NotInStore ObjectMissing "
+        "SnapshotUnstable SourceUnreadable Stopped StoreCorrupt StoreError StoreInUse StoreNotFound "
+        "StoreUntrusted StoreUnwritable ToolMismatch UnknownId UnreadablePath UnsafeStoreLocation "
+        "UnsupportedEntry UnsupportedFileSystem WrongBatchKind"
     ),
-    "exchange.export": "Export",
-    "exchange.making": "make_export",
+    "exchange.export": "make_export",
+    "exchange.model": "Export",
     "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",
+    "operations.api.batch": "Batch",
+    "operations.api.store": "open Store",
+    "operations.comparison.comparison": "Comparison",
+    "operations.gate.quality_gate": "check CheckResult",
+    "operations.hotspots.hotspots": "Hotspot Hotspots",
+    "operations.queries.batch_query": "Answer",
+    "operations.queries.batches": "BatchStatus ListedBatch TaskStatus",
+    "operations.queries.definitions": "Caller",
+    "operations.queries.duplicate_blocks": "DuplicateBlock DuplicateLocation",
+    "operations.queries.duplicates": "DuplicateBlocks",
+    "operations.queries.file_overview": "Overview",
+    "operations.queries.impact": "Impact",
+    "operations.queries.record_types": "Records",
+    "operations.queries.records": "FileContent FileRecords",
+    "operations.runs.execution": "Listener",
+    "operations.runs.import_file": "import_findings",
+    "operations.runs.imports": "ImportResult InvalidImport",
+    "operations.runs.run": "run",
+    "operations.runs.run_result": "RunResult",
+    "query.answers.dependencies": "Cycle Dependent Import",
+    "query.answers.summary": "Summary",
     "query.completeness": "Completeness",
-    "query.dependencies": "Cycle Dependent Import",
-    "query.shaping": "Groups",
-    "query.summary": "Summary",
-    "report.making": "make_report",
-    "store.batches": "BatchDir",
-    "store.store": "StoreDir",
+    "query.filters.shaping": "Groups",
+    "report.report": "make_report",
+    "store.batches.batches": "BatchDir",
+    "store.batches.store": "StoreDir",
 }
 """By module."""
 

@@ -15,19 +15,19 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from codebatch.model.counts import Counts
+from codebatch.model.analysis.item_table import make_row
 from codebatch.model.digest import digest_bytes
-from codebatch.model.items import make_row
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register
+from codebatch.model.record_counts import Counts
 from codebatch.model.shard import ShardId, ShardRule
 from codebatch.protocol.messages import Committed
 from codebatch.protocol.record_frames import FRAME_BYTES
 from codebatch.snapshotting.capture import BIG_BYTES
 from codebatch.store import layout
-from codebatch.store.pack_writer import PACK_BYTES
-from codebatch.store.store import create_store
-from codebatch.system.cell import Cell, Step
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.store import create_store
+from codebatch.store.objects.pack_writer import PACK_BYTES
+from codebatch.system.files.files import RealFiles
+from codebatch.system.processes.progress_cell import Cell, Step
 from tests.specification import ROOT, SPEC, TASKS, read_rows
 
 TABLES = {"codebatch": SPEC, "codebatch_workers": TASKS}

@@ -11,18 +11,18 @@ import pytest
 
 from codebatch.errors import CodebatchError
 from codebatch.index.generations import IndexFile
-from codebatch.model.document import Document
+from codebatch.model.documents import Document
 from codebatch.model.outcome import Commit, HolderId
 from codebatch.model.plan import Plan
 from codebatch.protocol.launch import ENVIRONMENT_KEPT, worker_environment
-from codebatch.store.batches import BatchFile
-from codebatch.store.holders import HolderFile
-from codebatch.store.outputs import Manifest
-from codebatch.store.settling import SettledFile
-from codebatch.store.snapshots import SnapshotDocument
-from codebatch.store.store import create_store
-from codebatch.store.untrusted import UntrustedFile
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.batches import BatchFile
+from codebatch.store.batches.holders import HolderFile
+from codebatch.store.batches.store import create_store
+from codebatch.store.results.compaction import SettledFile
+from codebatch.store.results.outputs import Manifest
+from codebatch.store.results.untrusted import UntrustedFile
+from codebatch.store.snapshots.snapshots import SnapshotDocument
+from codebatch.system.files.files import RealFiles
 from tests.specification import ROOT, SPEC, TASKS, list_sections, read_rows
 
 SPECIFICATIONS = {"SPEC.md": SPEC, "TASKS.md": TASKS}

@@ -8,32 +8,32 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.model.batch_event import TaskCompleted
-from codebatch.model.command import Command, CommandId, encode_command
-from codebatch.model.counts import Counts
-from codebatch.model.cutting import cut_shards
+from codebatch.model.analysis.item_table import result_digest
+from codebatch.model.analysis.shard_boundaries import cut_shards
 from codebatch.model.digest import digest_bytes
-from codebatch.model.document import encode_document
+from codebatch.model.documents import encode_document
 from codebatch.model.entry import Entry, encode_entries, snapshot_id
-from codebatch.model.items import result_digest
 from codebatch.model.outcome import COMMIT_FORMAT, Commit, HolderId, Outcome, encode_commit
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, encode_plan, plan_digest, task_key
 from codebatch.model.record import File
-from codebatch.model.request import Open, Request, RequestHead, encode_request
+from codebatch.model.record_counts import Counts
 from codebatch.model.shard import ShardId, ShardRule
-from codebatch.model.work import Work, encode_work
+from codebatch.model.work.command import Command, CommandId, encode_command
+from codebatch.model.work.event import TaskCompleted
+from codebatch.model.work.request import Open, Request, RequestHead, encode_request
+from codebatch.model.work.work_batch import Work, encode_work
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
-from codebatch.store.batch_ids import BatchId
-from codebatch.store.batches import BatchFile
-from codebatch.store.holders import HolderFile
-from codebatch.store.index_frames import IndexFrame, make_index
-from codebatch.store.object_frames import Frame, compress
-from codebatch.store.outcomes import encode_outcome
-from codebatch.store.outputs import Manifest, OutputShard, TaskOutput
-from codebatch.store.packs import build_index, encode_index
-from codebatch.store.shard_files import make_trailer, read_trailer
-from codebatch.store.snapshots import SnapshotDocument, SnapshotSource
+from codebatch.store.batches.batches import BatchFile
+from codebatch.store.batches.holders import HolderFile
+from codebatch.store.batches.ids import BatchId
+from codebatch.store.objects.frames import Frame, compress
+from codebatch.store.objects.packs import build_index, encode_index
+from codebatch.store.results.outcomes import encode_outcome
+from codebatch.store.results.outputs import Manifest, OutputShard, TaskOutput
+from codebatch.store.results.shard_files import make_trailer, read_trailer
+from codebatch.store.snapshots.index_frames import IndexFrame, make_index
+from codebatch.store.snapshots.snapshots import SnapshotDocument, SnapshotSource
 from codebatch.system.host import Host
 from tests import spec_reader
 from tests.specification import SPEC, read_section

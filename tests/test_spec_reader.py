@@ -11,19 +11,26 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codebatch.engine.ledger import Ledger
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, Outcome, Register
 from codebatch.model.shard import ShardId
 from codebatch.protocol.record_frames import FrameWriter
+from codebatch.scheduling.analysis.ledger import Ledger
 from codebatch.store import layout
-from codebatch.store.batches import batch_ids
-from codebatch.store.holders import LeaseReader, new_holder_id
-from codebatch.store.ledgers import load_ledger, tally_of
-from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome, failed_outcome, join_parts
-from codebatch.store.store import create_store, open_store
-from codebatch.system.cell import Cell
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.batches import batch_ids
+from codebatch.store.batches.holders import LeaseReader, new_holder_id
+from codebatch.store.batches.store import create_store, open_store
+from codebatch.store.results.ledgers import load_ledger, tally_of
+from codebatch.store.results.outcomes import (
+    Committer,
+    EncodedOutcome,
+    Outcomes,
+    encode_outcome,
+    failed_outcome,
+    join_parts,
+)
+from codebatch.system.files.files import RealFiles
+from codebatch.system.processes.progress_cell import Cell
 from tests import spec_reader
 from tests.cli.process import CommandLine, make_many, make_project, wait_until, write
 from tests.execution.harness import open_latest

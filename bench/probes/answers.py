@@ -18,16 +18,16 @@ import msgspec
 
 from codebatch.index import keys
 from codebatch.index.read import Index, open_index
-from codebatch.model.items import item_range
-from codebatch.query.counting import count_records
-from codebatch.query.decoding import decode_records
+from codebatch.model.analysis.item_table import item_range
+from codebatch.query.answers.counting import count_records
 from codebatch.query.fields import record_path
-from codebatch.query.filters import RecordFilter, last_name
-from codebatch.query.records import BatchRecords
-from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import BatchDir
-from codebatch.store.store import StoreDir, open_store
-from codebatch.system.files import RealFiles
+from codebatch.query.filters.decoding import decode_records
+from codebatch.query.filters.filters import RecordFilter, last_name
+from codebatch.query.sources.records import BatchRecords
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.store import StoreDir, open_store
+from codebatch.system.files.files import RealFiles
 
 SCATTERED = 300
 _COLUMNS = ("kind", "path", "name", "code", "severity", "metric", "value", "symbol_type", "target", "doc")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from codebatch.coordinator.planning import make_plan, resolve_tasks
+from codebatch.coordinator.analysis.planning import make_plan, resolve_tasks
 from codebatch.model.shard import ShardRule
+from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.snapshotting.selection import SourceRules
-from codebatch.snapshotting.take import take_snapshot
-from codebatch.store.batches import create_batch
-from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import create_store
-from codebatch.system.files import RealFiles
-from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.snapshotting.snapshot import take_snapshot
+from codebatch.store.batches.batches import create_batch
+from codebatch.store.batches.store import create_store
+from codebatch.store.snapshots.snapshots import load_snapshot
+from codebatch.system.files.files import RealFiles
 
 if __name__ == "__main__":
     store, _ = create_store(RealFiles(), Path(sys.argv[1]))

@@ -11,14 +11,14 @@ import sys
 import time
 from pathlib import Path
 
-from codebatch.coordinator.workers import WorkerProcess, start_worker
-from codebatch.engine.events import WorkerId
-from codebatch.model.command import Command, CommandId
-from codebatch.model.work import Work
-from codebatch.store.holders import new_holder_id
-from codebatch.store.store import create_store
-from codebatch.store.work import make_work_batch
-from codebatch.system.files import RealFiles
+from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
+from codebatch.model.work.command import Command, CommandId
+from codebatch.model.work.work_batch import Work
+from codebatch.scheduling.events import WorkerId
+from codebatch.store.batches.holders import new_holder_id
+from codebatch.store.batches.store import create_store
+from codebatch.store.work.work_batches import make_work_batch
+from codebatch.system.files.files import RealFiles
 
 _SECONDS_MAX = 10.0
 

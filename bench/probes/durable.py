@@ -17,10 +17,10 @@ from codebatch.model.outcome import Outcome
 from codebatch.model.shard import ShardId
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
-from codebatch.store.holders import Holder, HolderFile, new_holder_id
-from codebatch.store.outcomes import Committer, encode_outcome
+from codebatch.store.batches.holders import Holder, HolderFile, new_holder_id
+from codebatch.store.results.outcomes import Committer, encode_outcome
 from codebatch.system.clock import wall_ns
-from codebatch.system.files import RealFiles
+from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
 
 # As many lines as 64 files of ordinary code give a task, or thereabouts.

@@ -11,13 +11,13 @@ from collections import deque
 
 import msgspec
 
-from codebatch.engine.actions import Action, Assign, Complete, Spawn
-from codebatch.engine.events import Committed, Event, Finished, Ready, Started, WorkerId
-from codebatch.engine.ledger import Ledger
-from codebatch.engine.session import Session
-from codebatch.model.counts import Counts
 from codebatch.model.outcome import Commit, HolderId, Outcome
+from codebatch.model.record_counts import Counts
 from codebatch.model.shard import Shard, ShardId
+from codebatch.scheduling.actions import Action, Assign, Complete, Spawn
+from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.scheduling.analysis.session import Session
+from codebatch.scheduling.events import Committed, Event, Finished, Ready, Started, WorkerId
 
 TASKS = {"parse": (), "analyze": ("parse",), "symbols": ("parse",), "lint": ("parse",)}
 _HOLDER = HolderId("0" * 32)

@@ -16,9 +16,9 @@ import msgspec
 import tree_sitter
 
 from bench.probes.selection import Selection
-from codebatch_workers.lint.ruff import arguments
+from codebatch_workers.lint.python.ruff import arguments
 from codebatch_workers.lint.ruff_rules import SEVERITIES
-from codebatch_workers.syntax.languages import grammar, load_language, module_of
+from codebatch_workers.syntax.language.languages import grammar, load_language, module_of
 
 # The wheel has what TypeScript adds to JavaScript; its authors' tags are both (tree-sitter.json of the grammar).
 _TAGS_ADDED_TO = {"typescript": "javascript", "tsx": "javascript"}

@@ -17,7 +17,7 @@ from pathlib import Path
 from codebatch.model.record import Record
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.config import LintConfig
-from codebatch_workers.syntax.languages import detect
+from codebatch_workers.syntax.language.languages import detect
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks import analyze, lint, parse, symbols

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.application.stores import open_store
 from codebatch.index import keys
 from codebatch.index.build import build
 from codebatch.index.generations import indexes_of
 from codebatch.index.keys import Lookup
 from codebatch.index.read import Index, open_index
-from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import BatchDir
-from codebatch.store.outputs import Outputs, current_outputs
-from codebatch.store.store import StoreDir
+from codebatch.operations.project.stores import open_store
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.results.outputs import Outputs, current_outputs
 
 LOOKUPS = 200
 _INDEXES = ("name", "last", "depends", "code, severity", "metric, value")

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 
-from tests.engine.makespan import SKEWS, Crew, Simulation, wrong
+from tests.scheduling.work.makespan import SKEWS, Crew, Simulation, wrong
 
 if __name__ == "__main__":
     skew, items, jobs, kind = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]

@@ -19,21 +19,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tasks
+from codebatch.coordinator.analysis.planning import find_pipeline, make_plan, resolve_tasks
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import ProjectWork, Shard, ShardRule
+from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.snapshotting.selection import SourceRules
-from codebatch.snapshotting.take import take_snapshot
+from codebatch.snapshotting.snapshot import take_snapshot
 from codebatch.store import layout
-from codebatch.store.holders import new_holder_id
-from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import Committer, Outcomes
-from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import StoreDir, create_store
-from codebatch.system.files import RealFiles
-from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.store.batches.holders import new_holder_id
+from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import Committer, Outcomes
+from codebatch.store.snapshots.snapshots import load_snapshot
+from codebatch.system.files.files import RealFiles
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Failed, Kept, UnitResults

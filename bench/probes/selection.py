@@ -12,10 +12,10 @@ import msgspec
 
 from codebatch.model.entry import display_path
 from codebatch.model.plan import items_of
-from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import open_store
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.store import open_store
+from codebatch.store.snapshots.snapshots import load_snapshot
+from codebatch.system.files.files import RealFiles
 from codebatch_workers.syntax.source import SourceFile
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.measuring import environment
 from bench.rows import Row, Target, figure_row
 from bench.setting import Setting
-from codebatch_workers.syntax.languages import every_language, has_grammar
+from codebatch_workers.syntax.language.languages import every_language, has_grammar
 
 SECONDS = 60
 _NONE = Target(limit=0, source="issue 4")

@@ -14,11 +14,11 @@ from bench.matchers import Found, Matches, Sides, by_github, by_place, by_sonarq
 from bench.measuring import Side, alternate
 from bench.rows import Row, SkippedRow, Target, figure_row, pair_row
 from bench.setting import Setting, answer, without
-from codebatch.application.opened_batch import Batch
 from codebatch.compare.batches import records_unlike
-from codebatch.compare.told import Told, pair_told
-from codebatch.compare.trees import Trees
+from codebatch.compare.matching.finding_pairs import Told, pair_told
+from codebatch.compare.matching.trees import Trees
 from codebatch.model.record import Diagnostic
+from codebatch.operations.api.batch import Batch
 
 _SOURCE = "issue 15"
 _CPU = 6

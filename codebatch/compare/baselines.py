@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from codebatch.compare.findings import Finding
+from codebatch.compare.matching.findings import Finding
 from codebatch.model.digest import digest_bytes
 from codebatch.model.entry import path_fields, path_from_fields
 

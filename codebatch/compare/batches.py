@@ -16,13 +16,13 @@ from typing import TypeVar
 import msgspec
 
 from codebatch.errors import StoreCorrupt
+from codebatch.model.analysis.item_table import ROW_BYTES
 from codebatch.model.entry import path_from_fields
-from codebatch.model.items import ROW_BYTES
 from codebatch.model.record import Located
-from codebatch.query.decoding import decode_lines
-from codebatch.query.marks import starts_of
-from codebatch.query.records import BatchRecords
-from codebatch.store.outputs import Outputs, TaskOutput
+from codebatch.query.filters.decoding import decode_lines
+from codebatch.query.filters.line_prefilter import starts_of
+from codebatch.query.sources.records import BatchRecords
+from codebatch.store.results.outputs import Outputs, TaskOutput
 
 R = TypeVar("R", bound=Located)
 

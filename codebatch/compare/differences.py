@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from codebatch.compare.findings import Pass
+from codebatch.compare.matching.findings import Pass
 from codebatch.compare.states import State
 from codebatch.model.record import Diagnostic, Duplicate, Edge, Located, Metric, Record, Symbol
 

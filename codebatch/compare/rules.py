@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple, cast
 from codebatch.errors import CodebatchError
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import Json
+from codebatch.plugins.worker_services import load_question
 from codebatch.protocol.launch import SILENCING_MODULE
-from codebatch.system.worker_questions import load_question
 
 # How notes of ours begin, and what is in those that ruff and other linters heed.
 _NOTE = b"codebatch: ignore"

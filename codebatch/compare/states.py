@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from codebatch.compare.findings import Pass
+from codebatch.compare.matching.findings import Pass
 from codebatch.model.record import Diagnostic, Severity
 
 State = Literal[

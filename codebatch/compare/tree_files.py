@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from codebatch.compare.differences import Change, TreeFile
-from codebatch.compare.files import FilePair
+from codebatch.compare.matching.files import FilePair
 from codebatch.compare.states import State
 from codebatch.model.entry import Entry, path_fields
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from itertools import groupby
 
-from codebatch.exchange.export import Export
-from codebatch.exchange.outgoing import Outgoing, by_place
-from codebatch.exchange.places import text_of
+from codebatch.exchange.findings import Outgoing, by_place
+from codebatch.exchange.locations import text_of
+from codebatch.exchange.model import Export
 from codebatch.model.record import Severity
 
 NAMESPACE = "urn:codebatch:checkstyle"

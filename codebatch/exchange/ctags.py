@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from itertools import chain, groupby
 
-from codebatch.exchange.export import Export
+from codebatch.exchange.model import Export
 from codebatch.model.task import Json
 from codebatch.query.fields import JsonRecord, path_key
-from codebatch.query.filters import path_bytes
+from codebatch.query.filters.filters import path_bytes
 
 _HEAD = (
     b"!_TAG_FILE_ENCODING\tutf-8\t//",

@@ -1,35 +1,135 @@
-"""What an export is, whatever its form."""
+"""Exports of a batch, or of its regressions in comparison with another batch."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import msgspec
 
-from codebatch.exchange.outgoing import Outgoing
+from codebatch.errors import InvalidInput
+from codebatch.exchange.checkstyle import export_checkstyle
+from codebatch.exchange.ctags import export_ctags
+from codebatch.exchange.findings import Outgoing, with_fingerprints, worst_first
+from codebatch.exchange.github import export_github
+from codebatch.exchange.gitlab import export_gitlab
+from codebatch.exchange.model import Export, Form, Told
+from codebatch.exchange.notebooks import on_lines_of_files
+from codebatch.exchange.rdjson import export_rdjson
+from codebatch.exchange.regressions import not_comparable, regressions, suppressed
+from codebatch.exchange.sarif import export_sarif
+from codebatch.exchange.scanning_limits import by_tool, cut
+from codebatch.exchange.sources import Sources
+from codebatch.exchange.tools import summaries_of, tools_of
+from codebatch.model.record import Severity
+from codebatch.model.text.suggestions import did_you_mean
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.comparison.comparison import Comparison
+from codebatch.operations.queries.batch_query import Answer
+from codebatch.operations.queries.findings import SHOWN
+from codebatch.query.completeness import Completeness, tasks_that_give
+from codebatch.query.filters.record_options import Filters, Several, several
 
-Form = Literal["sarif", "github", "gitlab", "checkstyle", "rdjson", "ctags"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-class Export(msgspec.Struct, frozen=True, kw_only=True):
-    """The bytes of an export, and the number of exported findings. For ctags, it is the number of definitions.
+def make_export(
+    batch: Batch,
+    form: Form,
+    *,
+    than: Batch | str | None = None,
+    severity: Severity | Sequence[Severity] | None = None,
+    code: Several = None,
+    tool: Several = None,
+    **filters: Unpack[Filters],
+) -> Answer[Export]:
+    """Return the findings of a batch in the format of another program. If an older batch `than` is given, return only
+    regressions since that batch.
 
-    `excluded` describes what was left out because of limits of the format. `summary` is a summary in Markdown, which
-    only the format `github` has.
+    The filters are the filters of `findings`. Hints are left out, unless `severity` selects them. `ctags` exports
+    definitions, and only the filters for language and path can be used with it. The same batches give the same bytes.
+
+    Raises InvalidInput, StoreCorrupt or BatchIncomplete. If the batches were opened with `partial`, incomplete batches
+    are exported. A SARIF export is then marked as incomplete.
     """
+    if form == "ctags":
+        if than is not None:
+            raise InvalidInput(
+                "ctags cannot be used with two batches", hint="for example: codebatch export ctags -o tags"
+            )
+        for name, value in {"severity": severity, "code": code, "tool": tool}.items():
+            if value is not None:
+                raise InvalidInput(f"`{name}` cannot be used with ctags, which lists definitions")
+        symbols = batch.symbols(**filters)
+        return Answer(question=batch.question, found=export_ctags(symbols.found), whole=symbols.whole)
+    if form not in get_args(Form):
+        raise InvalidInput(f"unknown format {form!r}", hint=did_you_mean(form, get_args(Form)))
+    severity = severity or SHOWN
+    if than is None:
+        answer = batch.diagnostics(severity=severity, code=code, tool=tool, **filters)
+        chosen = _Chosen([Outgoing(each, each.path_bytes) for each in answer], answer)
+    else:
+        comparison = batch.compare(than, kind="diagnostic", severity=severity, code=code, tool=tool, **filters)
+        chosen = _compared(comparison, form)
+    tools = tools_of(batch, filters.get("task"), () if tool is None else several("tool", tool))
+    return batch.check(_made(batch, form, chosen, tools))
 
-    data: bytes
-    count: int
-    excluded: tuple[str, ...] = ()
-    summary: bytes = b""
+
+class _Chosen(NamedTuple):
+    """What goes out; the answer that says how much of the whole it is; files that were lost to it; what it lacks."""
+
+    findings: list[Outgoing]
+    answer: Answer[object]
+    lost: frozenset[bytes] = frozenset()
+    left_out: tuple[str, ...] = ()
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes out: findings, and `tools`, those that were asked for some, each with its version or nothing.
+def _compared(comparison: Comparison, form: Form) -> _Chosen:
+    findings = [*regressions(comparison)]
+    if form == "sarif":
+        findings += suppressed(comparison)
+    return _Chosen(
+        findings,
+        comparison.old if comparison.new.is_complete and not comparison.old.is_complete else comparison.new,
+        frozenset(path for _, path in comparison.trees.lost),
+        tuple(not_comparable(comparison)),
+    )
 
-    `incomplete` says what lacks of the whole, and is empty where nothing does.
-    """
 
-    findings: tuple[Outgoing, ...]
-    tools: dict[str, str]
-    incomplete: str
+def _made(batch: Batch, form: Form, chosen: _Chosen, tools: dict[str, str]) -> Answer[Export]:
+    records = batch.question.records
+    sources = Sources(records, chosen.lost)
+    findings = worst_first(records, chosen.findings) if form in ("sarif", "github") else chosen.findings
+
+    def known(those: Sequence[Outgoing]) -> list[Outgoing]:
+        tasks = tasks_that_give(batch.question.catalogue, records.task_names, ("diagnostic",))
+        return on_lines_of_files(with_fingerprints(records, tasks, those, sources), sources)
+
+    def told() -> Told:
+        placed = on_lines_of_files(findings, sources)
+        lacking = _whole(chosen.answer, sources).lacking
+        if lacking and chosen.answer.question is not batch.question:
+            lacking = f"the older batch, {chosen.answer.question.batch.id}: {lacking}"
+        return Told(findings=tuple(placed), tools=tools, incomplete=lacking)
+
+    match form:
+        case "sarif":
+            taken = cut(by_tool(findings, tools))
+            found = by_tool(known([*chain(*taken.values())]), dict.fromkeys(taken, ""))
+            export = export_sarif(told(), found, summaries_of(taken))
+        case "github":
+            export = export_github(told())
+        case "gitlab":
+            export = export_gitlab(known(findings))
+        case "checkstyle":
+            export = export_checkstyle(on_lines_of_files(findings, sources))
+        case _:
+            export = export_rdjson(on_lines_of_files(findings, sources), sources)
+    export = msgspec.structs.replace(export, excluded=(*chosen.left_out, *export.excluded))
+    return Answer(question=chosen.answer.question, found=export, whole=_whole(chosen.answer, sources))
+
+
+def _whole(answer: Answer[object], sources: Sources) -> Completeness:
+    return msgspec.structs.replace(answer.whole, lost=len(sources.lost))

@@ -9,12 +9,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from codebatch.exchange.export import Export, Told
-from codebatch.exchange.outgoing import Outgoing
-from codebatch.exchange.places import printable_text, text_of
+from codebatch.exchange.findings import Outgoing
+from codebatch.exchange.locations import printable_text, text_of
+from codebatch.exchange.model import Export, Told
 from codebatch.exchange.summary import make_summary
-from codebatch.model.quantities import count_of
 from codebatch.model.record import Severity
+from codebatch.model.text.quantities import count_of
 
 ANNOTATIONS_MAX = 10
 """Of a kind, in a step."""

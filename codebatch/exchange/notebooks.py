@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from codebatch.application.source_text import lines_of_cells
-from codebatch.exchange.outgoing import Outgoing
+from codebatch.exchange.findings import Outgoing
 from codebatch.exchange.sources import Sources
 from codebatch.model.record import Diagnostic
+from codebatch.operations.queries.source_text import lines_of_cells
 
 _SOURCE = re.compile(rb'\s*"source"\s*:')
 _AROUND = b" \t\r[],"

@@ -9,9 +9,9 @@ from itertools import accumulate, groupby
 
 import msgspec
 
-from codebatch.exchange.export import Export
-from codebatch.exchange.outgoing import Outgoing, by_place
-from codebatch.exchange.places import text_of
+from codebatch.exchange.findings import Outgoing, by_place
+from codebatch.exchange.locations import text_of
+from codebatch.exchange.model import Export
 from codebatch.exchange.sources import Sources
 from codebatch.model.record import Diagnostic, Severity
 

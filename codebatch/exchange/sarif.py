@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 import msgspec
 
-from codebatch.compare.fingerprints import NAME
+from codebatch.compare.matching.fingerprints import NAME
 from codebatch.compare.states import State
-from codebatch.exchange.export import Export, Told
-from codebatch.exchange.outgoing import Outgoing
-from codebatch.exchange.places import uri_of
+from codebatch.exchange.findings import Outgoing
+from codebatch.exchange.locations import uri_of
+from codebatch.exchange.model import Export, Told
 from codebatch.exchange.sarif_log import (
     ArtifactLocation,
     AutomationDetails,

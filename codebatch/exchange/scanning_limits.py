@@ -6,8 +6,8 @@ import gzip
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from codebatch.exchange.outgoing import Outgoing
-from codebatch.model.quantities import count_of
+from codebatch.exchange.findings import Outgoing
+from codebatch.model.text.quantities import count_of
 
 RUNS_MAX = 20
 RESULTS_MAX = 25_000

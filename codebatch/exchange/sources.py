@@ -7,7 +7,7 @@ from functools import cached_property
 
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import Entry
-from codebatch.query.records import BatchRecords
+from codebatch.query.sources.records import BatchRecords
 
 
 class Sources:

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from codebatch.exchange.export import Told
-from codebatch.exchange.outgoing import Outgoing
-from codebatch.exchange.places import printable_text, text_of
-from codebatch.model.quantities import count_of
+from codebatch.exchange.findings import Outgoing
+from codebatch.exchange.locations import printable_text, text_of
+from codebatch.exchange.model import Told
 from codebatch.model.record import SEVERITIES
+from codebatch.model.text.quantities import count_of
 
 SUMMARY_BYTES_MAX = 1 << 20
 """Of a step, in all."""

@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Collection
 from typing import cast
 
-from codebatch.application.opened_batch import Batch
-from codebatch.application.tools import OURS, RUFF, named_tools, tools_of_task
 from codebatch.errors import StoreCorrupt, UnknownId
-from codebatch.model.imported import imports_in
+from codebatch.model.analysis.imports import imports_in
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.queries.tools import OURS, RUFF, named_tools, tools_of_task
+from codebatch.plugins.worker_services import load_question
 from codebatch.query.completeness import tasks_that_give
-from codebatch.query.records import BatchRecords
-from codebatch.store.batches import open_batch
-from codebatch.system.worker_questions import load_question
+from codebatch.query.sources.records import BatchRecords
+from codebatch.store.batches.batches import open_batch
 
 
 def tools_of(batch: Batch, task: str | None, wanted: Collection[str]) -> dict[str, str]:

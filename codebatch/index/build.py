@@ -30,15 +30,15 @@ from codebatch.index.terms import (
     terms_path,
 )
 from codebatch.model.digest import Digest
-from codebatch.model.document import encode_document
+from codebatch.model.documents import encode_document
 from codebatch.protocol.record_frames import iter_frames
 from codebatch.store import layout
-from codebatch.store.batches import BatchDir
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
 from codebatch.store.ids import PassedOver
-from codebatch.store.outputs import Outputs, TaskOutput
+from codebatch.store.results.outputs import Outputs, TaskOutput
 from codebatch.store.sharing import names_apart, share
-from codebatch.store.store import StoreDir
-from codebatch.system.collector import collector_paused
+from codebatch.system.processes.garbage_collector import collector_paused
 
 
 class Contents(NamedTuple):

@@ -15,11 +15,11 @@ import msgspec
 from codebatch.errors import CorruptFile, StoreError
 from codebatch.index.keys import TERMS_VERSION
 from codebatch.model.digest import Digest
-from codebatch.model.document import Document, decode_document
+from codebatch.model.documents import Document, decode_document
 from codebatch.store import layout
+from codebatch.store.batches.store import StoreDir
 from codebatch.store.documents import read_document
-from codebatch.store.store import StoreDir
-from codebatch.system.file_reader import FileReader
+from codebatch.system.files.file_reader import FileReader
 
 INDEX_FORMAT = 1
 

@@ -17,7 +17,7 @@ from itertools import repeat
 
 import msgspec
 
-from codebatch.model.late_patterns import LatePattern
+from codebatch.model.text.lazy_patterns import LatePattern
 
 TERMS_VERSION = 1
 """What is posted of a record, and how it is kept. Of a change of either: what is of another one is made anew."""

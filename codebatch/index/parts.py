@@ -20,9 +20,9 @@ from codebatch.index.generations import Layer, Part, corrupt_index, read_part
 from codebatch.index.keys import Lookup
 from codebatch.model.digest import Digest
 from codebatch.store import layout
-from codebatch.store.object_frames import compress, decompress_one
-from codebatch.system.file_reader import FileReader
-from codebatch.system.files import Files
+from codebatch.store.objects.frames import compress, decompress_one
+from codebatch.system.files.file_reader import FileReader
+from codebatch.system.files.files import Files
 
 PART_BYTES_MAX = 1 << 20
 """In a part, but where one key has more."""

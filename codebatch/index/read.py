@@ -20,8 +20,8 @@ from codebatch.index.keys import KINDS_POSTED, Lookup
 from codebatch.index.parts import LayerReader
 from codebatch.model.digest import Digest
 from codebatch.store import layout
-from codebatch.store.outputs import TaskOutput
-from codebatch.store.store import StoreDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.results.outputs import TaskOutput
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import NewType
 
 import msgspec
 
-from codebatch.model.late_patterns import LatePattern
+from codebatch.model.text.lazy_patterns import LatePattern
 
 Digest = NewType("Digest", str)
 """64 lower-case hex digits of a sha256."""

@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple, NewType
 
 import msgspec
 
-from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
-from codebatch.model.document import Document, decode_document, encode_document
+from codebatch.model.documents import Document, decode_document, encode_document
 from codebatch.model.record import CommandReason, FailureReason
+from codebatch.model.record_counts import Counts
 from codebatch.model.shard import ShardId
 
 HolderId = NewType("HolderId", str)
@@ -55,11 +55,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
     The bytes [offset, offset + length) of the segment `segment` are zstd frames with `bytes` bytes of records. `crc` is
     the crc32 of the frames (0 in older batches). The frames are followed by `end - start` rows of the item table
-    (model/items.py), whose digest is `digest`. A `failed` outcome covers one item and has its `failure` record. A
+    (item_table.py), whose digest is `digest`. A `failed` outcome covers one item and has its `failure` record. A
     `cancelled` outcome has no bytes.
 
     `reused` counts the items whose results were taken from another batch. If all results were reused, `file` is the
-    digest of the shard file in `results/` that has the bytes, and the segment is not used (store/shard_files.py).
+    digest of the shard file in `results/` that has the bytes, and the segment is not used (shard_files.py).
     `inputs_outside_key` describes inputs that the cache key does not cover. Other batches do not reuse such a result.
 
     An outcome of a project task covers the one item of its own shard. `inputs` is the digest of the inputs of the task.

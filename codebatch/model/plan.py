@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.model.digest import Digest, digest_document
-from codebatch.model.document import Document, decode_document, encode_document
+from codebatch.model.documents import Document, decode_document, encode_document
 from codebatch.model.entry import Entry, SnapshotId, is_safe_path
 from codebatch.model.record import RECORD_SCHEMA
 from codebatch.model.shard import ProjectWork, Shard, ShardId, ShardRule, Work

@@ -9,7 +9,7 @@ from typing import Literal, NewType, Protocol
 import msgspec
 
 from codebatch.model.entry import Entry
-from codebatch.model.late_patterns import LatePattern
+from codebatch.model.text.lazy_patterns import LatePattern
 
 TaskName = NewType("TaskName", str)
 

@@ -14,7 +14,7 @@ from codebatch.model.task import OwnPlace
 
 WORKER_MODULE = "codebatch_workers"
 QUESTIONS_MODULE = "codebatch_workers.runtime.introspection"
-SILENCING_MODULE = "codebatch_workers.runtime.silencing"
+SILENCING_MODULE = "codebatch_workers.runtime.absence_reasons"
 SOURCE_MODULE = "codebatch_workers.runtime.source_lines"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"
@@ -36,7 +36,7 @@ Role = Literal["tasks", "commands"]
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker is told on its command line, as one JSON argument. `own_tasks`: `system/task_catalogue.py`.
+    """What a worker is told on its command line, as one JSON argument. `own_tasks`: `plugins/catalogue.py`.
 
     `store_lock` is the descriptor by which it holds the coordinator's lock of the store. `keeps_terms`: an index is to
     be made, for which it writes terms files. A worker for `commands` is of a work batch; if it `wants_colors`, it asks

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.errors import InvalidConfiguration, InvalidInput
-from codebatch.model.quantities import count_of, percent_of
 from codebatch.model.shard import PROJECT_PATH
-from codebatch.query.filters import JsonRecord, RecordFilter, path_bytes
-from codebatch.query.paths import PathFilter, Paths
-from codebatch.query.records import BatchRecords
+from codebatch.model.text.quantities import count_of, percent_of
+from codebatch.query.filters.filters import JsonRecord, RecordFilter, path_bytes
+from codebatch.query.filters.paths import PathFilter, Paths
+from codebatch.query.sources.records import BatchRecords
 
 if TYPE_CHECKING:
-    from codebatch.system.task_catalogue import TaskCatalogue
+    from codebatch.plugins.catalogue import TaskCatalogue
 
 _OF_ALL_FILES = frozenset(("duplicate", "metric"))
 """Not `edge`: where an import leads is told of the file that it stands in, whatever else is worked on."""
@@ -175,7 +175,7 @@ def check_kinds(catalogue: Callable[[], TaskCatalogue], records: BatchRecords, k
 def _gives(catalogue: TaskCatalogue, task: str, kinds: Collection[str]) -> bool:
     if "failure" in kinds:
         return True
-    from codebatch.system.plugins import describe_task  # 3 ms, and `summary` asks for no kind
+    from codebatch.plugins.entry_points import describe_task  # 3 ms, and `summary` asks for no kind
 
     try:
         return any(kind in kinds for kind in describe_task(catalogue, task).records)

@@ -54,7 +54,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Function(msgspec.Struct, frozen=True, kw_only=True):
-    """A function that is hard to change (application/hotspots.py). Numbers that are not known are None.
+    """A function that is hard to change (operations/hotspots/hotspots.py). Numbers that are not known are None.
 
     `category` is that of its file, as in Tree. `dependents_partial`: others may use its file without an import.
     """

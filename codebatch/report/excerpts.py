@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from codebatch.application.inspecting import SourceLine, read_lines
-from codebatch.application.opened_batch import Batch
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import display_path
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.queries.source_line import SourceLine, read_lines
 from codebatch.report.contents import Excerpt
 from codebatch.report.limits import cut, cut_path
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from codebatch.application.findings import RuleFindings
-from codebatch.application.opened_batch import Batch
 from codebatch.model.record import FileClass
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.queries.findings import RuleFindings
+from codebatch.query.answers.numbers import numbers_of_files
 from codebatch.query.completeness import tasks_that_give
 from codebatch.query.fields import JsonRecord, record_path
-from codebatch.query.filters import path_bytes
-from codebatch.query.numbers import numbers_of_files
+from codebatch.query.filters.filters import path_bytes
 
 _METRICS = ("code", "cognitive", "max_cognitive", "duplicated_lines", "dependents", "functions")
 _OWN: frozenset[FileClass] = frozenset(("text", "test", "example"))

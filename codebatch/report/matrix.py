@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from codebatch.model.graph import components
-from codebatch.query.dependencies import Import
+from codebatch.query.answers.dependencies import Import
 from codebatch.report.contents import Matrix
 from codebatch.report.limits import cut_path
 

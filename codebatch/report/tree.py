@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from codebatch.query.import_rules import may_be_used_without_import
+from codebatch.query.answers.import_rules import may_be_used_without_import
 from codebatch.report.contents import Tree
 from codebatch.report.gathering import PRODUCTION, FileSums
 from codebatch.report.limits import Limits, cut

@@ -13,8 +13,8 @@ from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.selection import READ_FLAGS
 from codebatch.snapshotting.stat_cache import ABSENT, FLAG_LFS_POINTER, NO_KEY, Row, Stat, stat_of
 from codebatch.snapshotting.walk import unreadable
-from codebatch.store.object_frames import CHUNK_BYTES
-from codebatch.store.pack_writer import PackWriter, SizeChangedError
+from codebatch.store.objects.frames import CHUNK_BYTES
+from codebatch.store.objects.pack_writer import PackWriter, SizeChangedError
 
 ATTEMPTS_MAX = 3
 BIG_BYTES = 8 << 20

@@ -9,7 +9,7 @@ import msgspec
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, display_path
-from codebatch.model.quantities import count_of
+from codebatch.model.text.quantities import count_of
 from codebatch.snapshotting.stat_cache import FLAG_LFS_POINTER, FLAG_SUBMODULE, NO_KEY, Row, is_special
 
 

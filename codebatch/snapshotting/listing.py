@@ -17,8 +17,9 @@ from typing import Protocol
 import msgspec
 
 from codebatch.errors import SourceUnreadable
+from codebatch.git.repository import GitBlockedError, GitError, GitList, GitSilent, find_git, gitlinks, tracked
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
-from codebatch.model.nearest import parent_of
+from codebatch.model.nearest_directories import parent_of
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.roots import Sources
 from codebatch.snapshotting.selection import Rules
@@ -38,8 +39,7 @@ from codebatch.snapshotting.walk import (
 )
 from codebatch.snapshotting.worktrees import LinkedWorktrees
 from codebatch.store import layout
-from codebatch.system.git import GitBlockedError, GitError, GitList, GitSilent, find_git, gitlinks, tracked
-from codebatch.system.regular import read_regular
+from codebatch.system.files.regular_files import read_regular
 
 # How long git may be silent before its list is made without it, and then again for each so many files that it tracks.
 _GIT_SECONDS = 3.0

@@ -11,8 +11,7 @@ import msgspec
 
 from codebatch.errors import UnreadablePath
 from codebatch.model.entry import display_path
-from codebatch.model.nearest import Nearest, parent_of, unknown_from_top
-from codebatch.model.patterns import (
+from codebatch.model.gitignore import (
     PatternList,
     PatternMistake,
     decide_chain,
@@ -22,10 +21,11 @@ from codebatch.model.patterns import (
     parse_arguments,
     parse_ignore_file,
 )
+from codebatch.model.nearest_directories import Nearest, parent_of, unknown_from_top
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.stat_cache import ABSENT, IGNORE_FILE, Stat, stat_of
 from codebatch.store.layout import REPORT_FILE
-from codebatch.system.regular import read_regular
+from codebatch.system.files.regular_files import read_regular
 
 IGNORE_FILE_BYTES_MAX = 4 << 20
 _REPORT = REPORT_FILE.encode()

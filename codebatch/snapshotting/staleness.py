@@ -4,7 +4,7 @@ Looked at is every path of the cache, and every directory that has changed since
 was touched and holds the same bytes is no change; nor is what the rules leave out. What costs too much is not looked
 at: then it is not known. Not noticed are a file in a directory in which nothing was taken before, what only git's
 index says, and a changed .gitignore that ignores itself or lies above the tree. The command line has another process
-look while it makes its answer (`look_ahead` in application/asking.py): most of the time are 10,000 system calls.
+look while it makes its answer (`look_ahead` in batch_query.py): most of the time are 10,000 system calls.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import msgspec
 
 from codebatch.errors import SourceUnreadable, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, SnapshotId, display_path
-from codebatch.model.nearest import innermost, parent_of
+from codebatch.model.nearest_directories import innermost, parent_of
 from codebatch.snapshotting.changes import Changes
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.stat_cache import (
@@ -39,13 +39,13 @@ from codebatch.snapshotting.stat_cache import (
     stat_at,
 )
 from codebatch.store import layout
-from codebatch.system.files import Files
+from codebatch.system.files.files import Files
 
 if TYPE_CHECKING:
     from codebatch.snapshotting.selection import Rules, SourceRules
     from codebatch.snapshotting.walk import GitIgnore
     from codebatch.snapshotting.worktrees import LinkedWorktrees
-    from codebatch.store.snapshots import Snapshot
+    from codebatch.store.snapshots.snapshots import Snapshot
 
 PATHS_MAX = 20_000
 """A tree of more paths is not looked at. One of 6,890 in 3,247 directories takes 47 ms of CPU."""
@@ -109,7 +109,7 @@ def changes_since(
                 is_cut = True
             is_cut = is_cut or len(found) == CHANGES_MAX
             if since is not None and found:
-                from codebatch.store.snapshots import load_snapshot  # 3 ms that hardly anybody pays
+                from codebatch.store.snapshots.snapshots import load_snapshot  # 3 ms that hardly anybody pays
 
                 then, later = (load_snapshot(files, store_root, each) for each in (snapshot_id, since))
                 found, since = look.changes_from(then, later, found, is_cut=is_cut), None

@@ -28,10 +28,10 @@ import msgspec
 
 from codebatch.errors import StoreError
 from codebatch.model.digest import digest_bytes
-from codebatch.model.nearest import parent_of
+from codebatch.model.nearest_directories import parent_of
 from codebatch.snapshotting.directories import Directories
 from codebatch.store import layout
-from codebatch.system.files import Files
+from codebatch.system.files.files import Files
 
 IGNORE_FILE = b".codebatchignore"
 NO_KEY = bytes(32)

@@ -9,8 +9,8 @@ import msgspec
 
 from codebatch.errors import SourceUnreadable, UnreadablePath
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
-from codebatch.model.nearest import Nearest, parent_of, unknown_from_top
-from codebatch.model.patterns import SHOWN_BYTES, PatternList, decide_chain, describe, parse_ignore_file
+from codebatch.model.gitignore import SHOWN_BYTES, PatternList, decide_chain, describe, parse_ignore_file
+from codebatch.model.nearest_directories import Nearest, parent_of, unknown_from_top
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.selection import Rules, read_ignore_file
 from codebatch.snapshotting.stat_cache import IGNORE_FILE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from codebatch.git.worktrees import is_linked_beside
 from codebatch.model.entry import display_path
 from codebatch.snapshotting.walk import work_tree_around
-from codebatch.system.git_worktrees import is_linked_beside
 
 
 class LinkedWorktrees:

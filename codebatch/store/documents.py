@@ -1,7 +1,7 @@
 """Documents on disk that nothing can stand in for: what is wrong with one is `store_corrupt` and names it.
 
 So are read the documents of snapshots, batches and outputs, and plans. Damaged holders and commits count as the dead's
-or as lost (store/holders.py, store/outcomes.py); the store's own document is read in store/store.py.
+or as lost (batches/holders.py, results/outcomes.py). The store's own document is read in batches/store.py.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from codebatch.errors import CorruptFile
-from codebatch.model.document import DocumentError
-from codebatch.system.file_reader import FileReader
+from codebatch.model.documents import DocumentError
+from codebatch.system.files.file_reader import FileReader
 
 DOCUMENT_BYTES_MAX = 256 << 20
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def read_document(files: FileReader, path: Path, decode: Callable[[bytes], T], *, hint: str) -> T:
-    """Read a file through its decoder, which raises ValueError for what it refuses (model/document.py).
+    """Read a file through its decoder, which raises ValueError for what it refuses (model/documents.py).
 
     Raises CorruptFile with the hint, or FileNotFoundError: what a missing file means is the caller's to say.
     """

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from codebatch.errors import AmbiguousId, InvalidId, NotInStore
-from codebatch.model.late_patterns import LatePattern
+from codebatch.model.text.lazy_patterns import LatePattern
 
 _REFERENCE = LatePattern(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
 _LATEST = LatePattern(r"latest(?:~(\d{1,6}))?\Z", re.ASCII)

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from codebatch.model.digest import Digest
-from codebatch.model.late_patterns import LatePattern
 from codebatch.model.shard import SHARD_ID_PATTERN, ShardId
+from codebatch.model.text.lazy_patterns import LatePattern
 
 if TYPE_CHECKING:
     from codebatch.model.outcome import Register

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from codebatch.errors import StoreError, StoreUntrusted, StoreUnwritable
-from codebatch.system.files import Files
+from codebatch.system.files.files import Files
 
 # Of one file: it has as many names as the file system gives, is another user's, or of another part of the disk.
 _NO_LINK = {errno.EMLINK, errno.EPERM, errno.EXDEV}

@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from codebatch.model.variables import VariableError, expand_variables
-from codebatch.system.regular import read_regular
+from codebatch.model.work.variables import VariableError, expand_variables
+from codebatch.system.files.regular_files import read_regular
 
 ENV_FILE_BYTES_MAX = 1 << 20
 _SINGLE_QUOTED = re.compile(r"\s*(?:export\s+)?[^=]*=\s*'")

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from codebatch.system.calls import SHARED_MODE, SystemCalls, open_and_sync
+from codebatch.system.files.system_calls import SHARED_MODE, SystemCalls, open_and_sync
 
 Value = TypeVar("Value")
 

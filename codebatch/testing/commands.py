@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from codebatch.system.commands import Ended, NotStarted, Start
+from codebatch.system.processes.command_processes import Ended, NotStarted, Start
 
 NS = 1_000_000_000
 

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codebatch.system.calls import FILE_MODE, SHARED_MODE
+from codebatch.system.files.system_calls import FILE_MODE, SHARED_MODE
 
 DIRECTORY_MODE = 0o755
 

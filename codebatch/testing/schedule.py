@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import NoReturn
 
-from codebatch.system.calls import SystemCalls
+from codebatch.system.files.system_calls import SystemCalls
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 

@@ -12,8 +12,8 @@ import msgspec
 
 from codebatch.model.record import Record
 from codebatch.model.task import Json
-from codebatch.store.store import create_store
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.store import create_store
+from codebatch.system.files.files import RealFiles
 
 _NAME = "tried"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.system.calls import SHARED_MODE, SystemCalls, open_and_sync
+from codebatch.system.files.system_calls import SHARED_MODE, SystemCalls, open_and_sync
 from codebatch.testing.disk import Disk, DiskCalls
 
 

@@ -14,9 +14,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from codebatch.query.work import CommandStanding, WorkStanding
-    from codebatch.work.attempts_made import AttemptMade
-    from codebatch.work.calls import (
+    from codebatch.query.status.work_status import CommandStanding, WorkStanding
+    from codebatch.work.api import (
         answer,
         attempts,
         cancel,
@@ -32,10 +31,11 @@ if TYPE_CHECKING:
         start,
         unpause,
     )
-    from codebatch.work.listening import CommandEnded, CommandRunning, CommandStopped, WorkListener, WorkProgress
-    from codebatch.work.open_questions import OpenQuestion
-    from codebatch.work.running import WorkRan
-    from codebatch.work.standing import WorkBatch
+    from codebatch.work.control.attempts import AttemptMade
+    from codebatch.work.control.batches import WorkBatch
+    from codebatch.work.control.listener import CommandEnded, CommandRunning, CommandStopped, WorkListener, WorkProgress
+    from codebatch.work.control.questions import OpenQuestion
+    from codebatch.work.control.run import WorkRan
 
 __all__ = [
     "AttemptMade",
@@ -66,14 +66,15 @@ __all__ = [
 ]
 
 _NAMES = {
-    "query.work": "CommandStanding WorkStanding",
-    "work.attempts_made": "AttemptMade",
-    "work.calls": "answer attempts cancel change get iter_batches iter_events pause questions resume retry skip start "
-    "unpause",
-    "work.listening": "CommandEnded CommandRunning CommandStopped WorkListener WorkProgress",
-    "work.open_questions": "OpenQuestion",
-    "work.running": "WorkRan",
-    "work.standing": "WorkBatch",
+    "query.status.work_status": "CommandStanding WorkStanding",
+    "work.api": (
+        "answer attempts cancel change get iter_batches iter_events pause questions resume retry skip start unpause"
+    ),
+    "work.control.attempts": "AttemptMade",
+    "work.control.batches": "WorkBatch",
+    "work.control.listener": "CommandEnded CommandRunning CommandStopped WorkListener WorkProgress",
+    "work.control.questions": "OpenQuestion",
+    "work.control.run": "WorkRan",
 }
 """By module."""
 

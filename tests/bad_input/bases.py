@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.model.document import encode_document
-from codebatch.store.untrusted import UntrustedFile
-from tests.application.inline import inline
+from codebatch.model.documents import encode_document
+from codebatch.store.results.untrusted import UntrustedFile
 from tests.bad_input.test_store_fuzz import Answer, ask
 from tests.cli.process import write
+from tests.operations.inline import inline
 
 SECONDS_MAX = 20
 SETTINGS = "[shard]\nfiles_average = 2\nfiles_min = 2\nfiles_max = 2\n"

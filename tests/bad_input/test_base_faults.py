@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.system.calls import RealCalls
+from codebatch.system.files.system_calls import RealCalls
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
-from tests.application.inline import inline
 from tests.bad_input.bases import Bases, ending
 from tests.cli.process import UNPRIVILEGED, CommandLine, permissions_bind
+from tests.operations.inline import inline
 from tests.store.crashes import Meant, from_call, is_write, refused, refused_from
 
 TRIALS = int(os.environ.get("CODEBATCH_BASE_FAULTS", "4"))

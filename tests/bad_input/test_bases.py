@@ -19,8 +19,8 @@ import msgspec
 
 from codebatch.model.digest import digest_bytes
 from codebatch.store import layout
-from tests.application.inline import inline
 from tests.bad_input.bases import Bases, Hung, ending
+from tests.operations.inline import inline
 
 TRIALS = int(os.environ.get("CODEBATCH_DAMAGED_BASES", "0"))
 SAMPLE = 40

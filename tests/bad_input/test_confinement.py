@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.system.calls import RealCalls
-from codebatch.system.disk_usage import iter_files
+from codebatch.system.files.disk_usage import iter_files
+from codebatch.system.files.system_calls import RealCalls
 from tests.bad_input.conftest import manifest
 from tests.cli.process import write
 

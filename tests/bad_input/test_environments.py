@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.model.quantities import count_of
+from codebatch.model.text.quantities import count_of
 from codebatch.system.host import usable_cores
 from tests.cli.process import SCRIPT, CommandLine, Ended, write, write_own_task
 
@@ -138,7 +138,7 @@ def test_machine_may_have_no_proc(here: CommandLine, digest: str) -> None:
     assert ended.json["result_digest"] == digest
 
 
-@pytest.mark.parametrize("module", ["codebatch.cli.ending", "click", "msgspec"])
+@pytest.mark.parametrize("module", ["codebatch.cli.framework.exit", "click", "msgspec"])
 def test_ctrl_c_while_the_program_is_imported_is_no_traceback(here: CommandLine, module: str) -> None:
     """The signal comes as soon as a module is looked for."""
     write(

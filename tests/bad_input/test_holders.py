@@ -10,8 +10,8 @@ import pytest
 
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
-from codebatch.store.holders import NOBODY, Holder, HolderFile, LeaseReader
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.holders import NOBODY, Holder, HolderFile, LeaseReader
+from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
 
 ID = HolderId("a" * 32)

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from codebatch.model.digest import Digest
-from codebatch.model.document import encode_document
+from codebatch.model.documents import encode_document
 from codebatch.model.plan import ContextTable, PlannedTask, decode_plan, encode_plan, plan_digest, task_key
-from codebatch.store.batches import decode_batch
+from codebatch.store.batches.batches import decode_batch
 from tests.bad_input.conftest import manifest
 from tests.cli.process import CommandLine, write
 

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.model.document import encode_document
+from codebatch.model.documents import encode_document
 from codebatch.model.outcome import HolderId
-from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.holders import HolderFile
-from codebatch.store.origin import is_in_index
-from codebatch.store.store import open_store
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.holders import HolderFile
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.store import open_store
+from codebatch.store.ownership import is_in_index
+from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
 from tests.bad_input.conftest import manifest
 from tests.bad_input.test_store_fuzz import ask

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from codebatch.model.outcome import HolderId
-from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
-from codebatch.store.leftovers import BatchLeftovers
-from codebatch.store.store import StoreDir, create_store
-from codebatch.system.calls import RealCalls
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.holders import Holder, HolderFile, LeaseReader, new_holder_id
+from codebatch.store.batches.leftovers import BatchLeftovers
+from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import RealCalls
 from codebatch.system.host import this_host
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from tests.cli.process import CommandLine, make_many, wait_until, write

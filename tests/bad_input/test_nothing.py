@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from codebatch.store.objects import ObjectStore
-from codebatch.store.pack_writer import PackWriter
-from codebatch.system.files import RealFiles
+from codebatch.store.objects.object_store import ObjectStore
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.system.files.files import RealFiles
 from tests.cli.process import CommandLine, write, write_own_task
 from tests.execution.harness import finished, open_latest
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.system.files import RealFiles
+from codebatch.system.files.files import RealFiles
 from tests.cli.process import (
     UNPRIVILEGED,
     CommandLine,
@@ -25,8 +25,8 @@ from tests.cli.process import (
     write,
     write_own_task,
 )
-from tests.cli.test_explain_miss import FILES, SHARDS
-from tests.cli.test_verify import FICKLE
+from tests.cli.run.test_explain_miss import FILES, SHARDS
+from tests.cli.run.test_verify import FICKLE
 
 
 @pytest.fixture

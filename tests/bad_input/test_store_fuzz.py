@@ -23,7 +23,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.cli import cli
-from codebatch.cli.ending import run_to_exit_status
+from codebatch.cli.framework.exit import run_to_exit_status
 from tests.cli.process import CommandLine, copy_project, make_project, write
 
 ROUNDS = int(os.environ.get("CODEBATCH_STORE_FUZZ", "0"))

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from codebatch.coordinator import workers
-from codebatch.system.processes import start_process
+from codebatch.coordinator.processes import workers
+from codebatch.system.processes.processes import start_process
 
 
 def fork_workers() -> None:

@@ -192,7 +192,7 @@ def _become(
         os.chdir(directory)
         sys.argv[:] = map(os.fsdecode, arguments)
         from codebatch.__main__ import main
-        from codebatch.system.plugins import look_again
+        from codebatch.plugins.entry_points import look_again
         from tests.cli.forked_workers import fork_workers
 
         if plugins is not None:
@@ -209,7 +209,7 @@ def _become(
 def _run_once() -> None:
     """What a command makes when it first needs it, as what decodes a document, is there for all that are forked."""
     from codebatch.cli import cli
-    from codebatch.cli.ending import run_to_exit_status
+    from codebatch.cli.framework.exit import run_to_exit_status
     from tests.cli.forked_workers import fork_workers
 
     fork_workers()
@@ -225,7 +225,7 @@ def _import_all() -> None:
     """What commands import, and what workers do."""
     import codebatch
     import codebatch_workers
-    from codebatch_workers.syntax.languages import grammar
+    from codebatch_workers.syntax.language.languages import grammar
     from tests.cli import forked_workers  # noqa: F401
 
     for package in (codebatch, codebatch_workers):

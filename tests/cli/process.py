@@ -19,8 +19,8 @@ import jsonschema  # type: ignore[import-untyped]  # it has no types
 import msgspec
 import pytest
 
-from codebatch.model.document import encode_document
-from codebatch.store.batches import decode_batch
+from codebatch.model.documents import encode_document
+from codebatch.store.batches.batches import decode_batch
 
 from .forking import LOCALE, run_forked
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.application.git_repositories import DAY, NOW, git, make_repository
+from tests.operations.git_repositories import DAY, NOW, git, make_repository
 
 from .process import CommandLine
 

@@ -13,7 +13,7 @@ import subprocess
 import pytest
 import zstandard
 
-from codebatch.store.object_frames import decompress_all
+from codebatch.store.objects.frames import decompress_all
 
 from .conftest import Ran
 from .process import CommandLine, check_schema, make_project, write

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 import codebatch
-from codebatch.application.execution import Execution
 from codebatch.cli import cli
-from codebatch.cli.ending import run_to_exit_status
-from codebatch.coordinator.run import Executed
-from tests.application.git_project import Project
-from tests.application.git_repositories import git, make_repository
-from tests.application.inline import inline, run
+from codebatch.cli.framework.exit import run_to_exit_status
+from codebatch.coordinator.analysis.execution import Executed
+from codebatch.operations.runs.execution import Execution
+from tests.operations.git_project import Project
+from tests.operations.git_repositories import git, make_repository
+from tests.operations.inline import inline, run
 
 from .process import CommandLine, check_schema
 

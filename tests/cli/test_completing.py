@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from codebatch.application.completing import batches_beginning, files_beginning
-from codebatch.application.stores import open_store
-from codebatch.cli.ending import join_names
+from codebatch.cli.framework.exit import join_names
+from codebatch.operations.project.stores import open_store
+from codebatch.operations.queries.completion import batches_beginning, files_beginning
 
 from .process import SCRIPT, CommandLine, write
 

@@ -13,9 +13,9 @@ import pytest
 
 from codebatch import __version__
 from codebatch.cli import LOW_LEVEL, MEANT, OLD_NAMES, SECTIONS, cli
-from codebatch.cli.commands import summary_of
-from codebatch.cli.ending import run_to_exit_status
-from codebatch.cli.pages import TOPICS
+from codebatch.cli.framework.commands import summary_of
+from codebatch.cli.framework.exit import run_to_exit_status
+from codebatch.cli.output.markdown import TOPICS
 from codebatch.errors import CodebatchError
 
 from .conftest import Ran

@@ -12,10 +12,10 @@ import click
 import pytest
 
 from codebatch.cli import cli
-from codebatch.cli.ending import run_to_exit_status
-from codebatch.cli.explaining import EXPLAINED, explain
-from codebatch.cli.interface import ANSWERS
-from codebatch.system.counted_files import CountedFiles
+from codebatch.cli.framework.exit import run_to_exit_status
+from codebatch.cli.framework.explain_answers import EXPLAINED, explain
+from codebatch.cli.reference.interface import ANSWERS
+from codebatch.system.files.counted_files import CountedFiles
 
 from .conftest import Ran
 from .process import CommandLine
@@ -139,7 +139,7 @@ def test_a_reading_command_reads_what_is_told_of_it_and_nothing_else(
         made.append(CountedFiles())
         return made[0]
 
-    monkeypatch.setattr("codebatch.cli.options.CountedFiles", make)
+    monkeypatch.setattr("codebatch.cli.framework.context.CountedFiles", make)
     monkeypatch.chdir(worked.parent if name.startswith("work-") else ran.project)
     words = [*commands_alone()[name], *MORE_WORDS.get(name, "").split(), "--store", str(store), "--explain"]
     assert run_to_exit_status(cli, words) == 0

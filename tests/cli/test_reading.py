@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codebatch.cli.explaining import EXPLAINED
+from codebatch.cli.framework.explain_answers import EXPLAINED
 
 from .conftest import Ran
 from .test_help import command_of

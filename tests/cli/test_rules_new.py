@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application.configuration import load_configuration
-from codebatch.application.rule_trials import test_rules as try_rules
-from codebatch.application.starting import new_rule
 from codebatch.errors import InvalidConfiguration, InvalidInput
-from codebatch_workers.syntax.languages import every_language
+from codebatch.operations.maintenance.rule_trials import test_rules as try_rules
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.scaffolding import new_rule
+from codebatch_workers.syntax.language.languages import every_language
 
 from .process import CommandLine, write
 

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from codebatch.coordinator.workers import WorkerProcess, start_worker
-from codebatch.engine.events import WorkerId
-from codebatch.model.command import Command
+from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
 from codebatch.model.outcome import HolderId, Outcome, Unit
 from codebatch.model.plan import Plan
-from codebatch.model.work import WORK_TASK, Work
+from codebatch.model.work.command import Command
+from codebatch.model.work.work_batch import WORK_TASK, Work
 from codebatch.protocol.messages import Assign, Committed, Finished, FromWorker, Hello, Returned
+from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
-from codebatch.store.batches import BatchDir
-from codebatch.store.journal import Ran, read_journal
-from codebatch.store.outcomes import Outcomes
-from codebatch.store.requests import Requests
-from codebatch.store.store import StoreDir, create_store
-from codebatch.store.work import make_work_batch
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.journal import Ran, read_journal
+from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.work.requests import Requests
+from codebatch.store.work.work_batches import make_work_batch
+from codebatch.system.files.files import RealFiles
 
 COORDINATOR = HolderId("c" * 32)
 PATIENCE_SECONDS = 60.0

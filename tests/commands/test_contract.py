@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
-from codebatch.system import proc
-from codebatch.system.commands import Commands, Ended, NotStarted, Running, Start
-from codebatch.system.machine import kill_marked
-from codebatch.system.processes import be_subreaper
+from codebatch.system.processes import proc
+from codebatch.system.processes.command_processes import Commands, Ended, NotStarted, Running, Start
+from codebatch.system.processes.memory import kill_marked
+from codebatch.system.processes.processes import be_subreaper
 from codebatch.testing.commands import Act, Exits, Holds, Ignores, Leaves, Machine, Takes, TwinCommands, Writes
 from codebatch_workers.commands.process import RealCommands
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.model.command import Command, CommandId, QuestionRule, ResultPointers
-from codebatch.system.files import RealFiles
-from codebatch_workers.commands.endings import read_ending
+from codebatch.model.work.command import Command, CommandId, QuestionRule, ResultPointers
+from codebatch.system.files.files import RealFiles
+from codebatch_workers.commands.result_parsing import read_ending
 
 
 @pytest.mark.parametrize(

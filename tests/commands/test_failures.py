@@ -6,8 +6,8 @@ import datetime
 
 import pytest
 
-from codebatch.model.command import Command, CommandId, RetryRule
 from codebatch.model.record import CommandReason
+from codebatch.model.work.command import Command, CommandId, RetryRule
 from codebatch_workers.commands.attempt import Result
 from codebatch_workers.commands.failures import WAIT_SECONDS, WAIT_SECONDS_MAX, FailureVerdict, judge_failure
 

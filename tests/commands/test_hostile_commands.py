@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.model.command import Command, CommandId
+from codebatch.model.work.command import Command, CommandId
 from codebatch.protocol.launch import ATTEMPT_VARIABLE, attempt_mark
 from codebatch.store import layout
-from codebatch.system import proc
-from codebatch.system.machine import kill_marked
+from codebatch.system.processes import proc
+from codebatch.system.processes.memory import kill_marked
 from tests.commands.batches import Place, coordinating, make_place, wait_until
 
 MB = 1 << 20

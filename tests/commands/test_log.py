@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.system.files import RealFiles
+from codebatch.system.files.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLog

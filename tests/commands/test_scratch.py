@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.system.clock import wall_ns
-from codebatch.system.files import RealFiles
+from codebatch.system.files.files import RealFiles
 from codebatch_workers.commands.scratch import EMPTY, NO_ROWS, TICK_NS, Scratch
 from tests.commands.batches import wait_until
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.model.command import Command, CommandId
 from codebatch.model.outcome import HolderId
-from codebatch.model.request import Cancel
-from codebatch.model.request import Stop as StopRequest
+from codebatch.model.work.command import Command, CommandId
+from codebatch.model.work.request import Cancel
+from codebatch.model.work.request import Stop as StopRequest
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
     Assign,
@@ -32,13 +32,13 @@ from codebatch.protocol.messages import (
     encode_message,
 )
 from codebatch.store import layout
-from codebatch.store.holders import LeaseReader
-from codebatch.system import proc
-from codebatch.system.calls import RealCalls
-from codebatch.system.cell import Cell
+from codebatch.store.batches.holders import LeaseReader
 from codebatch.system.clock import running_ns
-from codebatch.system.files import RealFiles
-from codebatch.system.processes import be_subreaper
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import RealCalls
+from codebatch.system.processes import proc
+from codebatch.system.processes.processes import be_subreaper
+from codebatch.system.processes.progress_cell import Cell
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch_workers.commands.run import COMMIT_SECONDS
 from codebatch_workers.commands.supervisor import Supervisor

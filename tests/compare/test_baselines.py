@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.compare.baselines import BaselineError, Kept, decode_baseline, encode_baseline, kept_of, pair_kept
-from codebatch.compare.findings import Finding
+from codebatch.compare.matching.findings import Finding
 
 _text = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 _kept = st.builds(Kept, _text, _text, st.binary(max_size=5), _text, _text, st.integers(0, 3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.compare.copies import compare_copies
+from codebatch.compare.duplicates import compare_copies
 from codebatch.model.record import Duplicate
 from tests.compare.trees import TextTrees, fields
 

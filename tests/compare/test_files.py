@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.compare import files
-from codebatch.compare.files import FilePair, counted_lines, pair_files
+from codebatch.compare.matching import files
+from codebatch.compare.matching.files import FilePair, counted_lines, pair_files
 
 _CODE = b"".join(b"line %d of it\n" % number for number in range(20))
 _EDITED = _CODE.replace(b"line 3 ", b"row 3 ").replace(b"line 7 ", b"row 7 ")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.compare.findings import Finding, Pass, pair_anywhere, pair_in_file
-from codebatch.compare.lines import NOWHERE
+from codebatch.compare.matching.findings import Finding, Pass, pair_anywhere, pair_in_file
+from codebatch.compare.matching.lines import NOWHERE
 
 
 def _finding(line: int = 1, column: int = 1, **said: str | bytes) -> Finding:

@@ -7,8 +7,8 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.compare.findings import Finding
-from codebatch.compare.fingerprints import TEXT_BYTES_MAX, fingerprints
+from codebatch.compare.matching.findings import Finding
+from codebatch.compare.matching.fingerprints import TEXT_BYTES_MAX, fingerprints
 
 
 def found(text: bytes, line: int = 1, column: int = 1, *, code: str = "F401", scope: str = "") -> Finding:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import codebatch
-from codebatch.application.comparing import Comparison, compare
-from codebatch.application.opened_batch import Batch
 from codebatch.compare.differences import Thing
-from codebatch.query.filters import RecordFilter
+from codebatch.operations.api.batch import Batch, compare_batches
+from codebatch.operations.comparison.comparison import Comparison
+from codebatch.query.filters.filters import RecordFilter
 from tests.compare.hand_made import BACKWARDS, CASES, Row
 
 _MARKS = '''
@@ -81,7 +81,7 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Batch, B
 def told(batches: tuple[Batch, Batch]) -> tuple[Told, Told]:
     """What became of the findings of each case, and of those of the other way round."""
     old, new = batches
-    return _by_case(compare(old, new)), _by_case(compare(new, old))
+    return _by_case(compare_batches(old, new)), _by_case(compare_batches(new, old))
 
 
 def _write(root: Path, tree: Mapping[str, str], name: str = "") -> None:
@@ -147,7 +147,7 @@ def test_each_change_is_told_as_it_is_and_the_other_way_round(name: str, told: t
 )
 def test_other_kinds(batches: tuple[Batch, Batch], kind: str, case: str, rows: list[Row]) -> None:
     asked = RecordFilter(metrics=("bytes",)) if kind == "metric" else None
-    assert sorted(_by_case(compare(*batches, (kind,), asked=asked)).get(case, [])) == sorted(rows)
+    assert sorted(_by_case(compare_batches(*batches, (kind,), asked=asked)).get(case, [])) == sorted(rows)
 
 
 @pytest.mark.slow
@@ -155,8 +155,8 @@ def test_other_kinds(batches: tuple[Batch, Batch], kind: str, case: str, rows: l
 def test_what_is_not_touched_is_counted(batches: tuple[Batch, Batch], kind: str) -> None:
     """As many are unchanged of a batch and itself as it has, and of those that are told and all, the rest."""
     old, new = batches
-    states = compare(old, new, (kind,)).counts
-    every = compare(new, new, (kind,)).counts
+    states = compare_batches(old, new, (kind,)).counts
+    every = compare_batches(new, new, (kind,)).counts
     gone = ("removed", "fixed", "suppressed")
     assert {state for state, count in every.items() if count} == {"unchanged"}
     assert sum(count for state, count in states.items() if state not in gone) == every["unchanged"]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.compare import lines
-from codebatch.compare.lines import NOWHERE, pair_lines, pair_sequences, written_in
+from codebatch.compare.matching import lines
+from codebatch.compare.matching.lines import NOWHERE, pair_lines, pair_sequences, written_in
 
 _TEXTS = st.lists(st.sampled_from([b"a", b"b", b"c", b"d", b"", b"}"]), max_size=40)
 

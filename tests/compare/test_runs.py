@@ -6,9 +6,9 @@ from array import array
 
 import pytest
 
-from codebatch.compare import runs
-from codebatch.compare.lines import NOWHERE
-from codebatch.compare.runs import Gap, pair_runs
+from codebatch.compare.matching import histogram_diff
+from codebatch.compare.matching.histogram_diff import Gap, pair_runs
+from codebatch.compare.matching.lines import NOWHERE
 
 
 def _paired(old: str, new: str) -> str:
@@ -40,11 +40,11 @@ def test_runs_are_paired(old: str, new: str, paired: str) -> None:
 
 def test_what_is_there_too_often_begins_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _paired("aaab", "xaaa") == "123-"
-    monkeypatch.setattr(runs, "_PLACES_MAX", 2)
+    monkeypatch.setattr(histogram_diff, "_PLACES_MAX", 2)
     assert _paired("aaab", "xaaa") == "----"
     assert _paired("aaab", "xaaab") == "1234"
 
 
 def test_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "_STEPS_MAX", 1)
+    monkeypatch.setattr(histogram_diff, "_STEPS_MAX", 1)
     assert _paired("abcXdYe", "abcdZe") == "012----"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from codebatch.compare.findings import Pass
+from codebatch.compare.matching.findings import Pass
 from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
 from codebatch.model.record import Diagnostic
 

@@ -11,12 +11,12 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.compare.told import Told, ToldByPath, pair_told
-from codebatch.compare.trees import Side, Trees
+from codebatch.compare.matching.finding_pairs import Told, ToldByPath, pair_told
+from codebatch.compare.matching.trees import Side, Trees
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.record import Diagnostic
-from codebatch.query.records import BatchRecords
+from codebatch.query.sources.records import BatchRecords
 
 _NO_SYMBOLS = cast("BatchRecords", SimpleNamespace(task_names=()))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.compare.files import FilePair
+from codebatch.compare.matching.files import FilePair
 from codebatch.compare.tree_files import compare_files
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 import codebatch
-from codebatch.application.comparing import Comparison, compare
 from codebatch.compare.differences import Change
 from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
 from codebatch.model.record import Diagnostic
+from codebatch.operations.api.batch import compare_batches
+from codebatch.operations.comparison.comparison import Comparison
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.rule import Finding, TextRule
-from codebatch_workers.lint.withheld import Asked, Wanted, why_withheld
+from codebatch_workers.lint.unreported import Asked, Wanted, why_withheld
 from codebatch_workers.syntax.source import SourceFile
 from tests.compare.withheld_cases import CASES, Row
 
@@ -43,7 +44,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Told, Told]
         assert ended.returncode in (0, 1), ended.stderr
     with codebatch.open(root / ".codebatch", project=root) as store:
         old, new = store.batch("latest~1"), store.batch("latest")
-        yield _by_case(compare(old, new)), _by_case(compare(new, old))
+        yield _by_case(compare_batches(old, new)), _by_case(compare_batches(new, old))
 
 
 def _by_case(comparison: Comparison) -> Told:
@@ -101,7 +102,7 @@ def test_what_is_there_and_not_looked_at_is_not_gone(
     with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as store:
         batches = store.batch("latest~1"), store.batch("latest")
         for sides in (batches, batches[::-1]):
-            rows = list(compare(*sides, (kind,)).differences())
+            rows = list(compare_batches(*sides, (kind,)).differences())
             print(*rows, sep="\n")
             assert {row.state for row in rows} & {*REGRESSIONS, *IMPROVEMENTS} == set()
             assert {row.reason for row in rows if row.state == "not_comparable"} == {reason}
@@ -127,11 +128,11 @@ def test_what_was_left_out_is_not_new(tmp_path: Path, ignoring: str, words: tupl
     with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as store:
         old, new = store.batch("latest~1"), store.batch("latest")
         for kind, added in (("diagnostic", "new"), ("file", "added"), ("metric", "added")):
-            assert _states_by_path(compare(old, new, (kind,))) == {
+            assert _states_by_path(compare_batches(old, new, (kind,))) == {
                 "bad/b.py": ("not_comparable", "excluded"),
                 "c.py": ("not_comparable", "excluded") if "--include" in words else (added, None),
             }
-            assert _states_by_path(compare(new, old, (kind,))) == {
+            assert _states_by_path(compare_batches(new, old, (kind,))) == {
                 "bad/b.py": ("not_comparable", "excluded"),
                 "c.py": ("not_comparable", "excluded") if "--include" in words else ("removed", None),
             }

@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.compare.files import counted_lines, pair_files
-from codebatch.compare.lines import NOWHERE, pair_lines, written_in
+from codebatch.compare.matching.files import counted_lines, pair_files
+from codebatch.compare.matching.lines import NOWHERE, pair_lines, written_in
 
 
 class TextTrees:

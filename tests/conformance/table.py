@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from codebatch.model.record import Diagnostic, Metric
-from codebatch.model.toml import parse_toml
+from codebatch.model.text.toml import parse_toml
 from codebatch_workers.symbols.outline import outline
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.analyze import Analyze

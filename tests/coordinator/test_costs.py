@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.coordinator.costs import COST_PER_FILE, PARSED_BYTES_MAX, PROJECT_SHARE, estimate
+from codebatch.coordinator.analysis.costs import COST_PER_FILE, PARSED_BYTES_MAX, PROJECT_SHARE, estimate
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry, SnapshotId
 from codebatch.model.plan import Plan, PlannedTask

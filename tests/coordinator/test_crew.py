@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.coordinator.crew import position
+from codebatch.coordinator.processes.worker_backend import position
 from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
-from codebatch.system.cell import PHASE_BATCHED, PHASE_ITEM, PHASE_LEASE, Step
+from codebatch.system.processes.progress_cell import PHASE_BATCHED, PHASE_ITEM, PHASE_LEASE, Step
 
 UNIT = Unit(shard=ShardId("00000001"), start=4, end=10, tasks=("parse",))
 

@@ -7,8 +7,8 @@ import resource
 
 import pytest
 
-from codebatch.coordinator import descriptors
-from codebatch.coordinator.descriptors import DESCRIPTORS_PER_WORKER, SPARE_DESCRIPTORS, enough_descriptors
+from codebatch.coordinator.processes import descriptors
+from codebatch.coordinator.processes.descriptors import DESCRIPTORS_PER_WORKER, SPARE_DESCRIPTORS, enough_descriptors
 from codebatch.errors import StoreUnwritable
 from codebatch.protocol.launch import WORKER_DESCRIPTORS_MIN
 from codebatch_workers.runtime.worker import DESCRIPTORS_RESERVED

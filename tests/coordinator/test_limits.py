@@ -10,17 +10,17 @@ from typing import cast
 
 import pytest
 
-from codebatch.coordinator import limits
-from codebatch.coordinator.crew import NONSENSE
-from codebatch.coordinator.limits import Guard, Limits, default_memory_bytes
-from codebatch.coordinator.workers import Death, WorkerProcess
+from codebatch.coordinator.processes import limits
+from codebatch.coordinator.processes.limits import Guard, Limits, default_memory_bytes
+from codebatch.coordinator.processes.worker_backend import NONSENSE
+from codebatch.coordinator.processes.workers import Death, WorkerProcess
 from codebatch.protocol.messages import MessageBuffer, Stop, encode_message
 from codebatch.store import layout
-from codebatch.store.batches import BatchDir, BatchFile
-from codebatch.store.holders import HolderFile, new_holder_id
-from codebatch.system.cell import PHASE_BATCHED, PHASE_ITEM, PHASE_PROJECT, Cell, Step
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.batches import BatchDir, BatchFile
+from codebatch.store.batches.holders import HolderFile, new_holder_id
+from codebatch.system.files.files import RealFiles
 from codebatch.system.host import Host, this_host
+from codebatch.system.processes.progress_cell import PHASE_BATCHED, PHASE_ITEM, PHASE_PROJECT, Cell, Step
 from codebatch.system.stopwatch import Stopwatch
 
 

@@ -9,27 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator.costs import estimate
-from codebatch.coordinator.crew import Died, Heard, Member, Tick
-from codebatch.coordinator.loop import Coordinator
-from codebatch.coordinator.score import Phase, Progress, Scope
-from codebatch.engine.actions import Fail
-from codebatch.engine.events import Lost, Ready, Started, WorkerId
-from codebatch.engine.session import STARTS_FAILED_MAX
+from codebatch.coordinator.analysis.costs import estimate
+from codebatch.coordinator.analysis.loop import Coordinator
+from codebatch.coordinator.analysis.progress_counter import Phase, Progress, Scope
+from codebatch.coordinator.processes.worker_backend import Died, Heard, Member, Tick
 from codebatch.errors import EnvironmentBroken
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, encode_commit
 from codebatch.model.plan import items_of
 from codebatch.protocol.messages import Assign, Drain, GaveUp, ToWorker
 from codebatch.protocol.record_frames import FrameWriter
+from codebatch.scheduling.actions import Fail
+from codebatch.scheduling.analysis.session import STARTS_FAILED_MAX
+from codebatch.scheduling.events import Lost, Ready, Started, WorkerId
 from codebatch.store import layout
-from codebatch.store.batches import BatchDir
-from codebatch.store.holders import HolderFile, LeaseReader, new_holder_id
-from codebatch.store.outcomes import Committer, failed_outcome
-from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import create_store
-from codebatch.system.cell import PHASE_COMMIT, PHASE_ITEM, PHASE_LEASE, Step
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import HolderFile, LeaseReader, new_holder_id
+from codebatch.store.batches.store import create_store
+from codebatch.store.results.outcomes import Committer, failed_outcome
+from codebatch.store.snapshots.snapshots import load_snapshot
+from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
+from codebatch.system.processes.progress_cell import PHASE_COMMIT, PHASE_ITEM, PHASE_LEASE, Step
 from tests.proof.plans import make_batch
 
 OTHER = HolderId("f" * 32)

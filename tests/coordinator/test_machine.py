@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from codebatch.system import machine, proc
+from codebatch.system.processes import memory, proc
 from tests.cli.process import wait_until
 
 _VARIABLE = "CODEBATCH_TEST_MARK"
@@ -54,8 +54,8 @@ def test_memory_is_what_psutil_says() -> None:
     ours = proc.available_memory()
     assert ours == pytest.approx(psutil.virtual_memory().available, rel=0.05)
     assert ours is not None
-    assert machine._available_memory() == pytest.approx(ours, rel=0.05)
-    assert machine.available_memory() <= ours * 1.05
+    assert memory._available_memory() == pytest.approx(ours, rel=0.05)
+    assert memory.available_memory() <= ours * 1.05
 
 
 @pytest.mark.usefixtures("_platform")
@@ -67,8 +67,8 @@ def test_sizes_are_what_psutil_says(monkeypatch: pytest.MonkeyPatch, are_childre
         (child,) = psutil.Process(process.pid).children()
         wait_until(lambda: child.name() == "sleep", "it is what it will be")
         sizes = [psutil.Process(pid).memory_info().rss for pid in (process.pid, child.pid)]
-        alone = machine.resident_bytes([process.pid], with_children=False)
-        together = machine.resident_bytes([process.pid], with_children=True)
+        alone = memory.resident_bytes([process.pid], with_children=False)
+        together = memory.resident_bytes([process.pid], with_children=True)
         assert alone == pytest.approx({process.pid: sizes[0]}, rel=0.5)
         assert together == pytest.approx({process.pid: sum(sizes)}, rel=0.5)
         assert together[process.pid] > alone[process.pid]
@@ -81,17 +81,17 @@ def test_a_process_that_is_gone_has_neither_size_nor_parent_nor_environment() ->
     assert proc.resident_bytes(process.pid) is None
     assert proc.parent(process.pid) is None
     assert list(proc.environment(process.pid)) == [(b"", b"")]
-    assert machine.resident_bytes([process.pid], with_children=True) == {}
+    assert memory.resident_bytes([process.pid], with_children=True) == {}
 
 
 @pytest.mark.usefixtures("_platform")
 def test_what_is_marked_is_killed_and_nothing_else() -> None:
     with _sleeping("mine") as mine, _sleeping("others") as others:
-        assert machine.kill_marked(_VARIABLE, {"mine", "nobodys"}) == 2
+        assert memory.kill_marked(_VARIABLE, {"mine", "nobodys"}) == 2
         assert mine.wait() == -signal.SIGKILL
         assert others.poll() is None
         # The shell's child may take a moment to be gone.
-        assert any(machine.kill_marked(_VARIABLE, {"mine"}) == 0 for _ in range(10_000))
+        assert any(memory.kill_marked(_VARIABLE, {"mine"}) == 0 for _ in range(10_000))
 
 
 @pytest.mark.parametrize("is_named_by_descriptor", [True, False])
@@ -110,13 +110,13 @@ def test_what_was_given_the_id_of_one_that_was_marked_lives(
     else:
         os.close(gone)
         monkeypatch.delattr(os, "pidfd_open")
-    assert machine.kill_marked(_VARIABLE, {"mine"}) == len(killed) == (not is_named_by_descriptor)
+    assert memory.kill_marked(_VARIABLE, {"mine"}) == len(killed) == (not is_named_by_descriptor)
 
 
 def test_without_proc_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proc, "_PROC", "/nowhere")
     assert proc.available_memory() is None
     assert proc.processes() == []
-    assert machine.resident_bytes([os.getpid()], with_children=True) == {}
-    assert machine.kill_marked(_VARIABLE, {"mine"}) == 0
-    assert machine.available_memory() > 0
+    assert memory.resident_bytes([os.getpid()], with_children=True) == {}
+    assert memory.kill_marked(_VARIABLE, {"mine"}) == 0
+    assert memory.available_memory() > 0

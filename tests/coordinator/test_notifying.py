@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator import notifying
-from codebatch.coordinator.notifying import Notifier
-from codebatch.model.batch_event import BatchCompleted, BatchDrained, BatchEvent, TaskCompleted, name_of
-from codebatch.model.work import NOTIFIED, Notify
+from codebatch.coordinator.work import notifications
+from codebatch.coordinator.work.notifications import Notifier
+from codebatch.model.work.event import BatchCompleted, BatchDrained, BatchEvent, TaskCompleted, name_of
+from codebatch.model.work.work_batch import NOTIFIED, Notify
 
 EVENTS = ("BATCH_TASK_COMPLETED", "BATCH_COMPLETED", "BATCH_DRAINED")
 HELD = "cat >>seen; test -e open || read word <gate"
@@ -89,7 +89,7 @@ def test_the_last_event_is_delivered_before_those_that_wait(hook: Hook) -> None:
 def test_the_last_event_is_tried_though_time_is_over_and_the_rest_is_counted(
     hook: Hook, monkeypatch: pytest.MonkeyPatch, last: BatchEvent
 ) -> None:
-    monkeypatch.setattr(notifying, "_GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(notifications, "_GRACE_SECONDS", 0.0)
     notifier = hook.notifier(timeout_seconds=0.1)
     notifier.tell(task_event(1))
     with hook.held():
@@ -106,7 +106,7 @@ def test_the_last_event_is_tried_though_time_is_over_and_the_rest_is_counted(
 def test_of_too_many_events_the_oldest_are_dropped_and_never_the_last(
     hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notifying, "WAITING_MAX", 2)
+    monkeypatch.setattr(notifications, "WAITING_MAX", 2)
     notifier = hook.notifier()
     notifier.tell(task_event(1))
     with hook.held():

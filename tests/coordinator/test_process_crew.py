@@ -8,16 +8,16 @@ from typing import cast
 
 import pytest
 
-from codebatch.coordinator.crew import DrainAsked, KilledFor, Tick
-from codebatch.coordinator.limits import Limits
-from codebatch.coordinator.process_crew import ProcessCrew
-from codebatch.coordinator.signals import SignalCounter
-from codebatch.coordinator.workers import Death, WorkerProcess
-from codebatch.engine.events import WorkerId
+from codebatch.coordinator.analysis.process_backend import ProcessCrew
+from codebatch.coordinator.processes.limits import Limits
+from codebatch.coordinator.processes.signals import SignalCounter
+from codebatch.coordinator.processes.worker_backend import DrainAsked, KilledFor, Tick
+from codebatch.coordinator.processes.workers import Death, WorkerProcess
 from codebatch.errors import StoreUnwritable
 from codebatch.model.outcome import HolderId
-from codebatch.store.store import create_store
-from codebatch.system.files import RealFiles
+from codebatch.scheduling.events import WorkerId
+from codebatch.store.batches.store import create_store
+from codebatch.system.files.files import RealFiles
 from codebatch.system.stopwatch import PAUSE_SECONDS
 from tests.proof.plans import make_batch
 

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator.crew import finished_items
-from codebatch.coordinator.score import RunningUnit, Scope, Score
-from codebatch.engine.ledger import Ledger
-from codebatch.model.counts import Counts
+from codebatch.coordinator.analysis.progress_counter import RunningUnit, Scope, Score
+from codebatch.coordinator.processes.worker_backend import finished_items
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Unit
 from codebatch.model.plan import Plan
+from codebatch.model.record_counts import Counts
 from codebatch.model.shard import ProjectWork, ShardId
-from codebatch.store.store import create_store
-from codebatch.system.cell import (
+from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.store.batches.store import create_store
+from codebatch.system.files.files import RealFiles
+from codebatch.system.processes.progress_cell import (
     PHASE_BATCHED,
     PHASE_COMMIT,
     PHASE_IDLE,
@@ -23,7 +24,6 @@ from codebatch.system.cell import (
     PHASE_PROJECT,
     Step,
 )
-from codebatch.system.files import RealFiles
 from tests.proof.plans import make_batch
 
 

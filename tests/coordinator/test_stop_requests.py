@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator.stop_requests import StopRequests
-from codebatch.model.command import Command, CommandId
-from codebatch.model.request import Stop
-from codebatch.store.attempts import Attempts
-from codebatch.store.batches import make_batch_directories
-from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
-from codebatch.store.outcomes import Outcomes
+from codebatch.coordinator.work.stop_requests import StopRequests
+from codebatch.model.work.command import Command, CommandId
+from codebatch.model.work.request import Stop
+from codebatch.store.batches.batches import make_batch_directories
+from codebatch.store.batches.holders import Holder, HolderFile, LeaseReader, new_holder_id
+from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.work.attempts import Attempts
 from codebatch.system.host import this_host
 from tests.commands.batches import Place, make_place
 

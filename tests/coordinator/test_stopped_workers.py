@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator.command_port import StoppedWorker
-from codebatch.coordinator.stopped_workers import LOOK_NS, LOOKS_MAX, STOPS_MAX, WatchedWorker, WorkerWatch
+from codebatch.coordinator.work.interfaces import StoppedWorker
+from codebatch.coordinator.work.stopped_workers import LOOK_NS, LOOKS_MAX, STOPS_MAX, WatchedWorker, WorkerWatch
 from codebatch.model.outcome import HolderId
-from codebatch.system import proc, processes
-from codebatch.system.processes import reap
+from codebatch.system.processes import proc, processes
+from codebatch.system.processes.processes import reap
 
 HOLDER = HolderId("a" * 32)
 _PTRACE_ATTACH, _PTRACE_DETACH = 16, 17

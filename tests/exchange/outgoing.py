@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from codebatch.exchange.export import Told
-from codebatch.exchange.outgoing import Outgoing
+from codebatch.exchange.findings import Outgoing
+from codebatch.exchange.model import Told
 from codebatch.exchange.sources import Sources
 from codebatch.model.entry import path_fields
 from codebatch.model.record import Diagnostic, Severity

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from codebatch.exchange.checkstyle import NAMESPACE, export_checkstyle
 from codebatch.exchange.ctags import export_ctags
-from codebatch.exchange.export import Export, Told
+from codebatch.exchange.findings import Outgoing
 from codebatch.exchange.github import ANNOTATIONS_MAX, export_github
 from codebatch.exchange.gitlab import export_gitlab
-from codebatch.exchange.outgoing import Outgoing
+from codebatch.exchange.model import Export, Told
 from codebatch.exchange.rdjson import byte_column, export_rdjson
 from codebatch.exchange.sarif import export_sarif
 from codebatch.exchange.scanning_limits import by_tool, cut

@@ -17,12 +17,12 @@ import msgspec
 
 from codebatch.errors import CodebatchError
 from codebatch.store import layout
-from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import BatchDir
-from codebatch.store.holders import LeaseReader
-from codebatch.store.outputs import current_outputs
-from codebatch.store.store import open_store
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import LeaseReader
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.store import open_store
+from codebatch.store.results.outputs import current_outputs
+from codebatch.system.files.files import RealFiles
 from tests.cli.process import CommandLine
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codebatch.system.ahead import Ahead, has_other_processor
+from codebatch.system.processes.background_fork import Ahead, has_other_processor
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ def test_it_ends_where_who_wanted_its_answer_has_gone() -> None:
 def test_ctrl_c_ends_it_at_once_and_without_a_word() -> None:
     code = """
 import os, signal
-from codebatch.system.ahead import Ahead
+from codebatch.system.processes.background_fork import Ahead
 signal.signal(signal.SIGINT, signal.default_int_handler)  # Who started us may have it ignored.
 os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))
 print(Ahead(os.getpid).wait(int) == os.getpid())

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from codebatch.coordinator.planning import resolve_tasks
+from codebatch.coordinator.analysis.planning import resolve_tasks
 from codebatch.errors import InvalidConfiguration, ObjectMissing, ToolMismatch
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
@@ -20,24 +20,24 @@ from codebatch.model.plan import PlannedTask, items_of
 from codebatch.model.record import Diagnostic, File, Metric, Record
 from codebatch.model.shard import ShardId
 from codebatch.model.task import OwnPlace, TaskDeclaration
-from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import EncodedOutcome, Outcomes
-from codebatch.store.pack_writer import PackWriter
-from codebatch.store.store import StoreDir, create_store
-from codebatch.system.files import RealFiles
-from codebatch.system.plugins import package_digest
-from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.entry_points import package_digest
+from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import EncodedOutcome, Outcomes
+from codebatch.system.files.files import RealFiles
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.runtime import execution
-from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.execution import TaskRunner
-from codebatch_workers.runtime.given import Task
-from codebatch_workers.runtime.own import OwnTasks
+from codebatch_workers.runtime.previous_batch import BatchBefore
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.record_validation import Task
 from codebatch_workers.runtime.results import Failed, Kept, UnitResults
 from codebatch_workers.runtime.sources import load_source
 from codebatch_workers.runtime.task_calls import EVIDENCE_CHARACTERS_MAX
+from codebatch_workers.runtime.user_tasks import OwnTasks
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
 from tests.proof.plans import make_batch

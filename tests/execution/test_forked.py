@@ -14,7 +14,7 @@ import msgspec
 import psutil
 import pytest
 
-from codebatch.system.forked import ForkFailure, call_isolated, map_forked
+from codebatch.system.processes.forks import ForkFailure, call_isolated, map_forked
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

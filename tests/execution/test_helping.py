@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.store import layout
-from codebatch.store.journal import Committed, Spawned, read_journal
+from codebatch.store.batches.journal import Committed, Spawned, read_journal
 from tests.cli.process import CommandLine
 from tests.corpora import DJANGO, sdist
 from tests.execution.harness import (

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.model.document import encode_document
+from codebatch.model.documents import encode_document
 from codebatch.store import layout
-from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.holders import Holder, HolderFile, LeaseReader, new_holder_id
+from codebatch.system.files.files import RealFiles
 from codebatch.system.host import Host, this_host
 from tests.cli.process import CommandLine, make_project
 from tests.execution.harness import open_latest
@@ -23,14 +23,14 @@ ELSEWHERE = Host(name="elsewhere", boot="00000000-0000-0000-0000-000000000000")
 _WAIT = """
 import json
 from pathlib import Path
-from codebatch.coordinator.limits import Limits
-from codebatch.coordinator.score import Scope
-from codebatch.coordinator.run import execute
+from codebatch.coordinator.processes.limits import Limits
+from codebatch.coordinator.analysis.progress_counter import Scope
+from codebatch.coordinator.analysis.execution import execute
 from codebatch.errors import CodebatchError
-from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.store import open_store
-from codebatch.system.files import RealFiles
-from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.store import open_store
+from codebatch.system.files.files import RealFiles
+from codebatch.plugins.catalogue import TaskCatalogue
 
 store = open_store(RealFiles(), Path("store"))
 limits = Limits(file_seconds=30, project_seconds=60, memory_bytes=1 << 30, host_seconds=0.5)

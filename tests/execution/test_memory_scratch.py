@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.system.memory_scratch import MEMORY, sweep_memory_scratch, try_memory_scratch
-from codebatch_workers.lint.ruff import Ruff
+from codebatch.system.files.memory_scratch import MEMORY, sweep_memory_scratch, try_memory_scratch
+from codebatch_workers.lint.python.ruff import Ruff
 from tests.cli.process import CommandLine
 from tests.execution.harness import live_worker_pids
 from tests.tasks.support import source
 
-_HOLD = "import sys, time; from pathlib import Path; from codebatch.system.memory_scratch import try_memory_scratch; "
+_HOLD = (
+    "import sys, time; from pathlib import Path; from codebatch.system.files.memory_scratch import try_memory_scratch; "
+)
 _HOLD += "held = try_memory_scratch(Path(sys.argv[1])); print(held.path, flush=True); time.sleep(600)"
 
 

@@ -10,11 +10,11 @@ import pytest
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.model.plan import ContextTable, items_of
 from codebatch.model.record import Diagnostic, Metric, Record
-from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import Committer, Outcomes
-from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import create_store
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.store import create_store
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import Committer, Outcomes
+from codebatch.store.snapshots.snapshots import load_snapshot
+from codebatch.system.files.files import RealFiles
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import UnitResults
 from tests.proof.plans import CheapRunner, make_batch

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from codebatch.system.quick_start import import_msgspec
+from codebatch.system.processes.quick_start import import_msgspec
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -27,7 +27,7 @@ def loaded_behind(code: str, names: str) -> list[str]:
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="typing of Python 3.10 has not what msgspec needs")
 def test_msgspec_is_imported_without_what_typing_has_and_tasks_can_import_it_still() -> None:
     pytest.importorskip("typing_extensions")
-    ours = "from codebatch.system.quick_start import import_msgspec; import_msgspec()"
+    ours = "from codebatch.system.processes.quick_start import import_msgspec; import_msgspec()"
     names = "msgspec typing_extensions inspect"
     assert loaded_behind(ours, names) == ["msgspec"]
     assert loaded_behind(f"{ours}; import typing_extensions", names) == names.split()
@@ -56,7 +56,8 @@ def test_a_batch_that_is_planned_is_run_without_what_freezes_and_plans(tmp_path:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "a.py").write_text("import os\n")
     arguments = ["--store", str(tmp_path / "store"), "-j", "1", "--quiet"]
-    names = "codebatch.application.continuing codebatch.application.freezing codebatch.application.planning"
+    modules = ("runs.resume", "project.project_snapshot", "runs.planning")
+    names = " ".join(f"codebatch.operations.{module}" for module in modules)
 
     def loaded(*words: str) -> list[str]:
         main = f"import os, sys; sys.argv[1:] = {[*words, *arguments]!r}; os._exit = lambda status: None"
@@ -64,4 +65,4 @@ def test_a_batch_that_is_planned_is_run_without_what_freezes_and_plans(tmp_path:
         return loaded_behind(code, names)
 
     assert loaded("run", str(tmp_path / "tree")) == names.split()
-    assert loaded("run", "--batch", "latest") == ["codebatch.application.continuing"]
+    assert loaded("run", "--batch", "latest") == ["codebatch.operations.runs.resume"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codebatch.store.journal import Lost, Spawned, read_journal
+from codebatch.store.batches.journal import Lost, Spawned, read_journal
 from tests.cli.process import CommandLine, write, write_own_task
 from tests.execution.harness import open_latest
 

@@ -27,16 +27,16 @@ import pytest
 
 import codebatch
 import codebatch_workers
-from codebatch.coordinator.planning import resolve_tasks
+from codebatch.coordinator.analysis.planning import resolve_tasks
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
 from codebatch.model.task import OwnPlace
-from codebatch.system.key_coverage import KeyCoverage
-from codebatch.system.own_tasks import read_own_source
-from codebatch.system.task_catalogue import TaskCatalogue
-from codebatch.system.watch import Watch
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.input_audit import Watch
+from codebatch.plugins.key_coverage import KeyCoverage
+from codebatch.plugins.user_tasks import read_own_source
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.results import Kept, UnitResults
 from codebatch_workers.syntax.source import SourceFile

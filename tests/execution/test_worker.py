@@ -37,19 +37,19 @@ from codebatch.protocol.messages import (
     encode_message,
 )
 from codebatch.store import layout
-from codebatch.store.batches import BatchDir
-from codebatch.store.outcomes import EncodedOutcome, join_parts
-from codebatch.store.snapshots import Snapshot
-from codebatch.store.store import StoreDir, create_store
-from codebatch.system.calls import RealCalls
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.results.outcomes import EncodedOutcome, join_parts
+from codebatch.store.snapshots.snapshots import Snapshot
 from codebatch.system.clock import running_ns
-from codebatch.system.files import Files, RealFiles
+from codebatch.system.files.files import Files, RealFiles
+from codebatch.system.files.system_calls import RealCalls
 from codebatch.testing.calls import Operation, WatchedCalls
-from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
-from codebatch_workers.runtime.parts import Adopt, adopt_none
+from codebatch_workers.runtime.previous_batch import BatchBefore
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Result, UnitResults
+from codebatch_workers.runtime.shard_parts import Adopt, adopt_none
 from codebatch_workers.runtime.worker import DESCRIPTORS_LEAKED_MAX, Worker
 from codebatch_workers.syntax.source import SourceFile
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch

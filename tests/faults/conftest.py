@@ -9,16 +9,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codebatch.coordinator.planning import make_plan, resolve_tasks
+from codebatch.coordinator.analysis.planning import make_plan, resolve_tasks
 from codebatch.model.shard import ShardRule
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.entry_points import look_again
 from codebatch.snapshotting.selection import SourceRules
-from codebatch.snapshotting.take import take_snapshot
-from codebatch.store.batches import create_batch
-from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import create_store
-from codebatch.system.files import RealFiles
-from codebatch.system.plugins import look_again
-from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.snapshotting.snapshot import take_snapshot
+from codebatch.store.batches.batches import create_batch
+from codebatch.store.batches.store import create_store
+from codebatch.store.snapshots.snapshots import load_snapshot
+from codebatch.system.files.files import RealFiles
 from tests.cli.process import CommandLine, write
 from tests.faults.plugin.venom import ORPHAN_SECONDS_FILE
 

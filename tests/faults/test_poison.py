@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.store.journal import Began, JournalEvent, Lost, Spawned, read_journal
+from codebatch.store.batches.journal import Began, JournalEvent, Lost, Spawned, read_journal
 from tests.cli.process import CommandLine, wait_until
 from tests.execution.harness import check_no_process_left, open_latest
 from tests.faults.conftest import Poisoned, orphans

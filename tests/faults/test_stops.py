@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codebatch.store.journal import Began, Committed, JournalLine, Lost, Refused, read_journal
+from codebatch.store.batches.journal import Began, Committed, JournalLine, Lost, Refused, read_journal
 from tests.cli.process import CommandLine, wait_until
 from tests.execution.harness import check_no_process_left, finished, open_latest
 from tests.faults.conftest import Poisoned, orphans

@@ -8,19 +8,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codebatch.coordinator.merge import merge_outputs
+from codebatch.coordinator.analysis.merge import merge_outputs
 from codebatch.index.read import Index, open_index
-from codebatch.model.counts import Counts
 from codebatch.model.outcome import Outcome
 from codebatch.model.record import TAGS, Diagnostic, Edge, File, Metric, Record, Symbol
+from codebatch.model.record_counts import Counts
 from codebatch.model.shard import ProjectWork
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.store.batches import BatchDir, BatchId
-from codebatch.store.holders import new_holder_id
-from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import Committer, Outcomes, encode_outcome, join_parts
-from codebatch.store.store import StoreDir, create_store
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.batches import BatchDir, BatchId
+from codebatch.store.batches.holders import new_holder_id
+from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import Committer, Outcomes, encode_outcome, join_parts
+from codebatch.system.files.files import RealFiles
 from tests.proof.plans import FILE_TASKS, PROJECT, make_batch
 
 SHARD_ITEMS = 3

@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from codebatch.application.collecting import collect_garbage
-from codebatch.application.configuration import load_configuration
-from codebatch.application.diagnosis import diagnose, repair
-from codebatch.application.execution import Execution, Listener
-from codebatch.application.indexing import build_index, verify_index
 from codebatch.errors import BatchIncomplete, CorruptFile, StoreCorrupt, StoreError, UnknownId
 from codebatch.index import keys
 from codebatch.index.generations import generations, index_hint
 from codebatch.index.read import open_index
 from codebatch.index.terms import Column, Terms, encode_terms
 from codebatch.model.digest import Digest
-from codebatch.store.batches import BatchDir
-from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
-from codebatch.store.store import StoreDir, create_store, open_store
-from codebatch.system.files import RealFiles
+from codebatch.operations.maintenance.diagnosis import diagnose, repair
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.runs.collection import collect_garbage
+from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.indexing import build_index, verify_index
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.results.outputs import Outputs, TaskOutput, current_outputs
+from codebatch.system.files.files import RealFiles
 from codebatch.testing.disk import Disk
 from tests.proof.plans import make_batch
 from tests.store.support import make_merged

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from codebatch.application.indexing import build_index, verify_index
 from codebatch.errors import StoreCorrupt
 from codebatch.index.build import posted_anew, publish_index, unite
 from codebatch.index.terms import Posted, collect_terms, posted_by_lines
 from codebatch.model.record import Record
+from codebatch.operations.runs.indexing import build_index, verify_index
 from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, iter_frames, iter_places
-from codebatch.query.filters import RecordFilter
-from codebatch.query.records import BatchRecords
-from codebatch.store.batches import BatchDir
-from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
-from codebatch.store.store import StoreDir
+from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.sources.records import BatchRecords
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.results.outputs import Outputs, TaskOutput, current_outputs
 from codebatch_workers.runtime.results import NOTHING_SAID, Kept, Sealed
 from codebatch_workers.runtime.terms import posted_by_frames
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application.collecting import collect_garbage
-from codebatch.application.indexing import IndexAnswer, build_index, verify_index
 from codebatch.errors import CorruptFile
 from codebatch.index import keys
 from codebatch.index.build import posted_anew, publish_index, unite
 from codebatch.model.record import Record
-from codebatch.store.batches import BatchDir
-from codebatch.store.outputs import current_outputs
-from codebatch.store.store import StoreDir
+from codebatch.operations.runs.collection import collect_garbage
+from codebatch.operations.runs.indexing import IndexAnswer, build_index, verify_index
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.results.outputs import current_outputs
 
 from .batches import (
     BASE,

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application.indexing import build_index, verify_index
 from codebatch.errors import StoreUnwritable
 from codebatch.index.generations import generations
 from codebatch.index.read import open_index
-from codebatch.store.batches import batch_ids, open_batch
-from codebatch.store.store import StoreDir, create_store, open_store
-from codebatch.system.files import RealFiles
+from codebatch.operations.runs.indexing import build_index, verify_index
+from codebatch.store.batches.batches import batch_ids, open_batch
+from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.system.files.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed

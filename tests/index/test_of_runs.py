@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application.asking import ask
-from codebatch.application.indexing import verify_index
-from codebatch.application.questions import search
 from codebatch.index.generations import generations
-from codebatch.query.filters import RecordFilter
-from codebatch.query.records import BatchRecords
-from codebatch.store.store import create_store
-from codebatch.system.files import RealFiles
-from tests.application.inline import inline, run
+from codebatch.operations.queries.batch_query import ask
+from codebatch.operations.queries.records import search
+from codebatch.operations.runs.indexing import verify_index
+from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.sources.records import BatchRecords
+from codebatch.store.batches.store import create_store
+from codebatch.system.files.files import RealFiles
+from tests.operations.inline import inline, run
 
 from .batches import frame_lines
 

@@ -16,7 +16,7 @@ from codebatch.index.keys import Lookup
 from codebatch.index.parts import LayerReader, write_parts
 from codebatch.model.digest import Digest
 from codebatch.store import layout
-from codebatch.system.files import RealFiles
+from codebatch.system.files.files import RealFiles
 
 SLOTS = (Digest("00" * 32), Digest("11" * 32))
 WITHIN = Path("indexes/batch/1")

@@ -11,13 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codebatch.application.indexing import build_index
-from codebatch.application.stores import open_store
 from codebatch.errors import StoreCorrupt
-from codebatch.query.filters import RecordFilter
-from codebatch.query.records import BatchRecords
-from codebatch.store.batches import BatchDir, open_batch
-from codebatch.store.store import StoreDir
+from codebatch.operations.project.stores import open_store
+from codebatch.operations.runs.indexing import build_index
+from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.sources.records import BatchRecords
+from codebatch.store.batches.batches import BatchDir, open_batch
+from codebatch.store.batches.store import StoreDir
 
 from .batches import cut_small, make_saying, make_store, symbol
 

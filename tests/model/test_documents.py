@@ -13,21 +13,21 @@ import msgspec
 import pytest
 
 from codebatch.errors import StoreCorrupt
-from codebatch.model.counts import Counts
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.document import Document, DocumentError, decode_json, encode_document
+from codebatch.model.documents import Document, DocumentError, decode_json, encode_document
 from codebatch.model.entry import SnapshotId
 from codebatch.model.outcome import HolderId, decode_commit
 from codebatch.model.plan import decode_plan
+from codebatch.model.record_counts import Counts
 from codebatch.model.shard import ShardId
-from codebatch.store.batches import BatchFile, BatchId, decode_batch
+from codebatch.store.batches.batches import BatchFile, BatchId, decode_batch
+from codebatch.store.batches.holders import HolderFile, decode_holder
 from codebatch.store.documents import read_document
-from codebatch.store.holders import HolderFile, decode_holder
-from codebatch.store.index_frames import IndexFrame
-from codebatch.store.outputs import Manifest, OutputShard, TaskOutput, decode_manifest
-from codebatch.store.settling import SettledFile, decode_settled
-from codebatch.store.snapshots import SnapshotDocument, SnapshotSource, decode_snapshot
-from codebatch.system.files import RealFiles
+from codebatch.store.results.compaction import SettledFile, decode_settled
+from codebatch.store.results.outputs import Manifest, OutputShard, TaskOutput, decode_manifest
+from codebatch.store.snapshots.index_frames import IndexFrame
+from codebatch.store.snapshots.snapshots import SnapshotDocument, SnapshotSource, decode_snapshot
+from codebatch.system.files.files import RealFiles
 from codebatch.system.host import Host
 from tests.model.test_formats import COMMIT, GOLDEN, PLAN
 

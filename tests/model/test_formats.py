@@ -12,9 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.model.counts import Counts
+from codebatch.model.analysis.item_table import (
+    ROW_BYTES,
+    item_lengths,
+    item_range,
+    iter_items,
+    make_row,
+    result_digest,
+    task_digest,
+)
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.document import encode_document
+from codebatch.model.documents import encode_document
 from codebatch.model.entry import (
     Entry,
     EntryKind,
@@ -25,7 +33,6 @@ from codebatch.model.entry import (
     is_safe_path,
     snapshot_id,
 )
-from codebatch.model.items import ROW_BYTES, item_lengths, item_range, iter_items, make_row, result_digest, task_digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, decode_commit, encode_commit
 from codebatch.model.plan import (
     Plan,
@@ -37,6 +44,7 @@ from codebatch.model.plan import (
     plan_digest,
     task_key,
 )
+from codebatch.model.record_counts import Counts
 from codebatch.model.shard import Shard, ShardId, ShardRule
 from codebatch.model.task import task_name
 

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from codebatch.model.instants import parse_instant
+from codebatch.model.text.instants import parse_instant
 
 HERE = zoneinfo.ZoneInfo("Europe/Berlin")
 NOW = datetime.datetime(2026, 6, 30, 13, 30, tzinfo=HERE)

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from codebatch.model.digest import Digest
-from codebatch.model.entry import Entry, SnapshotId
-from codebatch.model.misses import (
+from codebatch.model.analysis.cache_misses import (
     VALUE_CHARACTERS_MAX,
     Difference,
     Differences,
@@ -19,8 +17,10 @@ from codebatch.model.misses import (
     project_differences,
     task_differences,
 )
+from codebatch.model.analysis.result_key import Items, same_items
+from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry, SnapshotId
 from codebatch.model.plan import ContextTable, Plan, PlannedTask
-from codebatch.model.result_key import Items, same_items
 from codebatch.model.shard import Shard, ShardId, ShardRule
 
 TASK = PlannedTask(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.model.patterns import find_mistake, parse_arguments
+from codebatch.model.gitignore import find_mistake, parse_arguments
 
 ROOT, HOME = "/home/u/p", "/home/u"
 ALTERNATIVES = "write a pattern for each alternative: "

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from codebatch.model.placeholders import (
+from codebatch.model.work.placeholders import (
     ARGUMENT_BYTES_MAX,
     NAMES,
     PlaceholderError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.model.quantities import count_of, percent_of
+from codebatch.model.text.quantities import count_of, percent_of
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codebatch.model.cutting import cut_shards
+from codebatch.model.analysis.shard_boundaries import cut_shards
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry
 from codebatch.model.shard import SHARD_ID_PATTERN, ProjectWork, Shard, ShardId, ShardRule, path_of

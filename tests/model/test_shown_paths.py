@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.cli.terminal import printable
+from codebatch.cli.output.terminal import printable
 from codebatch.model.entry import display_path
-from codebatch.model.shown_paths import paths_shown_as
+from codebatch.model.text.displayed_paths import paths_shown_as
 
 
 @given(st.binary(min_size=1, max_size=12).filter(lambda path: b"\0" not in path and b"\\" not in path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.model.toml import TomlError, parse_toml
+from codebatch.model.text.toml import TomlError, parse_toml
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from radon.visitors import ComplexityVisitor
 
 from codebatch_workers.symbols import complexity
 from codebatch_workers.symbols.outline import definitions
-from codebatch_workers.syntax.languages import LANGUAGES_WITH_MACROS, grammar
+from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS, grammar
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 

@@ -14,7 +14,7 @@ import tree_sitter
 from codebatch_workers.lint.bindings import bindings
 from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
 from codebatch_workers.symbols.complexity import functions_of
-from codebatch_workers.syntax.languages import grammar
+from codebatch_workers.syntax.language.languages import grammar
 from codebatch_workers.syntax.source import SourceFile
 from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from codebatch_workers.syntax.contexts import language_context
-from codebatch_workers.syntax.languages import UNKNOWN
-from codebatch_workers.syntax.linguist_names import language_named
+from codebatch_workers.syntax.language.languages import UNKNOWN
+from codebatch_workers.syntax.language.linguist_names import language_named
 from codebatch_workers.syntax.source import SourceFile
 from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyflakes import checker, messages
 
-from codebatch_workers.lint.ruff import Ruff
+from codebatch_workers.lint.python.ruff import Ruff
 from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
-from codebatch.system.files import RealFiles
+from codebatch.system.files.files import RealFiles
 from tests.proof.invariants import Merged, check_batch, check_served, check_terms, merged
 from tests.proof.loop import WatchedLoop
 from tests.proof.plans import make_paths

@@ -12,7 +12,7 @@ from codebatch.protocol.messages import (
     decode_to_worker,
     encode_message,
 )
-from codebatch.system.cell import PHASE_IDLE, PHASE_ITEM, PHASE_LEASE, PHASE_PROJECT, Cell, Step
+from codebatch.system.processes.progress_cell import PHASE_IDLE, PHASE_ITEM, PHASE_LEASE, PHASE_PROJECT, Cell, Step
 from codebatch.testing.schedule import Process
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
 

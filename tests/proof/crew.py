@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said, Tick
-from codebatch.engine.events import WorkerId
+from codebatch.coordinator.processes.worker_backend import Died, DrainAsked, Heard, Member, Said, Tick
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.protocol import messages
+from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
-from codebatch.store.holders import HolderFile
-from codebatch.system.cell import Step
+from codebatch.store.batches.holders import HolderFile
+from codebatch.system.processes.progress_cell import Step
 from codebatch.testing.schedule import Process
 from tests.proof.channel import Pipe, SimulatedCell
 

@@ -19,20 +19,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codebatch.index.terms import collect_terms, decode_terms, posted_by_lines, terms_path
-from codebatch.model.counting import count_lines
+from codebatch.model.analysis.record_counting import count_lines
+from codebatch.model.analysis.result_key import Items, same_items
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId
 from codebatch.model.plan import Plan, items_of
-from codebatch.model.result_key import Items, same_items
 from codebatch.model.shard import ProjectWork
-from codebatch.store.bases import open_base
-from codebatch.store.batches import BatchDir, snapshot_of
-from codebatch.store.holders import LeaseReader
-from codebatch.store.journal import Began, Committed, JournalLine, read_journal
-from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import Outcomes
-from codebatch.store.outputs import current_outputs
-from codebatch.store.store import StoreDir
+from codebatch.store.batches.batches import BatchDir, snapshot_of
+from codebatch.store.batches.holders import LeaseReader
+from codebatch.store.batches.journal import Began, Committed, JournalLine, read_journal
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.results.bases import open_base
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.results.outputs import current_outputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

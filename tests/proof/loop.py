@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from codebatch.coordinator.adoption import Reuse
-from codebatch.coordinator.loop import Coordinator
-from codebatch.coordinator.score import Scope, Score
-from codebatch.engine.actions import Spawn
-from codebatch.engine.driver import Deed
-from codebatch.engine.events import Committed, Event, ProgressReport
+from codebatch.coordinator.analysis.adoption import Reuse
+from codebatch.coordinator.analysis.loop import Coordinator
+from codebatch.coordinator.analysis.progress_counter import Scope, Score
 from codebatch.model.entry import Entry
 from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork
-from codebatch.store.batches import BatchDir
-from codebatch.store.holders import HolderFile
+from codebatch.scheduling.actions import Spawn
+from codebatch.scheduling.analysis.driver import Deed
+from codebatch.scheduling.events import Committed, Event, ProgressReport
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import HolderFile
 from codebatch.system.clock import wall_ns
 from codebatch.system.host import this_host
 from tests.proof.crew import SimulatedCrew

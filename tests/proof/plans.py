@@ -11,24 +11,24 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from codebatch.model.cutting import cut_shards
+from codebatch.model.analysis.shard_boundaries import cut_shards
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry, SnapshotId, encode_entry
 from codebatch.model.plan import Plan, PlannedTask, plan_digest, task_key
 from codebatch.model.record import Failure, Metric, Record
 from codebatch.model.shard import ShardRule
-from codebatch.store.batches import BatchDir, BatchId, create_batch
-from codebatch.store.index_frames import make_index
-from codebatch.store.pack_writer import PackWriter
-from codebatch.store.snapshots import SnapshotSource, publish_snapshot
-from codebatch.store.store import StoreDir
-from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.store.batches.batches import BatchDir, BatchId, create_batch
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.snapshots.index_frames import make_index
+from codebatch.store.snapshots.snapshots import SnapshotSource, publish_snapshot
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import ProjectTask
 from codebatch_workers.runtime.execution import TaskRunner
-from codebatch_workers.runtime.parts import Keep
 from codebatch_workers.runtime.results import Failed, Result
+from codebatch_workers.runtime.shard_parts import Keep
 from codebatch_workers.syntax.source import SourceFile
 
 NEEDS: dict[str, tuple[str, ...]] = {

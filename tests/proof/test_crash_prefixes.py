@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from codebatch.store import layout
-from codebatch.store.batches import iter_batches
-from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import Outcomes
-from codebatch.store.snapshots import list_snapshots, load_snapshot
-from codebatch.store.store import create_store, open_store
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.batches import iter_batches
+from codebatch.store.batches.store import create_store, open_store
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.snapshots.snapshots import list_snapshots, load_snapshot
+from codebatch.system.files.files import RealFiles
 from codebatch.testing.disk import Disk
 from codebatch.testing.trace import Call, read_trace, replay
 from tests.cli.process import CommandLine, make_many

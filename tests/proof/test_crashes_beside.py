@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.store.batches import batch_ids, open_batch
-from codebatch.store.outputs import current_outputs
-from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import StoreDir, open_store
-from codebatch.system.calls import RealCalls
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.batches import batch_ids, open_batch
+from codebatch.store.batches.store import StoreDir, open_store
+from codebatch.store.results.outputs import current_outputs
+from codebatch.store.snapshots.snapshots import load_snapshot
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import RealCalls
 from codebatch.testing.disk import Disk
 from codebatch.testing.trace import Call, TracedCalls, read_trace, replay
-from tests.application.inline import inline, run
 from tests.cli.process import write
+from tests.operations.inline import inline, run
 from tests.proof.invariants import Merged, merged
 
 PREFIXES = int(os.environ.get("CODEBATCH_PROOF_PREFIXES", "12"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.system.calls import RealCalls, SystemCalls
+from codebatch.system.files.system_calls import RealCalls, SystemCalls
 from codebatch.testing.disk import Disk
 
 NAMES = ("a", "b", "directory")

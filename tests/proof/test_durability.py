@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator.merge import merge_outputs
-from codebatch.engine.ledger import Ledger
+from codebatch.coordinator.analysis.merge import merge_outputs
 from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import ProjectWork
-from codebatch.store.batches import BatchDir, batch_ids, make_batch_directories, open_batch
-from codebatch.store.ledgers import load_ledger
-from codebatch.store.objects import ObjectStore
-from codebatch.store.outcomes import Committer, Outcomes
-from codebatch.store.outputs import current_outputs
-from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import StoreDir, create_store, open_store
-from codebatch.system.calls import RealCalls
-from codebatch.system.files import RealFiles
+from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.store.batches.batches import BatchDir, batch_ids, make_batch_directories, open_batch
+from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.objects.object_store import ObjectStore
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import Committer, Outcomes
+from codebatch.store.results.outputs import current_outputs
+from codebatch.store.snapshots.snapshots import load_snapshot
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import RealCalls
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed

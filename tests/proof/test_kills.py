@@ -18,10 +18,10 @@ import psutil
 import pytest
 
 from codebatch.store import layout
-from codebatch.store.batches import batch_ids, open_batch
-from codebatch.store.journal import Failed, read_journal
-from codebatch.store.store import open_store
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.batches import batch_ids, open_batch
+from codebatch.store.batches.journal import Failed, read_journal
+from codebatch.store.batches.store import open_store
+from codebatch.system.files.files import RealFiles
 from tests.cli.process import CommandLine, make_many, write
 from tests.execution.harness import check_no_process_left, open_latest
 from tests.proof.invariants import check_batch, merged

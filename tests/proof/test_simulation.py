@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.coordinator.crew import Died
-from codebatch.engine.driver import Deed
-from codebatch.engine.events import Committed, Event, Lost
+from codebatch.coordinator.processes.worker_backend import Died
 from codebatch.errors import CodebatchError
-from codebatch.system.calls import SHARED_MODE, SystemCalls
-from codebatch.system.files import Appender, RealFiles
+from codebatch.scheduling.analysis.driver import Deed
+from codebatch.scheduling.events import Committed, Event, Lost
+from codebatch.system.files.files import Appender, RealFiles
+from codebatch.system.files.system_calls import SHARED_MODE, SystemCalls
 from tests.proof.case import draw, run, run_all, shrink
 from tests.proof.loop import WatchedLoop
 from tests.proof.world import MakeFiles

@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from codebatch.coordinator.adoption import Reuse
-from codebatch.coordinator.run import run_and_merge
-from codebatch.engine.events import WorkerId
-from codebatch.engine.ledger import Ledger
+from codebatch.coordinator.analysis.adoption import Reuse
+from codebatch.coordinator.analysis.execution import run_and_merge
 from codebatch.errors import CodebatchError, StoreCorrupt
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import ShardId
+from codebatch.plugins.catalogue import TaskCatalogue
 from codebatch.protocol.launch import Launch
+from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.scheduling.events import WorkerId
 from codebatch.store import layout
-from codebatch.store.batches import BatchDir, BatchId, open_batch, snapshot_of
-from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import Outcomes
-from codebatch.store.store import StoreDir, create_store, open_store
-from codebatch.system.calls import SystemCalls
-from codebatch.system.files import Files, RealFiles
-from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.store.batches.batches import BatchDir, BatchId, open_batch, snapshot_of
+from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import Outcomes
+from codebatch.system.files.files import Files, RealFiles
+from codebatch.system.files.system_calls import SystemCalls
 from codebatch.testing.calls import Fate, Operation
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import PATIENCE_NS, STEP_NS, Killed, Process, Schedule

@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.model.items import iter_items, make_row
+from codebatch.model.analysis.item_table import iter_items, make_row
 from codebatch.model.outcome import HolderId, Register, Unit
 from codebatch.model.shard import ShardId
 from codebatch.protocol import messages

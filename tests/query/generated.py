@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from codebatch.model.entry import path_fields
 from codebatch.model.record import Diagnostic, Edge, File, Metric, Record, Symbol
-from codebatch.query.filters import RecordFilter
+from codebatch.query.filters.filters import RecordFilter
 
 TEXTS = ["f", "F", "fg", 'f"', "f\\", "f\n", "\x01", "Ä", "K", "", "kind", "*"]
 texts = st.sampled_from(TEXTS)

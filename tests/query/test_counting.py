@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.errors import InvalidInput, StoreCorrupt
-from codebatch.model.counting import count_lines
+from codebatch.model.analysis.record_counting import count_lines
 from codebatch.model.record import Record
-from codebatch.query.counting import count_records, tell
-from codebatch.query.decoding import decode_records, tally_of
+from codebatch.query.answers.counting import count_records, tell
 from codebatch.query.fields import NO_LANGUAGES
-from codebatch.query.filters import RecordFilter
-from codebatch.query.records import BatchRecords
-from codebatch.query.shaping import Groups, group_records
+from codebatch.query.filters.decoding import decode_records, tally_of
+from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.filters.shaping import Groups, group_records
+from codebatch.query.sources.records import BatchRecords
 from tests.index.batches import diagnostic, make_saying, make_store
 from tests.query.generated import filters, records
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.application.indexing import build_index
 from codebatch.model.record import Edge, Record, Resolution
-from codebatch.query.dependencies import Import, Imports, cycles, impact
-from codebatch.query.records import BatchRecords
+from codebatch.operations.runs.indexing import build_index
+from codebatch.query.answers.dependencies import Import, Imports, cycles, impact
+from codebatch.query.sources.records import BatchRecords
 from tests.index.batches import make_saying, make_store
 
 _FILES = st.sampled_from("abcdefgh")
@@ -90,7 +90,7 @@ def test_dependents_are_the_transitive_closure(pairs: list[tuple[str, str]], ask
 
 def test_importers_are_looked_up_where_there_is_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with it and without, be they few or more than are looked up one by one; less is read for few."""
-    monkeypatch.setattr("codebatch.query.dependencies._TASK", "symbols")
+    monkeypatch.setattr("codebatch.query.answers.dependencies._TASK", "symbols")
     chance = random.Random(0)
     said: list[list[Record]] = [
         [_depends(item, chance.randrange(max(item, 1)) // 2 * 2) for _ in range(chance.randrange(3))]
@@ -105,17 +105,17 @@ def test_importers_are_looked_up_where_there_is_an_index(tmp_path: Path, monkeyp
         assert found == impact(Imports(plain).importers_of, file)
         assert bool(found) == (file != "p29")
         assert indexed.reading.left_out_by_index
-        monkeypatch.setattr("codebatch.query.dependencies.TARGETS_LOOKED_UP_MAX", 1)
+        monkeypatch.setattr("codebatch.query.answers.dependencies.TARGETS_LOOKED_UP_MAX", 1)
         assert found == impact(Imports(BatchRecords(store, batch, pytest.fail)).importers_of, file)
         monkeypatch.undo()
-        monkeypatch.setattr("codebatch.query.dependencies._TASK", "symbols")
+        monkeypatch.setattr("codebatch.query.answers.dependencies._TASK", "symbols")
 
 
 @pytest.mark.parametrize("resolution", ["exact", "external"])
 def test_imports_between_some_files_are_those_of_all_that_lie_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resolution: Resolution
 ) -> None:
-    monkeypatch.setattr("codebatch.query.dependencies._TASK", "symbols")
+    monkeypatch.setattr("codebatch.query.answers.dependencies._TASK", "symbols")
     chance = random.Random(0)
 
     def depends(source: int) -> Edge:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from codebatch.errors import InvalidInput
 from codebatch.model.record import KINDS
-from codebatch.query.comparable import values_of_fields
-from codebatch.query.expression import EXPRESSION_CHARACTERS_MAX, EXPRESSION_DEPTH_MAX, compile_expression
 from codebatch.query.fields import JsonRecord, fields_of, value_of
-from codebatch.query.filters import RecordFilter
+from codebatch.query.filters.comparability import values_of_fields
+from codebatch.query.filters.expression import EXPRESSION_CHARACTERS_MAX, EXPRESSION_DEPTH_MAX, compile_expression
+from codebatch.query.filters.filters import RecordFilter
 
 METRIC: JsonRecord = {
     "kind": "metric", "path": "src/a.py", "metric": "complexity", "value": 12, "symbol": "A.f", "line": 3,

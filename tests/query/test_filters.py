@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.errors import InvalidInput, StoreCorrupt
-from codebatch.model.counts import Counts
+from codebatch.model.record_counts import Counts
 from codebatch.query.fields import Languages
-from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
-from codebatch.query.paths import PathFilter, text_of_path
+from codebatch.query.filters.filters import JsonRecord, RecordFilter, decode_records
+from codebatch.query.filters.paths import PathFilter, text_of_path
 
 FINDING: JsonRecord = {
     "kind": "diagnostic", "path": "src/a.py", "severity": "error", "code": "E501", "tool": "ruff", "name": "x",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.record import Record
-from codebatch.query.filters import RecordFilter, decode_records
+from codebatch.query.filters.filters import RecordFilter, decode_records
 from tests.query.generated import filters, records
 
 

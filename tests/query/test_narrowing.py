@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codebatch.application.indexing import build_index
-from codebatch.application.stores import open_store
 from codebatch.errors import StoreCorrupt
 from codebatch.index.keys import TERMS_VERSION
 from codebatch.index.read import open_index
 from codebatch.model.record import Record
-from codebatch.query.filters import RecordFilter
-from codebatch.query.narrowing import lookups_of
-from codebatch.query.records import BatchRecords
-from codebatch.store.batches import BatchDir
-from codebatch.store.outputs import current_outputs
-from codebatch.store.store import StoreDir
+from codebatch.operations.project.stores import open_store
+from codebatch.operations.runs.indexing import build_index
+from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.sources.narrowing import lookups_of
+from codebatch.query.sources.records import BatchRecords
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.results.outputs import current_outputs
 from tests.index.batches import (
     BASE,
     calls,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codebatch.errors import InvalidInput
-from codebatch.query.paths import PathFilter
+from codebatch.query.filters.paths import PathFilter
 
 
 @pytest.mark.parametrize(

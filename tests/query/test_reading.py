@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codebatch.application.indexing import build_index
 from codebatch.model.record import Record
-from codebatch.query.counting import count_records
-from codebatch.query.filters import RecordFilter
-from codebatch.query.reading import Reading
-from codebatch.query.records import BatchRecords
+from codebatch.operations.runs.indexing import build_index
+from codebatch.query.answers.counting import count_records
+from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.sources.read_counters import Reading
+from codebatch.query.sources.records import BatchRecords
 from tests.index.batches import diagnostic, make_saying, make_store, symbol
 
 SYMBOL_BYTES = len(msgspec.json.encode(symbol("f"))) + 1

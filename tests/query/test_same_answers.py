@@ -17,12 +17,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import codebatch
-from codebatch.application.asking import Answer
-from codebatch.application.nouns import Records
-from codebatch.application.opened_batch import Batch
-from codebatch.cli.filtering import NOUNS
+from codebatch.cli.framework.record_types import NOUNS
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.record import KINDS
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.queries.batch_query import Answer
+from codebatch.operations.queries.record_types import Records
 from codebatch.query.fields import JsonRecord
 from tests import corpora
 from tests.cli.process import CommandLine

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codebatch.errors import InvalidInput
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, chosen
-from codebatch.query.shaping import Groups, Shape, cell, group_records
+from codebatch.query.filters.shaping import Groups, Shape, cell, group_records
 
 
 def _records(values: list[int | str | None]) -> list[JsonRecord]:

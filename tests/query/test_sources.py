@@ -7,25 +7,33 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application.batches import task_states
-from codebatch.coordinator.merge import merge_outputs
-from codebatch.engine.tally import Tally
+from codebatch.coordinator.analysis.merge import merge_outputs
 from codebatch.errors import StoreCorrupt
-from codebatch.model.counts import Counts
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Outcome, Register
 from codebatch.model.plan import Plan
+from codebatch.model.record_counts import Counts
 from codebatch.model.shard import ProjectWork
+from codebatch.operations.queries.batches import task_states
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.query.filters import decode_records
-from codebatch.query.sources import Merged, RecordSource, find_source
-from codebatch.query.unmerged import Unmerged
-from codebatch.store.batches import BatchDir
-from codebatch.store.holders import new_holder_id
-from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome, failed_outcome, join_parts
-from codebatch.store.store import create_store, open_store
-from codebatch.system.files import RealFiles
+from codebatch.query.filters.filters import decode_records
+from codebatch.query.sources.source_choice import find_source
+from codebatch.query.sources.sources import Merged, RecordSource
+from codebatch.query.sources.unmerged import Unmerged
+from codebatch.scheduling.outcome_counts import Tally
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import new_holder_id
+from codebatch.store.batches.store import create_store, open_store
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import (
+    Committer,
+    EncodedOutcome,
+    Outcomes,
+    encode_outcome,
+    failed_outcome,
+    join_parts,
+)
+from codebatch.system.files.files import RealFiles
 from tests.proof.plans import FILE_TASKS, PROJECT, make_batch
 
 PATHS = [b"a", b"b", b"c", b"d", b"e"]

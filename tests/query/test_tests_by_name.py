@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.query.tests_by_name import is_test_file
+from codebatch.query.answers.test_names import is_test_file
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from codebatch.model.record import (
     SymbolType,
 )
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.query.views import VIEWS, create_empty, create_kind, create_pivoted, named_views
+from codebatch.query.answers.sql_views import VIEWS, create_empty, create_kind, create_pivoted, named_views
 from tests.specification import read_rows
 
 SYMBOL = Symbol(

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application.stores import open_store
-from codebatch.engine.command_events import Concluded
-from codebatch.query.work import WorkStanding, work_standing
-from codebatch.store.attempts import Attempts, CommandPlaces, Leased, read_leases
-from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.holders import LeaseReader
-from codebatch.work.standing import NAMED_MAX
+from codebatch.operations.project.stores import open_store
+from codebatch.query.status.work_status import WorkStanding, work_standing
+from codebatch.scheduling.work.events import Concluded
+from codebatch.store.batches.holders import LeaseReader
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.work.attempts import Attempts, CommandPlaces, Leased, read_leases
+from codebatch.work.control.batches import NAMED_MAX
 from tests.cli.process import CommandLine, wait_until, write
 
 
@@ -38,7 +38,7 @@ def test_a_fork_that_reads_some_of_the_attempts_finds_what_the_process_itself_do
             read_here.append(len(listed))
         return read(attempts, listed)
 
-    monkeypatch.setattr("codebatch.store.attempts._FORKED_MIN", 4)
+    monkeypatch.setattr("codebatch.store.work.attempts._FORKED_MIN", 4)
     monkeypatch.setattr(Attempts, "_read", noted)
     for path in (None, *sorted(outcomes.iterdir())):
         if path is not None:
@@ -72,7 +72,7 @@ def test_what_ends_while_it_is_looked_at_is_not_interrupted(tmp_path: Path, monk
         process.communicate(timeout=60)
         return read_leases(reader, places, listed)
 
-    monkeypatch.setattr("codebatch.query.work.read_leases", read_late)
-    monkeypatch.setattr("codebatch.store.attempts._FORKED_MIN", 0)
+    monkeypatch.setattr("codebatch.query.status.work_status.read_leases", read_late)
+    monkeypatch.setattr("codebatch.store.work.attempts._FORKED_MIN", 0)
     stands = _stands(tmp_path, may_fork=True)
     assert (stands.counts, stands.is_stalled) == ({"DONE": 1}, False)

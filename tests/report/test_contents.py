@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.query.dependencies import Import
+from codebatch.query.answers.dependencies import Import
 from codebatch.report.contents import Tree
 from codebatch.report.limits import Limits, cut, cut_path
 from codebatch.report.matrix import group_files, make_matrix

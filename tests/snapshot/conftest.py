@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.snapshotting.take import SnapshotResult, SourceRules, take_snapshot
-from codebatch.store.objects import ObjectStore
-from codebatch.store.snapshots import Snapshot, load_snapshot
-from codebatch.system.files import Files, RealFiles
+from codebatch.snapshotting.snapshot import SnapshotResult, SourceRules, take_snapshot
+from codebatch.store.objects.object_store import ObjectStore
+from codebatch.store.snapshots.snapshots import Snapshot, load_snapshot
+from codebatch.system.files.files import Files, RealFiles
 
 GIT_ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.model.nearest import Nearest
+from codebatch.model.nearest_directories import Nearest
 from codebatch.snapshotting.directories import Directories
 
 DEPTH = 300

@@ -15,8 +15,8 @@ import pytest
 
 from codebatch.errors import SourceUnreadable
 from codebatch.snapshotting.listing import Tree
-from codebatch.snapshotting.take import SourceRules
-from codebatch.snapshotting.why import why
+from codebatch.snapshotting.path_explanation import why
+from codebatch.snapshotting.snapshot import SourceRules
 
 from .conftest import Workbench
 
@@ -309,7 +309,7 @@ def test_where_git_is_silent_the_list_is_git_s_all_the_same(
 ) -> None:
     """A fifo that git takes for an ignore file keeps it waiting; of the same tree without the fifo it speaks."""
     if "FIFO" not in told:  # As of a system that does not tell what a process waits for.
-        monkeypatch.setattr("codebatch.system.git.waits_for_fifo", lambda _: False)
+        monkeypatch.setattr("codebatch.git.repository.waits_for_fifo", lambda _: False)
     choose = random.Random(below)
     names = ["a", "b", "c.log", "d1", "e2", "keep.log"]
     for number in range(120):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from codebatch.model import globs
-from codebatch.model.patterns import parse_ignore_file, parse_pattern
+from codebatch.model.gitignore import parse_ignore_file, parse_pattern
 
 SECONDS_MAX = 10.0  # Of CPU, a tenth of it where nothing else runs.
 

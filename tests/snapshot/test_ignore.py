@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from codebatch.model.patterns import parse_ignore_file
+from codebatch.model.gitignore import parse_ignore_file
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.selection import Rules, SourceRules
-from codebatch.snapshotting.take import takes_a_file
+from codebatch.snapshotting.snapshot import takes_a_file
 from codebatch.snapshotting.walk import walk
 
 from .conftest import GIT_ENVIRONMENT, Workbench

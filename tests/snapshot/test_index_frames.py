@@ -14,13 +14,27 @@ from hypothesis import strategies as st
 
 from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import Digest
-from codebatch.model.document import encode_document
+from codebatch.model.documents import encode_document
 from codebatch.model.entry import Entry, EntryKind, encode_entry
-from codebatch.store import index_frames, layout, snapshots
-from codebatch.store.index_frames import Index, IndexFrame, check_frames, frame_entries, make_index, splice_index
-from codebatch.store.object_frames import decompress_all
-from codebatch.store.snapshots import Snapshot, SnapshotSource, decode_snapshot, load_snapshot, publish_snapshot
-from codebatch.system.files import RealFiles
+from codebatch.store import layout
+from codebatch.store.objects.frames import decompress_all
+from codebatch.store.snapshots import index_frames, snapshots
+from codebatch.store.snapshots.index_frames import (
+    Index,
+    IndexFrame,
+    check_frames,
+    frame_entries,
+    make_index,
+    splice_index,
+)
+from codebatch.store.snapshots.snapshots import (
+    Snapshot,
+    SnapshotSource,
+    decode_snapshot,
+    load_snapshot,
+    publish_snapshot,
+)
+from codebatch.system.files.files import RealFiles
 
 KINDS: tuple[EntryKind, ...] = ("file", "file", "file", "symlink")
 

@@ -14,12 +14,12 @@ import pytest
 
 from codebatch.errors import ObjectMissing, StoreUnwritable
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.store import pack_writer
-from codebatch.store.leftovers import sweep_parts
-from codebatch.store.objects import ObjectStore
-from codebatch.store.pack_writer import PackWriter, SizeChangedError
-from codebatch.system.calls import SHARED_MODE, RealCalls
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.unfinished import sweep_parts
+from codebatch.store.objects import pack_writer
+from codebatch.store.objects.object_store import ObjectStore
+from codebatch.store.objects.pack_writer import PackWriter, SizeChangedError
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import SHARED_MODE, RealCalls
 from codebatch.testing.calls import Operation, WatchedCalls
 
 
@@ -263,8 +263,8 @@ def test_an_exception_drops_what_is_unsealed(root: Path) -> None:
 def test_the_part_of_a_dead_writer_is_swept_and_that_of_a_living_one_is_not(root: Path) -> None:
     script = (
         "import sys, pathlib\n"
-        "from codebatch.store.pack_writer import Part\n"
-        "from codebatch.system.files import RealFiles\n"
+        "from codebatch.store.objects.pack_writer import Part\n"
+        "from codebatch.system.files.files import RealFiles\n"
         "part = Part(RealFiles(), pathlib.Path(sys.argv[1]))\n"
         "print('open', flush=True)\n"
         "sys.stdin.read()\n"

@@ -9,8 +9,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.store.object_frames import Frame, FrameError, compress, decompress_all, decompress_one, iter_frames
-from codebatch.store.packs import (
+from codebatch.store.objects.frames import Frame, FrameError, compress, decompress_all, decompress_one, iter_frames
+from codebatch.store.objects.packs import (
     PackIndex,
     build_index,
     decode_bad,

@@ -10,15 +10,15 @@ import msgspec
 import pytest
 
 from codebatch.model.digest import Digest
-from codebatch.snapshotting import take
+from codebatch.snapshotting import snapshot
 from codebatch.snapshotting.capture import BIG_BYTES, capture
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.selection import SourceRules
+from codebatch.snapshotting.snapshot import take_snapshot
 from codebatch.snapshotting.stat_cache import StatCache, stamp, stat_of
-from codebatch.snapshotting.take import take_snapshot
-from codebatch.store.pack_writer import PackWriter
-from codebatch.system.calls import RealCalls
-from codebatch.system.files import RealFiles
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import RealCalls
 from codebatch.testing.calls import Operation, WatchedCalls
 
 from .conftest import Workbench
@@ -92,7 +92,7 @@ def test_the_stamp_is_made_before_the_tree_is_looked_at(bench: Workbench) -> Non
 def test_a_file_as_old_as_the_stamp_is_racy(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock's grain: what was written in the very tick of the stamp may be written again in it."""
     target = bench.write("a.py")
-    monkeypatch.setattr(take, "stamp", lambda *_: os.lstat(target).st_ctime_ns)
+    monkeypatch.setattr(snapshot, "stamp", lambda *_: os.lstat(target).st_ctime_ns)
     bench.take()
     again = bench.take()
     assert (again.reused, again.read_files) == (False, 1)

@@ -16,11 +16,11 @@ import pytest
 
 from codebatch.errors import InvalidId, InvalidInput, ObjectMissing, SnapshotUnstable, StoreCorrupt, UnknownId
 from codebatch.model.entry import encode_entries
-from codebatch.snapshotting.take import Progress, SourceRules, take_snapshot
-from codebatch.store.object_frames import decompress_all
-from codebatch.store.snapshots import list_snapshots, load_snapshot
-from codebatch.store.store import create_store
-from codebatch.system.files import RealFiles
+from codebatch.snapshotting.snapshot import Progress, SourceRules, take_snapshot
+from codebatch.store.batches.store import create_store
+from codebatch.store.objects.frames import decompress_all
+from codebatch.store.snapshots.snapshots import list_snapshots, load_snapshot
+from codebatch.system.files.files import RealFiles
 
 from .conftest import Workbench
 
@@ -283,8 +283,8 @@ def test_a_file_of_200_mb_is_streamed_in_constant_memory(bench: Workbench) -> No
     os.truncate(big, 200 << 20)
     script = (
         "import sys, pathlib\n"
-        "from codebatch.snapshotting.take import SourceRules, take_snapshot\n"
-        "from codebatch.system.files import RealFiles\n"
+        "from codebatch.snapshotting.snapshot import SourceRules, take_snapshot\n"
+        "from codebatch.system.files.files import RealFiles\n"
         "source, store = map(pathlib.Path, sys.argv[1:])\n"
         "take_snapshot(RealFiles(), store, [source], SourceRules(), now=lambda: 0.0)\n"
         "status = pathlib.Path('/proc/self/status').read_text()\n"

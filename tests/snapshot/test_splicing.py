@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.errors import SourceUnreadable
-from codebatch.snapshotting import take
+from codebatch.snapshotting import snapshot as take
 from codebatch.snapshotting.capture import capture
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.listing import Tree, TreeLister
 from codebatch.snapshotting.stat_cache import Row, Stat, read_stat_cache
-from codebatch.store.pack_writer import PackWriter
-from codebatch.store.snapshots import SnapshotDocument
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.snapshots.snapshots import SnapshotDocument
 
 from .conftest import Workbench
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import StoreUnwritable
+from codebatch.snapshotting.snapshot import SourceRules, take_snapshot
 from codebatch.snapshotting.staleness import changes_since, stat_cache_of
-from codebatch.snapshotting.take import SourceRules, take_snapshot
-from codebatch.store.snapshots import list_snapshots
-from codebatch.system.calls import SHARED_MODE
-from codebatch.system.files import RealFiles
+from codebatch.store.snapshots.snapshots import list_snapshots
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import SHARED_MODE
 
 from .conftest import Workbench
 
@@ -31,8 +31,8 @@ def _opened(bench: Workbench) -> list[str]:
     """What a further process opens below the source while it takes a snapshot, by the interpreter's audit events."""
     script = (
         "import os, sys, pathlib\n"
-        "from codebatch.snapshotting.take import SourceRules, take_snapshot\n"
-        "from codebatch.system.files import RealFiles\n"
+        "from codebatch.snapshotting.snapshot import SourceRules, take_snapshot\n"
+        "from codebatch.system.files.files import RealFiles\n"
         "source, store = map(pathlib.Path, sys.argv[1:])\n"
         "names = set(os.listdir(source))\n"
         "opened = []\n"

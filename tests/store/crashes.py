@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from codebatch.errors import StoreUnwritable
-from codebatch.system.files import RealFiles
+from codebatch.system.files.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, Watch, WatchedCalls
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed

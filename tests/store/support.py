@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codebatch.application import ignore_note
-from codebatch.coordinator.merge import merge_outputs
+from codebatch.coordinator.analysis.merge import merge_outputs
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.model.plan import items_of
 from codebatch.model.shard import ProjectWork
-from codebatch.store.batches import BatchDir
-from codebatch.store.collection import DAY_NS, choose, collect
-from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import Committer, Outcomes
-from codebatch.store.outputs import Outputs
-from codebatch.store.snapshots import load_snapshot
-from codebatch.store.store import StoreDir
+from codebatch.operations import ignore_note
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.maintenance.collection import DAY_NS, choose, collect
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import Committer, Outcomes
+from codebatch.store.results.outputs import Outputs
+from codebatch.store.snapshots.snapshots import load_snapshot
 from codebatch.system.clock import wall_ns
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Failed, UnitResults

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codebatch.model.command import Command, CommandId
 from codebatch.model.outcome import HolderId
+from codebatch.model.work.command import Command, CommandId
 from codebatch.store import layout
-from codebatch.store.attempts import Attempts
-from codebatch.store.outcomes import Committer, Outcomes, attempt_outcome
+from codebatch.store.results.outcomes import Committer, Outcomes, attempt_outcome
+from codebatch.store.work.attempts import Attempts
 from tests.commands.batches import Place, make_place
 
 

@@ -11,28 +11,28 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codebatch.application import ignore_note
-from codebatch.application.collecting import collect_garbage, stats_of, tidy
 from codebatch.errors import StoreInUse, StoreUntrusted, UnknownId
-from codebatch.model.counts import Counts
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Outcome
 from codebatch.model.record import Ast
+from codebatch.model.record_counts import Counts
+from codebatch.operations import ignore_note
+from codebatch.operations.runs.collection import collect_garbage, stats_of, tidy
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.store.adoption import adopt_batch
-from codebatch.store.batches import BatchDir, batch_ids, open_batch
-from codebatch.store.collection import DAY_NS, choose, collect
-from codebatch.store.holders import Holder, HolderFile, new_holder_id
-from codebatch.store.leftovers import sweep_unfinished
-from codebatch.store.outcomes import Committer, encode_outcome
-from codebatch.store.pack_writer import PackWriter
-from codebatch.store.pins import pin, pinned_ids, unpin
-from codebatch.store.repacking import choose_packs
-from codebatch.store.settling import read_settled
-from codebatch.store.snapshots import load_snapshot, mark_as_taken, snapshot_ids
-from codebatch.store.store import StoreDir, create_store, open_store
+from codebatch.store.batches.batches import BatchDir, batch_ids, open_batch
+from codebatch.store.batches.holders import Holder, HolderFile, new_holder_id
+from codebatch.store.batches.pins import pin, pinned_ids, unpin
+from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.batches.unfinished import sweep_unfinished
+from codebatch.store.maintenance.collection import DAY_NS, choose, collect
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.objects.repacking import choose_packs
+from codebatch.store.results.adoption import adopt_batch
+from codebatch.store.results.compaction import read_settled
+from codebatch.store.results.outcomes import Committer, encode_outcome
+from codebatch.store.snapshots.snapshots import load_snapshot, mark_as_taken, snapshot_ids
 from codebatch.system.clock import wall_ns
-from codebatch.system.files import RealFiles
+from codebatch.system.files.files import RealFiles
 from codebatch.system.host import this_host
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk

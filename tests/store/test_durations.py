@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.store import durations, layout
-from codebatch.store.durations import SAMPLES_MAX, Durations, Took
-from codebatch.store.kept import write_kept
-from codebatch.store.store import create_store
-from codebatch.system.files import RealFiles
+from codebatch.store import layout
+from codebatch.store.batches.store import create_store
+from codebatch.store.cache_files import write_kept
+from codebatch.store.work import durations
+from codebatch.store.work.durations import SAMPLES_MAX, Durations, Took
+from codebatch.system.files.files import RealFiles
 
 ROOT = b"/project"
 DEFINITION, OTHER = Digest("a" * 64), Digest("b" * 64)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import StoreUnwritable
-from codebatch.model.batch_event import BatchDrained, BatchEvent, BatchPaused
-from codebatch.store import events
-from codebatch.store.events import EventReader, EventWriter
-from codebatch.system.calls import SHARED_MODE
-from codebatch.system.files import Appender, RealFiles
+from codebatch.model.work.event import BatchDrained, BatchEvent, BatchPaused
+from codebatch.store.work import events
+from codebatch.store.work.events import EventReader, EventWriter
+from codebatch.system.files.files import Appender, RealFiles
+from codebatch.system.files.system_calls import SHARED_MODE
 
 
 class SmallDisk(RealFiles):

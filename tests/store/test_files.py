@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from codebatch.errors import StoreCorrupt, StoreError, StoreUntrusted, StoreUnwritable
 from codebatch.model.digest import Digest
-from codebatch.model.document import encode_document
-from codebatch.store.batches import open_batch
-from codebatch.store.store import create_store
-from codebatch.system.calls import RealCalls
-from codebatch.system.disk_usage import iter_files
-from codebatch.system.files import RealFiles
+from codebatch.model.documents import encode_document
+from codebatch.store.batches.batches import open_batch
+from codebatch.store.batches.store import create_store
+from codebatch.system.files.disk_usage import iter_files
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import RealCalls
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from tests.proof.plans import make_batch
 
@@ -192,7 +192,7 @@ class _Disk:
         self._now = 0.0
         self.writers: set[int] = set()
         monkeypatch.setattr(RealCalls, "fsync", staticmethod(self._fsync))
-        monkeypatch.setattr("codebatch.system.files.time.perf_counter", lambda: self._now)
+        monkeypatch.setattr("codebatch.system.files.files.time.perf_counter", lambda: self._now)
 
     def _fsync(self, descriptor: int) -> None:
         time.sleep(self._seconds)

@@ -12,9 +12,9 @@ from codebatch.errors import StoreUnwritable
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
-from codebatch.store.holders import Holder, HolderFile, LeaseReader
-from codebatch.system.calls import RealCalls
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.holders import Holder, HolderFile, LeaseReader
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import RealCalls
 from codebatch.system.host import Host, this_host
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk

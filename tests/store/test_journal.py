@@ -9,7 +9,7 @@ from codebatch.model.digest import digest_bytes
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
-from codebatch.store.journal import (
+from codebatch.store.batches.journal import (
     Began,
     Committed,
     Drained,
@@ -28,7 +28,7 @@ from codebatch.store.journal import (
     WorkerStopped,
     read_journal,
 )
-from codebatch.system.files import RealFiles
+from codebatch.system.files.files import RealFiles
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "journal.jsonl"
 HOLDER = HolderId("0" * 32)

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application.configuration import load_configuration
-from codebatch.application.execution import Action, Execution, Listener
-from codebatch.application.running import run_paths
-from codebatch.application.stores import StorePlace
-from codebatch.coordinator.score import Progress
-from codebatch.coordinator.workers import start_worker
-from codebatch.engine.events import WorkerId
-from codebatch.store.batches import BatchDir
-from codebatch.store.holders import new_holder_id
-from codebatch.store.store import StoreDir, create_store
-from codebatch.system.files import RealFiles
+from codebatch.coordinator.analysis.progress_counter import Progress
+from codebatch.coordinator.processes.workers import start_worker
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.runs.execution import Action, Execution, Listener
+from codebatch.operations.runs.run import run_paths
+from codebatch.scheduling.events import WorkerId
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import new_holder_id
+from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.system.files.files import RealFiles
 from tests.cli.process import wait_until
 from tests.proof.plans import make_batch
 

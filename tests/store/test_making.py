@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codebatch.store.store import create_store, open_store
-from codebatch.system.calls import RealCalls
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.store import create_store, open_store
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import RealCalls
 from codebatch.testing.calls import Operation, WatchedCalls
 
 

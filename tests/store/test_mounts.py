@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.system.mounts import far_kind, kind_at
+from codebatch.system.files.mounts import far_kind, kind_at
 
 MOUNTS = b"""\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

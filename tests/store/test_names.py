@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import InvalidId, UnknownId
-from codebatch.store.batch_resolution import resolve_batch
-from codebatch.store.batches import BatchId, batch_ids, given_names, new_batch_id
-from codebatch.store.pins import give_name, pin, unpin
-from codebatch.store.store import StoreDir, create_store, open_store
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.batches import BatchId, batch_ids, given_names, new_batch_id
+from codebatch.store.batches.pins import give_name, pin, unpin
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.system.files.files import RealFiles
 from codebatch.testing.disk import Disk
 from tests.cli.process import write
 from tests.proof.plans import make_batch

@@ -8,18 +8,18 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from codebatch.coordinator.merge import _assemble
-from codebatch.engine.chains import Link
+from codebatch.coordinator.analysis.merge import _assemble
 from codebatch.errors import StoreCorrupt
+from codebatch.model.analysis.item_table import make_row
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.items import make_row
 from codebatch.model.outcome import HolderId, Outcome, Register
 from codebatch.model.shard import ShardId
 from codebatch.protocol.record_frames import FrameWriter
+from codebatch.scheduling.analysis.chains import Link
 from codebatch.store import layout
-from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome
-from codebatch.store.shard_files import make_trailer, read_trailer
-from codebatch.system.files import RealFiles
+from codebatch.store.results.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome
+from codebatch.store.results.shard_files import make_trailer, read_trailer
+from codebatch.system.files.files import RealFiles
 
 HOLDER = HolderId("0" * 32)
 SHARD = ShardId("00000001")

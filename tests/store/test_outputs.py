@@ -10,12 +10,12 @@ import pytest
 
 from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import Digest
-from codebatch.model.document import encode_document
+from codebatch.model.documents import encode_document
 from codebatch.store import layout
-from codebatch.store.batches import BatchDir
-from codebatch.store.outputs import Outputs, current_outputs
-from codebatch.store.store import create_store
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import create_store
+from codebatch.store.results.outputs import Outputs, current_outputs
+from codebatch.system.files.files import RealFiles
 from tests.store.support import make_merged
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application.asking import Question, ask
-from codebatch.application.batches import list_batches, shard_states, status
-from codebatch.application.questions import list_files, search, summarise
-from codebatch.application.references import references
 from codebatch.errors import BatchRemoved, StoreCorrupt, UnknownId
 from codebatch.model.digest import digest_bytes
-from codebatch.query.filters import RecordFilter
-from codebatch.store.batches import BatchDir
-from codebatch.store.store import StoreDir, create_store, open_store
-from codebatch.system.calls import RealCalls
-from codebatch.system.files import RealFiles
+from codebatch.operations.queries.batch_query import Question, ask
+from codebatch.operations.queries.batches import list_batches, shard_states, status
+from codebatch.operations.queries.records import list_files, search, summarise
+from codebatch.operations.queries.references import references
+from codebatch.query.filters.filters import RecordFilter
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import RealCalls
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from tests.proof.plans import make_batch
 from tests.store import support

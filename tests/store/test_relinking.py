@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application.collecting import collect_garbage, stats_of
-from codebatch.cli.show import collected_line
+from codebatch.cli.output.records import collected_line
 from codebatch.model.digest import Digest
-from codebatch.store.adoption import adopt_batch
-from codebatch.store.batches import BatchDir, batch_ids, open_batch
-from codebatch.store.relinking import find_copies, relink
-from codebatch.store.settling import settle_batch
-from codebatch.store.shard_survey import ShardName, shard_names, survey
-from codebatch.store.store import StoreDir, create_store, open_store
-from codebatch.system.calls import RealCalls
-from codebatch.system.files import RealFiles
+from codebatch.operations.runs.collection import collect_garbage, stats_of
+from codebatch.store.batches.batches import BatchDir, batch_ids, open_batch
+from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.results.adoption import adopt_batch
+from codebatch.store.results.compaction import settle_batch
+from codebatch.store.results.relinking import find_copies, relink
+from codebatch.store.results.shard_survey import ShardName, shard_names, survey
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import RealCalls
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from tests.proof.invariants import merged

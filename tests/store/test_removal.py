@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import EnvironmentBroken, Stopped, StoreCorrupt, UnknownId
-from codebatch.store.outcomes import lost_outcomes
-from codebatch.store.store import create_store
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.store import create_store
+from codebatch.store.results.outcomes import lost_outcomes
+from codebatch.system.files.files import RealFiles
 
 
 def replace(root: Path) -> None:

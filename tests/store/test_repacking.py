@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.store.object_frames import compress
-from codebatch.store.objects import ObjectStore
-from codebatch.store.pack_writer import PackWriter
-from codebatch.store.repacking import choose_packs, repack
-from codebatch.store.store import StoreDir, create_store
-from codebatch.system.files import RealFiles
+from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.objects.frames import compress
+from codebatch.store.objects.object_store import ObjectStore
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.objects.repacking import choose_packs, repack
+from codebatch.system.files.files import RealFiles
 from codebatch.testing.disk import Disk
 from tests.cli.process import write
 from tests.store.support import collect_all

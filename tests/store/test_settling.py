@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application import ignore_note
-from codebatch.application.asking import ask
-from codebatch.application.batches import list_batches
-from codebatch.engine.lifecycle import BatchState
 from codebatch.errors import StoreCorrupt
-from codebatch.query.standing import standing
-from codebatch.store.adoption import adopt_batch
-from codebatch.store.batches import BatchDir, open_batch
-from codebatch.store.collection import choose, collect
-from codebatch.store.outputs import current_outputs
-from codebatch.store.settling import read_settled
-from codebatch.store.store import StoreDir, create_store, open_store
-from codebatch.system.files import RealFiles
+from codebatch.operations import ignore_note
+from codebatch.operations.queries.batch_query import ask
+from codebatch.operations.queries.batches import list_batches
+from codebatch.query.status.batch_status import standing
+from codebatch.scheduling.lifecycle import BatchState
+from codebatch.store.batches.batches import BatchDir, open_batch
+from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.maintenance.collection import choose, collect
+from codebatch.store.results.adoption import adopt_batch
+from codebatch.store.results.compaction import read_settled
+from codebatch.store.results.outputs import current_outputs
+from codebatch.system.files.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed

@@ -13,10 +13,10 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codebatch.model.analysis.item_table import item_range, make_row
 from codebatch.model.digest import Digest
-from codebatch.model.items import item_range, make_row
 from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, decode_frames
-from codebatch.store.shard_files import make_trailer, read_trailer, split_shard_file
+from codebatch.store.results.shard_files import make_trailer, read_trailer, split_shard_file
 
 
 def _file(items: list[bytes]) -> bytes:

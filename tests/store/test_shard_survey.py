@@ -14,17 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from codebatch.application.configuration import load_configuration
-from codebatch.application.execution import Execution, Listener
-from codebatch.application.repair import Reason, give, mend
 from codebatch.model.digest import Digest
-from codebatch.store.adoption import adopt_batch
-from codebatch.store.batches import BatchDir, batch_ids, open_batch
-from codebatch.store.settling import settle_batch
-from codebatch.store.shard_survey import ShardName, Survey, shard_names, survey
-from codebatch.store.store import StoreDir, create_store, open_store
-from codebatch.system.calls import RealCalls
-from codebatch.system.files import RealFiles
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.repair import Reason, give, mend
+from codebatch.store.batches.batches import BatchDir, batch_ids, open_batch
+from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.results.adoption import adopt_batch
+from codebatch.store.results.compaction import settle_batch
+from codebatch.store.results.shard_survey import ShardName, Survey, shard_names, survey
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import RealCalls
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from tests.proof.invariants import merged

@@ -8,11 +8,18 @@ import pytest
 
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.document import encode_document
-from codebatch.store.batches import BatchId
-from codebatch.store.store import StoreDir, create_store
-from codebatch.store.untrusted import UntrustedFile, UntrustedKey, distrust, load_untrusted, trust, untrusted_keys
-from codebatch.system.files import RealFiles
+from codebatch.model.documents import encode_document
+from codebatch.store.batches.batches import BatchId
+from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.results.untrusted import (
+    UntrustedFile,
+    UntrustedKey,
+    distrust,
+    load_untrusted,
+    trust,
+    untrusted_keys,
+)
+from codebatch.system.files.files import RealFiles
 
 GOLDEN = (
     b'{"format":1,"keys":[{"key":"abAB","task":"lint","batch_id":"batch-1"},{"key":"cdAB","task":"parse","batch_id":'

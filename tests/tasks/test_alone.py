@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codebatch.coordinator.planning import resolve_tasks
+from codebatch.coordinator.analysis.planning import resolve_tasks
 from codebatch.model.entry import Entry
 from codebatch.model.plan import contexts_seen
 from codebatch.model.task import Json
-from codebatch.system.plugins import load_declaration
-from codebatch.system.task_catalogue import TaskCatalogue
-from codebatch.system.task_settings import contexts_of
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.entry_points import load_declaration
+from codebatch.plugins.settings import contexts_of
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.results import Failed
 from codebatch_workers.syntax.source import SourceFile

@@ -8,7 +8,7 @@ import pytest
 
 from codebatch.model.record import Diagnostic
 from codebatch_workers.symbols.outline import outline
-from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS
+from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS
 from codebatch_workers.tasks.analyze import metrics
 from tests.tasks.support import created, source
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch_workers.syntax.languages import every_language
+from codebatch_workers.syntax.language.languages import every_language
 
 ROOT = Path(__file__).parent.parent.parent
 SECONDS = 0.5

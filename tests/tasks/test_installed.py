@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.system import installed
-from codebatch.system.installed import EntryPoint, Installed
+from codebatch.plugins import distributions
+from codebatch.plugins.distributions import EntryPoint, Installed
 
 GROUP = "codebatch.tasks"
 
@@ -83,12 +83,12 @@ def test_so_it_is_where_a_finder_or_an_archive_is_on_the_path(
     _distribution(places[0], "plain", "1.0")
     archive = places[0] / "more.zip"
     archive.write_bytes(b"")
-    assert installed._is_plain()
+    assert distributions._is_plain()
     with monkeypatch.context() as context:
         context.setattr(sys, "path", [*sys.path, str(archive)])
-        assert not installed._is_plain()
+        assert not distributions._is_plain()
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, PathFinder])
-    assert not installed._is_plain()
+    assert not distributions._is_plain()
     assert Installed().version("plain") == "1.0"
 
 

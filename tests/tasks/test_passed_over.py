@@ -7,8 +7,8 @@ from array import array
 import pytest
 
 from codebatch_workers.duplicates.code_lines import code_lines
+from codebatch_workers.duplicates.excluded_code import is_translation
 from codebatch_workers.duplicates.fingerprints import fingerprints
-from codebatch_workers.duplicates.passed_over import is_translation
 from tests.tasks.support import source
 
 CODE = "".join(f"    let name_{at} = compute({at});\n" for at in range(12))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from codebatch.query.filters import last_name
+from codebatch.query.filters.filters import last_name
 from codebatch_workers.runtime.introspection import references_in
 from codebatch_workers.symbols.calls import called_alone
 from codebatch_workers.symbols.outline import outline

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from codebatch.model.record import File, Record
-from codebatch_workers.syntax.languages import every_language, has_grammar
+from codebatch_workers.syntax.language.languages import every_language, has_grammar
 from codebatch_workers.syntax.source import SourceFile
 from tests.tasks.support import created, source
 

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.digest import Digest
 from codebatch.model.task import TaskDeclaration
-from codebatch.system.plugins import implementation_digest, package_digest, tool_versions
-from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.entry_points import implementation_digest, package_digest, tool_versions
 from codebatch_workers import tasks
 
 _DECLARED: dict[str, TaskDeclaration] = {name.lower(): getattr(tasks, name) for name in tasks.__all__}
@@ -90,7 +90,7 @@ def test_what_a_task_imports_is_in_its_key(declaration: TaskDeclaration) -> None
 
 
 def test_what_decides_in_the_model_is_seen() -> None:
-    assert "codebatch.model.patterns" in _leads_to(tasks.LINT)
+    assert "codebatch.model.gitignore" in _leads_to(tasks.LINT)
     assert "codebatch.model.graph" in _leads_to(tasks.DEPENDENCIES)
     assert "codebatch_workers.lint.query_rules" in _leads_to(tasks.PARSE), "imported by a function"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import InvalidConfiguration
-from codebatch.work.reading import WorkList, read_work_files
-from codebatch.work.settings import WorkOptions
+from codebatch.work.definition.settings import WorkOptions
+from codebatch.work.definition.work_list import WorkList, read_work_files
 
 NOTHING = WorkOptions()
 

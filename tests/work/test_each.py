@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codebatch.errors import InvalidWork, NothingToDo
-from codebatch.model.command import Command
-from codebatch.work.expanding import Expander
-from codebatch.work.problems import Problems
-from codebatch.work.settings import WorkOptions
-from codebatch.work.tables import EachTable
+from codebatch.model.work.command import Command
+from codebatch.work.definition.expansion import Expander
+from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.settings import WorkOptions
+from codebatch.work.definition.tables import EachTable
 from tests.work.reading import read
 
 STRICT = WorkOptions(is_strict=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import InvalidWork
-from codebatch.model.command import Command, encode_command
-from codebatch.system.commands import NotStarted
-from codebatch.work.settings import WorkOptions
+from codebatch.model.work.command import Command, encode_command
+from codebatch.system.processes.command_processes import NotStarted
+from codebatch.work.definition.settings import WorkOptions
+from codebatch_workers.commands.attempt_inputs import Materials
 from codebatch_workers.commands.context import start_of
-from codebatch_workers.commands.materials import Materials
 from tests.work.reading import read
 
 NOTHING = Path(os.devnull)

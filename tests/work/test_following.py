@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.application.following import Seen
-from codebatch.model.batch_event import AnyEvent, BatchCancelled, BatchDrained
-from codebatch.work.following import iter_followed
+from codebatch.model.work.event import AnyEvent, BatchCancelled, BatchDrained
+from codebatch.operations.runs.events import Seen
+from codebatch.work.control.follow import iter_followed
 
 OVER = Seen(is_conducted=False, is_over=True)
 NOBODY = Seen(is_conducted=False)

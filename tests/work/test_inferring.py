@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.application.stores import StorePlace
 from codebatch.errors import InvalidInput, InvalidWork, NothingToDo
-from codebatch.model.work import LeftOut, Work, decode_work, encode_work
-from codebatch.work.analyzing import analyze, toml_of
-from codebatch.work.listening import WorkListener
-from codebatch.work.reading import WorkList
-from codebatch.work.running import run_files
-from codebatch.work.settings import WorkOptions
+from codebatch.model.work.work_batch import LeftOut, Work, decode_work, encode_work
+from codebatch.operations.project.stores import StorePlace
+from codebatch.work.control.analysis import analyze, toml_of
+from codebatch.work.control.listener import WorkListener
+from codebatch.work.control.run import run_files
+from codebatch.work.definition.settings import WorkOptions
+from codebatch.work.definition.work_list import WorkList
 from tests.work.reading import read
 
 LIST = """

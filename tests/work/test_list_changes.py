@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import StoreCorrupt
-from codebatch.model.command import Command, CommandId
-from codebatch.model.request import Reload
-from codebatch.model.work import Policy, WorkEdge
-from codebatch.store.store import create_store
-from codebatch.store.work import Definitions, make_work_batch, read_command, read_work
-from codebatch.system.files import RealFiles
-from codebatch.work.list_changes import list_changes
-from codebatch.work.standing import look_at
+from codebatch.model.work.command import Command, CommandId
+from codebatch.model.work.request import Reload
+from codebatch.model.work.work_batch import Policy, WorkEdge
+from codebatch.store.batches.store import create_store
+from codebatch.store.work.work_batches import Definitions, make_work_batch, read_command, read_work
+from codebatch.system.files.files import RealFiles
+from codebatch.work.control.batches import look_at
+from codebatch.work.control.list_changes import list_changes
 from tests.commands.batches import Place, coordinating, make_place
 from tests.work.reading import read
 

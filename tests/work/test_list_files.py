@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from codebatch.errors import CodebatchError, InvalidConfiguration, InvalidWork, NothingToDo
-from codebatch.model.command import encode_command
-from codebatch.model.markdown import sections_of, slug, split_front_matter
-from codebatch.model.work import ListOrigin, Policy, encode_work
-from codebatch.model.yaml import YamlError, parse_yaml
-from codebatch.work.checking import ID_HINT
-from codebatch.work.reading import WorkList, read_work_files
-from codebatch.work.settings import WorkOptions
+from codebatch.model.text.markdown import sections_of, slug, split_front_matter
+from codebatch.model.text.yaml import YamlError, parse_yaml
+from codebatch.model.work.command import encode_command
+from codebatch.model.work.work_batch import ListOrigin, Policy, encode_work
+from codebatch.work.definition.settings import WorkOptions
+from codebatch.work.definition.table_checks import ID_HINT
+from codebatch.work.definition.work_list import WorkList, read_work_files
 
 RUN = WorkOptions(command="true")
 

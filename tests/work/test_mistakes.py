@@ -9,17 +9,17 @@ from pathlib import Path
 import click
 import pytest
 
-from codebatch.cli.ending import run_to_exit_status
+from codebatch.cli.framework.exit import run_to_exit_status
 from codebatch.errors import InvalidConfiguration, InvalidInput, InvalidWork
-from codebatch.model.command import CommandId
-from codebatch.model.work import NO_POLICY
-from codebatch.work.checking import Place
-from codebatch.work.defining import Task
-from codebatch.work.problems import Problems
-from codebatch.work.reading import read_work_files
-from codebatch.work.settings import WorkOptions
-from codebatch.work.tables import KEYS_TO_COME, SETTINGS_TO_COME, TaskTable
-from codebatch.work.validating import check_ids
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.work_batch import NO_POLICY
+from codebatch.work.definition.commands import Task
+from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.settings import WorkOptions
+from codebatch.work.definition.table_checks import Place
+from codebatch.work.definition.tables import KEYS_TO_COME, SETTINGS_TO_COME, TaskTable
+from codebatch.work.definition.validation import check_ids
+from codebatch.work.definition.work_list import read_work_files
 from tests.work.reading import read, wrong
 
 KEYS = TaskTable.__struct_fields__

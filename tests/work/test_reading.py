@@ -14,15 +14,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from codebatch.errors import CodebatchError, InvalidConfiguration, NothingToDo
-from codebatch.model.batch_event import AnyEvent, name_of
-from codebatch.model.command import encode_command
-from codebatch.model.toml import parse_toml
-from codebatch.model.work import EventName, ListOrigin, Policy, WorkEdge, decode_work, encode_work
+from codebatch.model.text.toml import parse_toml
+from codebatch.model.work.command import encode_command
+from codebatch.model.work.event import AnyEvent, name_of
+from codebatch.model.work.work_batch import EventName, ListOrigin, Policy, WorkEdge, decode_work, encode_work
 from codebatch.system.host import usable_cores
-from codebatch.work.files import EXAMPLE
-from codebatch.work.reading import read_work_files
-from codebatch.work.settings import WorkOptions
-from codebatch.work.tables import KEYS_TO_COME, TaskTable, WorkDocument
+from codebatch.work.definition.files import EXAMPLE
+from codebatch.work.definition.settings import WorkOptions
+from codebatch.work.definition.tables import KEYS_TO_COME, TaskTable, WorkDocument
+from codebatch.work.definition.work_list import read_work_files
 from tests.work.reading import read
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     gc.set_threshold(50_000, 20, 50)
     import socket
 
-    from codebatch.system.quick_start import import_msgspec
+    from codebatch.system.processes.quick_start import import_msgspec
 
     import_msgspec()
     from codebatch.protocol.launch import STACK_SIGNAL, decode_launch
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _work(launch: Launch, channel: Channel) -> int:
-    from codebatch.system.processes import die_with_parent
+    from codebatch.system.processes.processes import die_with_parent
 
     die_with_parent(launch.parent)
     from codebatch.errors import CodebatchError
@@ -74,8 +74,8 @@ def _work(launch: Launch, channel: Channel) -> int:
 def _supervise(launch: Launch, channel: Channel) -> int:
     """What runs outlives the coordinator, and so do we."""
     from codebatch.errors import CodebatchError
-    from codebatch.system.environment import given_environment
-    from codebatch.system.processes import be_subreaper
+    from codebatch.system.processes.environment import given_environment
+    from codebatch.system.processes.processes import be_subreaper
     from codebatch_workers.commands.supervisor import Supervisor
     from codebatch_workers.runtime.channel import CoordinatorGone, give_up
 

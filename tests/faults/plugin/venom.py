@@ -17,7 +17,7 @@ from pathlib import Path
 
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig, TaskDeclaration
-from codebatch.store.outcomes import Outcomes
+from codebatch.store.results.outcomes import Outcomes
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.syntax.source import SourceFile
 

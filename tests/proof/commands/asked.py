@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from codebatch.engine.requests_made import RequestsMade
-from codebatch.model.request import Answer, Skip
-from codebatch.store.batches import BatchDir
-from codebatch.store.questions import Questions
-from codebatch.store.requests import Requests
-from codebatch.store.store import StoreDir
-from codebatch.store.work import commands_of, read_work
+from codebatch.model.work.request import Answer, Skip
+from codebatch.scheduling.work.request_log import RequestsMade
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.work.questions import Questions
+from codebatch.store.work.requests import Requests
+from codebatch.store.work.work_batches import commands_of, read_work
 
 
 def check_answers(batch: BatchDir, task: str, round_: int, path: Path) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codebatch.system.cell import Cell, Child, Step
+from codebatch.system.processes.progress_cell import Cell, Child, Step
 
 
 class MemoryCell(Cell):

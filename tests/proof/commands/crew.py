@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from codebatch.coordinator.command_port import CommandHeard, Helped, Insisted, Rang
-from codebatch.coordinator.crew import Died, DrainAsked, Member, Said
-from codebatch.engine.events import WorkerId
+from codebatch.coordinator.processes.worker_backend import Died, DrainAsked, Member, Said
+from codebatch.coordinator.work.interfaces import CommandHeard, Helped, Insisted, Rang
 from codebatch.model.outcome import HolderId
 from codebatch.protocol import messages
-from codebatch.store.holders import HolderFile
+from codebatch.scheduling.events import WorkerId
+from codebatch.store.batches.holders import HolderFile
 from codebatch.testing.schedule import Process
 from tests.proof.channel import Pipe
 

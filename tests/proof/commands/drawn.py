@@ -6,8 +6,8 @@ import random
 
 from msgspec.structs import replace
 
-from codebatch.model.command import Command, CommandId
-from codebatch.model.work import Answering, Policy, Work, WorkEdge
+from codebatch.model.work.command import Command, CommandId
+from codebatch.model.work.work_batch import Answering, Policy, Work, WorkEdge
 from tests.proof.commands.world import CommandWorld, Fault, FaultKind
 
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from codebatch.model.command import CommandId
-from codebatch.model.request import Cancel, Request, Stop
-from codebatch.model.work import Work
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.request import Cancel, Request, Stop
+from codebatch.model.work.work_batch import Work
 from codebatch.store import layout
-from codebatch.store.batches import BatchDir
+from codebatch.store.batches.batches import BatchDir
 
 
 @dataclass

@@ -21,11 +21,11 @@ from typing import Literal
 import psutil
 import pytest
 
-from codebatch.engine.lifecycle import BatchState, CommandState
-from codebatch.query.work import WorkStanding, work_standing
-from codebatch.store.batches import batch_ids, open_batch
-from codebatch.store.store import open_store
-from codebatch.system.files import RealFiles
+from codebatch.query.status.work_status import WorkStanding, work_standing
+from codebatch.scheduling.lifecycle import BatchState, CommandState
+from codebatch.store.batches.batches import batch_ids, open_batch
+from codebatch.store.batches.store import open_store
+from codebatch.system.files.files import RealFiles
 from tests.cli.process import CommandLine
 
 KILLS = int(os.environ.get("CODEBATCH_PROOF_KILLS", "12"))

@@ -14,15 +14,15 @@ from typing import get_args
 
 import pytest
 
-from codebatch.coordinator import conducting
-from codebatch.engine.conductor import Conductor
+from codebatch.coordinator.work import loop
 from codebatch.errors import CodebatchError
-from codebatch.model.question import Question
-from codebatch.model.request import Answer, Request
-from codebatch.store.requests import Requests
-from codebatch.system.files import RealFiles
-from codebatch_workers.commands import materials
-from codebatch_workers.commands.materials import AnswerRow
+from codebatch.model.work.question import Question
+from codebatch.model.work.request import Answer, Request
+from codebatch.scheduling.work.conductor import Conductor
+from codebatch.store.work.requests import Requests
+from codebatch.system.files.files import RealFiles
+from codebatch_workers.commands import attempt_inputs
+from codebatch_workers.commands.attempt_inputs import AnswerRow
 from tests.proof.commands.drawn import draw_world
 from tests.proof.commands.world import FaultKind
 
@@ -106,9 +106,9 @@ def _no_answers(questions: Sequence[Question], requests: Requests) -> list[Answe
 @pytest.mark.parametrize(
     ("place", "planted", "said", "found_by"),
     [
-        (conducting, {"Conductor": _ForgetsSkips}, "was skipped|RUNNING|PENDING", 4),
-        (materials, {"answers_of": _last_answers}, "first was", 188),
-        (materials, {"answers_of": _no_answers}, "does not hear", 26),
+        (loop, {"Conductor": _ForgetsSkips}, "was skipped|RUNNING|PENDING", 4),
+        (attempt_inputs, {"answers_of": _last_answers}, "first was", 188),
+        (attempt_inputs, {"answers_of": _no_answers}, "does not hear", 26),
     ],
 )
 def test_a_planted_bug_is_found(

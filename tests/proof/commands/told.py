@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from codebatch.model.batch_event import AnyEvent, BatchEnded, TaskEvent
-from codebatch.store.attempts import Attempts
-from codebatch.store.batches import BatchDir
-from codebatch.store.events import EventReader
-from codebatch.store.outcomes import Outcomes
-from codebatch.store.store import StoreDir
-from codebatch.store.told_before import is_end
-from codebatch.store.work import commands_of, read_work
+from codebatch.model.work.event import AnyEvent, BatchEnded, TaskEvent
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.work.attempts import Attempts
+from codebatch.store.work.event_history import is_end
+from codebatch.store.work.events import EventReader
+from codebatch.store.work.work_batches import commands_of, read_work
 
 
 def check_told(store: StoreDir, batch: BatchDir, *, is_whole: bool) -> None:

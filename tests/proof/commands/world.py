@@ -16,35 +16,34 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from codebatch.coordinator.conducting import Conducting
-from codebatch.engine.lifecycle import BatchState, CommandState
+from codebatch.coordinator.work.loop import Conducting
 from codebatch.errors import CodebatchError, StoreCorrupt
-from codebatch.model.command import Command
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register
-from codebatch.model.question import our_question
-from codebatch.model.request import Answer, Cancel, Open, RequestBody, Skip
-from codebatch.model.work import Work
+from codebatch.model.work.command import Command
+from codebatch.model.work.question import our_question
+from codebatch.model.work.request import Answer, Cancel, Open, RequestBody, Skip
+from codebatch.model.work.work_batch import Work
 from codebatch.protocol.launch import Launch
-from codebatch.query.work import WorkStanding, work_standing
-from codebatch.store.batches import BatchDir, open_batch
-from codebatch.store.holders import HolderFile
-from codebatch.store.outcomes import Outcomes
-from codebatch.store.questions import Questions
-from codebatch.store.requests import Requests
-from codebatch.store.store import StoreDir, create_store, open_store
-from codebatch.store.work import commands_of, make_work_batch, read_work
-from codebatch.system.calls import SystemCalls
+from codebatch.query.status.work_status import WorkStanding, work_standing
+from codebatch.scheduling.lifecycle import BatchState, CommandState
+from codebatch.store.batches.batches import BatchDir, open_batch
+from codebatch.store.batches.holders import HolderFile
+from codebatch.store.batches.store import StoreDir, create_store, open_store
+from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.work.questions import Questions
+from codebatch.store.work.requests import Requests
+from codebatch.store.work.work_batches import commands_of, make_work_batch, read_work
 from codebatch.system.clock import wall_ns
-from codebatch.system.commands import Ended, NotStarted, Start
-from codebatch.system.files import RealFiles
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import SystemCalls
 from codebatch.system.host import this_host
+from codebatch.system.processes.command_processes import Ended, NotStarted, Start
 from codebatch.testing.calls import Fate, Operation
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed, Process, Schedule
 from codebatch_workers.commands.supervisor import Supervisor
 from codebatch_workers.runtime.channel import CoordinatorGone, give_up
-from tests.engine.generous import GenerousRuns
 from tests.proof.channel import SimulatedChannel
 from tests.proof.commands.asked import check_answers, skips_that_stand
 from tests.proof.commands.cells import MemoryCell
@@ -52,6 +51,7 @@ from tests.proof.commands.crew import SimulatedCommandCrew, SimulatedWorker
 from tests.proof.commands.starts import Starts
 from tests.proof.commands.told import check_told
 from tests.proof.world import Clock, is_commit
+from tests.scheduling.generous import GenerousRuns
 
 STORE = Path("/simulated/store")
 STEPS_MAX = 60_000

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from codebatch.system import files
-from codebatch.system.calls import RealCalls, SystemCalls
+from codebatch.system.files import files
+from codebatch.system.files.system_calls import RealCalls, SystemCalls
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.trace import TracedCalls
 

@@ -12,14 +12,14 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from codebatch.model.command import Command
 from codebatch.model.outcome import OutcomeType, Said
-from codebatch.model.question import Asked
 from codebatch.model.record import CommandReason
-from codebatch.system.cell import Child
-from codebatch.system.commands import Ended, Running
+from codebatch.model.work.command import Command
+from codebatch.model.work.question import Asked
+from codebatch.system.processes.command_processes import Ended, Running
+from codebatch.system.processes.progress_cell import Child
 from codebatch.system.stopwatch import Stopwatch
-from codebatch_workers.commands.ears import Ears
+from codebatch_workers.commands.coordinator_listener import Ears
 from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.commands.log import AttemptLog
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from codebatch.model.command import Command, EnvLayer
-from codebatch.model.placeholders import (
+from codebatch.model.work.command import Command, EnvLayer
+from codebatch.model.work.placeholders import (
     ARGUMENT_BYTES_MAX,
     PlaceholderError,
     expand_arguments,
@@ -14,11 +14,11 @@ from codebatch.model.placeholders import (
     shell_script,
     shell_variables,
 )
-from codebatch.model.variables import VariableError, expand_value
+from codebatch.model.work.variables import VariableError, expand_value
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
-from codebatch.system.commands import NotStarted, Start
 from codebatch.system.env_files import EnvFileError, read_env_file
-from codebatch_workers.commands.materials import Materials
+from codebatch.system.processes.command_processes import NotStarted, Start
+from codebatch_workers.commands.attempt_inputs import Materials
 
 _KEPT_IF_CLEAN = ("PATH", "HOME", "TMPDIR", "LANG", "TERM")
 _STDIN_FILE = "file:"

@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import msgspec
 
-from codebatch.model.command import Command
-from codebatch.system.cell import Child
-from codebatch.system.commands import Commands, NotStarted, Start
-from codebatch.system.files import Files
+from codebatch.model.work.command import Command
+from codebatch.system.files.files import Files
+from codebatch.system.processes.command_processes import Commands, NotStarted, Start
+from codebatch.system.processes.progress_cell import Child
 from codebatch_workers.commands.attempt import Attempt, Result
-from codebatch_workers.commands.ears import Ears
-from codebatch_workers.commands.endings import read_asked, read_ending
+from codebatch_workers.commands.attempt_inputs import Materials
+from codebatch_workers.commands.coordinator_listener import Ears
 from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.commands.log import AttemptLog
-from codebatch_workers.commands.materials import Materials
+from codebatch_workers.commands.result_parsing import read_asked, read_ending
 from codebatch_workers.commands.run import Run
 
 NOTHING = Child(0, 0, 0, 0)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from codebatch.model.command import Command, RetryRule
-from codebatch.model.instants import parse_instant
-from codebatch.system.matching import MATCH_SECONDS_MAX, TooSlow, in_time
+from codebatch.model.text.instants import parse_instant
+from codebatch.model.work.command import Command, RetryRule
+from codebatch.system.regex_timeout import MATCH_SECONDS_MAX, TooSlow, in_time
 from codebatch_workers.commands.attempt import Result
 
 WAIT_SECONDS = 60.0

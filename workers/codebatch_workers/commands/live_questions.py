@@ -11,16 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codebatch.errors import StoreError
-from codebatch.model.command import CommandId
 from codebatch.model.outcome import Unit
-from codebatch.model.question import Asked, Question
-from codebatch.model.request import Answer
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.question import Asked, Question
+from codebatch.model.work.request import Answer
 from codebatch.store.layout import QuestionPlace
-from codebatch.store.questions import Questions
-from codebatch.store.requests import Requests
-from codebatch.system.files import Files
-from codebatch_workers.commands.ears import Ears
-from codebatch_workers.commands.endings import read_asked
+from codebatch.store.work.questions import Questions
+from codebatch.store.work.requests import Requests
+from codebatch.system.files.files import Files
+from codebatch_workers.commands.coordinator_listener import Ears
+from codebatch_workers.commands.result_parsing import read_asked
 
 ASK_PREFIX = "ask-"
 ASK_SUFFIX = ".json"

@@ -6,8 +6,8 @@ import contextlib
 from pathlib import Path
 
 from codebatch.errors import StoreError, StoreUnwritable
-from codebatch.system.calls import PRIVATE_MODE
-from codebatch.system.files import Appender, Files
+from codebatch.system.files.files import Appender, Files
+from codebatch.system.files.system_calls import PRIVATE_MODE
 
 EVIDENCE_BYTES = 8 * 1024
 _COPY_BYTES = 1 << 20

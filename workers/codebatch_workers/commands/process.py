@@ -22,10 +22,10 @@ from functools import cached_property
 from pathlib import Path
 
 from codebatch.protocol.launch import ATTEMPT_VARIABLE
-from codebatch.system import proc
-from codebatch.system.commands import Ended, NotStarted, Start
-from codebatch.system.machine import kill_marked
-from codebatch.system.processes import bequeath_no_descriptors, is_dead_child
+from codebatch.system.processes import proc
+from codebatch.system.processes.command_processes import Ended, NotStarted, Start
+from codebatch.system.processes.memory import kill_marked
+from codebatch.system.processes.processes import bequeath_no_descriptors, is_dead_child
 
 READ_BYTES = 1 << 16
 # How often is looked for the end where no descriptor tells it, and for that of what was killed.

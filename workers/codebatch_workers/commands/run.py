@@ -18,10 +18,10 @@ from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, Used
 from codebatch.protocol.messages import Assign, Committed, Delayed, Finished, FromWorker, Refused, Returned
-from codebatch.store.journal import Journal, JournalEvent
-from codebatch.store.outcomes import Committer, EncodedOutcome, attempt_outcome
+from codebatch.store.batches.journal import Journal, JournalEvent
+from codebatch.store.results.outcomes import Committer, EncodedOutcome, attempt_outcome
 from codebatch_workers.commands.attempt import Result
-from codebatch_workers.commands.ears import Ears
+from codebatch_workers.commands.coordinator_listener import Ears
 from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codebatch.errors import StoreError
-from codebatch.system.files import Files
+from codebatch.system.files.files import Files
 
 TICK_NS = 20_000_000
 EMPTY = "empty"

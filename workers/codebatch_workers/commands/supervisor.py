@@ -16,37 +16,38 @@ from pathlib import Path
 from typing import Literal
 
 from codebatch.errors import CorruptFile, StoreError, StoreUnwritable
-from codebatch.model.command import Command, decode_command
-from codebatch.model.document import DocumentError
+from codebatch.model.documents import DocumentError
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
-from codebatch.model.request import Reload, reloaded_command
-from codebatch.model.sgr import with_colors_wanted
 from codebatch.model.shard import Shard
+from codebatch.model.text.color_codes import with_colors_wanted
+from codebatch.model.work.command import Command, decode_command
+from codebatch.model.work.request import Reload, reloaded_command
 from codebatch.protocol.launch import HOLDER_VARIABLE, Launch, attempt_mark
 from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Hello, Refused, Stop
-from codebatch.store import journal, layout
-from codebatch.store.batches import open_batch, snapshot_of
-from codebatch.store.holders import Holder, HolderFile
-from codebatch.store.outcomes import Committer, attempt_outcome
-from codebatch.store.questions import Questions
-from codebatch.store.requests import Requests
-from codebatch.store.store import open_store
-from codebatch.system.calls import PRIVATE_MODE
-from codebatch.system.cell import PHASE_COMMAND, PHASE_COMMIT, PHASE_IDLE, PHASE_LEASE, Cell, Step
+from codebatch.store import layout
+from codebatch.store.batches import journal
+from codebatch.store.batches.batches import open_batch, snapshot_of
+from codebatch.store.batches.holders import Holder, HolderFile
+from codebatch.store.batches.store import open_store
+from codebatch.store.results.outcomes import Committer, attempt_outcome
+from codebatch.store.work.questions import Questions
+from codebatch.store.work.requests import Requests
 from codebatch.system.clock import running_ns, wall_ns
-from codebatch.system.commands import Commands, NotStarted, Start
-from codebatch.system.files import Files, RealFiles
+from codebatch.system.files.files import Files, RealFiles
+from codebatch.system.files.system_calls import PRIVATE_MODE
 from codebatch.system.host import this_host
+from codebatch.system.processes.command_processes import Commands, NotStarted, Start
+from codebatch.system.processes.progress_cell import PHASE_COMMAND, PHASE_COMMIT, PHASE_IDLE, PHASE_LEASE, Cell, Step
 from codebatch_workers.commands.attempt import Result
+from codebatch_workers.commands.attempt_inputs import MaterialsMaker
 from codebatch_workers.commands.context import start_of
-from codebatch_workers.commands.ears import Ears
-from codebatch_workers.commands.endings import RESULT_BYTES_MAX
+from codebatch_workers.commands.coordinator_listener import Ears
 from codebatch_workers.commands.execution import Execution
 from codebatch_workers.commands.live_questions import LiveQuestions
 from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLog
-from codebatch_workers.commands.materials import MaterialsMaker
 from codebatch_workers.commands.process import RealCommands
+from codebatch_workers.commands.result_parsing import RESULT_BYTES_MAX
 from codebatch_workers.commands.run import Run
 from codebatch_workers.commands.scratch import Scratch
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up

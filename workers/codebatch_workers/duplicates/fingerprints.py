@@ -20,8 +20,8 @@ from zlib import adler32, crc32
 
 from codebatch.model.record import Fingerprints
 from codebatch_workers.duplicates.code_lines import WHITESPACE_IN_LINE, without_comments
-from codebatch_workers.duplicates.passed_over import inline_tests, is_translation
-from codebatch_workers.syntax.languages import LANGUAGES_OF_DATA
+from codebatch_workers.duplicates.excluded_code import inline_tests, is_translation
+from codebatch_workers.syntax.language.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:

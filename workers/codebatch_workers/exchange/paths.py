@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 from urllib.parse import unquote_to_bytes
 
-from codebatch.model.shown_paths import paths_shown_as
+from codebatch.model.text.displayed_paths import paths_shown_as
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?", re.IGNORECASE)

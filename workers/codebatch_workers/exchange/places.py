@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from codebatch_workers.exchange.reported import Reported, Span, Unit
-from codebatch_workers.syntax.encodings import WIDE_MARKS
+from codebatch_workers.syntax.language.encodings import WIDE_MARKS
 from codebatch_workers.syntax.source import SourceFile
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
-from codebatch_workers.syntax.languages import grammar, query_source
+from codebatch_workers.syntax.language.languages import grammar, query_source
 from codebatch_workers.syntax.names import pattern_names
 from codebatch_workers.syntax.source import SourceFile
 

@@ -34,7 +34,7 @@ class LintConfig(AllSettings, frozen=True, kw_only=True):
             yield from (*settings.off, *settings.on, *settings.severity)
 
     def _check_patterns(self) -> None:
-        from codebatch.model.patterns import find_mistake  # 4 ms, of configurations with paths alone
+        from codebatch.model.gitignore import find_mistake  # 4 ms, of configurations with paths alone
 
         for settings in self.paths:
             if (mistake := find_mistake(settings.match)) is not None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from codebatch_workers.lint.rule import Finding, TextRule
 from codebatch_workers.lint.settings import QueryRule
-from codebatch_workers.syntax.finders import Refused, pattern_finder
-from codebatch_workers.syntax.languages import every_language, grammar, has_grammar
+from codebatch_workers.syntax.language.languages import every_language, grammar, has_grammar
+from codebatch_workers.syntax.patterns.finders import Refused, pattern_finder
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:

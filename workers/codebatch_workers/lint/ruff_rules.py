@@ -5,7 +5,7 @@ by reading real trees, where that was two findings of a rule or more; of rules t
 versions (YTT), of all whose findings hardly one in ten would be fixed, those are hints too of which fewer were judged
 (tests/signal/README.md). No rule is here that
 looks outside of the file (I, INP, TID, TC), for a file's diagnostics must be a function of the file.
-`tests/tasks/test_lint.py` checks that each is a stable rule of the pinned ruff.
+`tests/tasks/lint/test_lint.py` checks that each is a stable rule of the pinned ruff.
 """
 
 from __future__ import annotations

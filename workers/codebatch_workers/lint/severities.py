@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from codebatch.model.late_patterns import LatePattern
 from codebatch.model.record import CLASSES_APART, SEVERITIES, Diagnostic, FileClass, Severity
+from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch_workers.syntax.source import SourceFile
 
 _UNUSED = ("F401", "F841")

@@ -14,7 +14,7 @@ from codebatch.model.record import Severity
 from codebatch_workers.lint.rule import Finding, TextRule
 from codebatch_workers.lint.settings import TodoPolicy
 from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
-from codebatch_workers.syntax.languages import TEMPLATE_LANGUAGES, has_grammar
+from codebatch_workers.syntax.language.languages import TEMPLATE_LANGUAGES, has_grammar
 from codebatch_workers.syntax.source import SourceFile
 
 HUGE_LINE_BYTES_MIN = 10_000

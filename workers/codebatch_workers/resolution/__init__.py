@@ -1,6 +1,6 @@
 """To which files of a snapshot an import leads, by each language's rules and the tree's own configuration files."""
 
-from codebatch_workers.resolution.decisive import DOCUMENT_BYTES_MAX, decisive_part, is_decisive
+from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX, decisive_part, is_decisive
 from codebatch_workers.resolution.jvm import Definitions
 from codebatch_workers.resolution.modules import Declared
 from codebatch_workers.resolution.resolver import Resolver

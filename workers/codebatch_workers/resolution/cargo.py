@@ -7,7 +7,7 @@ from functools import cached_property
 
 import msgspec
 
-from codebatch_workers.resolution.decisive import declared_modules
+from codebatch_workers.resolution.configuration_files import declared_modules
 from codebatch_workers.resolution.documents import Document, at, mapping, read_text, read_toml, string
 from codebatch_workers.resolution.tree import Tree, ancestors, join, parent, relative_to
 

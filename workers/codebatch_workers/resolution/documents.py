@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from codebatch.model.toml import TomlError, parse_toml
-from codebatch_workers.resolution.decisive import RUST, decoded
+from codebatch.model.text.toml import TomlError, parse_toml
+from codebatch_workers.resolution.configuration_files import RUST, decoded
 from codebatch_workers.resolution.tree import Tree
 
 Document = Mapping[str, object]

@@ -12,8 +12,8 @@ from functools import cached_property, lru_cache
 import msgspec
 
 from codebatch.model.record import Resolution
-from codebatch_workers.resolution.decisive import DOCUMENT_BYTES_MAX, is_decisive
-from codebatch_workers.syntax.purpose import purpose_of
+from codebatch_workers.resolution.configuration_files import DOCUMENT_BYTES_MAX, is_decisive
+from codebatch_workers.syntax.classification.purpose import purpose_of
 
 # Where more files fit than these, the name says nothing.
 FITS_MAX = 64

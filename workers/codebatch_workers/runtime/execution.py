@@ -16,23 +16,23 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
-from codebatch.model.counting import count_lines, count_records
-from codebatch.model.counts import Counts, add_counts
+from codebatch.model.analysis.item_table import ITEM_BYTES_MAX
+from codebatch.model.analysis.record_counting import count_lines, count_records
 from codebatch.model.digest import Digest
-from codebatch.model.items import ITEM_BYTES_MAX
 from codebatch.model.outcome import Outcome, Register, Unit
 from codebatch.model.plan import PlannedTask, contexts_seen
 from codebatch.model.record import Diagnostic, Record
+from codebatch.model.record_counts import Counts, add_counts
 from codebatch.model.shard import PROJECT_PATH, Shard
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.entry_points import check_planned, load_declaration, load_implementation, look_again
+from codebatch.plugins.user_tasks import said
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
-from codebatch.store.pack_writer import PackWriter
-from codebatch.store.unsound import missing_where_unsound
-from codebatch.system.memory_scratch import try_memory_scratch
-from codebatch.system.own_tasks import said
-from codebatch.system.plugins import check_planned, load_declaration, load_implementation, look_again
-from codebatch.system.process_state import ProcessState
-from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.store.damage import missing_where_unsound
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.results.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
+from codebatch.system.files.memory_scratch import try_memory_scratch
+from codebatch.system.processes.process_state import ProcessState
 from codebatch_workers.api.protocols import (
     BatchedFileTask,
     FileTask,
@@ -41,13 +41,13 @@ from codebatch_workers.api.protocols import (
     TellingTask,
     UpdatingTask,
 )
-from codebatch_workers.runtime.before import BatchBefore
-from codebatch_workers.runtime.given import Task, check_records, check_task, named
-from codebatch_workers.runtime.own import OwnTasks
-from codebatch_workers.runtime.parts import Adopt, Keep, adopt_none, keep_nothing, made_part, updated_part
+from codebatch_workers.runtime.previous_batch import BatchBefore
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.record_validation import Task, check_records, check_task, named
 from codebatch_workers.runtime.results import NOTHING_SAID, Failed, Kept, Result, Sealed, UnitResults
+from codebatch_workers.runtime.shard_parts import Adopt, Keep, adopt_none, keep_nothing, made_part, updated_part
 from codebatch_workers.runtime.task_calls import call_guarded
+from codebatch_workers.runtime.user_tasks import OwnTasks
 from codebatch_workers.syntax.cells import with_cells
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import look_for_notes, without_unwanted

@@ -1,6 +1,6 @@
 """What the command line asks of the code that workers run, answered in its own process and without a batch.
 
-`codebatch.system.worker_questions.load_question` loads these by name, when they are asked: no other command loads a
+`codebatch.plugins.worker_services.load_question` loads these by name, when they are asked: no other command loads a
 parser.
 """
 
@@ -15,22 +15,22 @@ from codebatch.model.entry import display_path
 from codebatch.model.task import Json
 from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
-from codebatch_workers.lint.explained import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
-from codebatch_workers.lint.holding import is_on, severity_of
+from codebatch_workers.lint.explanations import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
+from codebatch_workers.lint.path_settings import is_on, severity_of
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule_examples import rule_example
 from codebatch_workers.lint.settings import AllSettings
-from codebatch_workers.lint.withheld import Asked, Wanted, Why, why_withheld
-from codebatch_workers.runtime.finding import WIDE, find_in, finder, named_language
+from codebatch_workers.lint.unreported import Asked, Wanted, Why, why_withheld
+from codebatch_workers.runtime.code_search import WIDE, find_in, finder, named_language
 from codebatch_workers.runtime.rule_trials import RuleTrials
 from codebatch_workers.symbols.references import references
-from codebatch_workers.syntax.finders import Refused, check_language
-from codebatch_workers.syntax.languages import (
+from codebatch_workers.syntax.language.languages import (
     EXTRA_GRAMMAR_TOOLS,
     LANGUAGES_OF_DATA,
     has_grammar,
     language_of_path,
 )
+from codebatch_workers.syntax.patterns.finders import Refused, check_language
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import rules_of

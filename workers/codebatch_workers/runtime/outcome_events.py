@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codebatch.model.outcome import Outcome
-from codebatch.store import journal
+from codebatch.store.batches import journal
 
 
 def outcome_event(

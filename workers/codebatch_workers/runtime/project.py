@@ -6,12 +6,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
-from codebatch.engine.ledger import Ledger
 from codebatch.model.entry import Entry, path_from_fields
 from codebatch.model.outcome import Outcome
 from codebatch.model.plan import Plan
 from codebatch.model.record import Located, Record
-from codebatch.store.outcomes import Outcomes
+from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.store.results.outcomes import Outcomes
 from codebatch_workers.runtime.record_lines import decode_kinds, line_prefixes, lines_holding, record_decoder
 from codebatch_workers.syntax.source import SourceFile
 

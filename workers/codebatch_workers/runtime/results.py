@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.model.counts import Counts
 from codebatch.model.entry import Entry
 from codebatch.model.record import FailureReason, Record
+from codebatch.model.record_counts import Counts
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from itertools import islice
 
 from codebatch.model.task import Json
 from codebatch_workers.duplicates.code_lines import code_lines
-from codebatch_workers.syntax.encodings import decode, is_binary
+from codebatch_workers.syntax.language.encodings import decode, is_binary
 
 
 def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], first: int, last: int) -> dict[str, Json]:

@@ -15,11 +15,11 @@ from codebatch.errors import StoreError
 from codebatch.index.keys import KINDS_POSTED
 from codebatch.index.terms import Posted, collect_terms, encode_terms, posted_by, terms_path
 from codebatch.model.plan import Plan
-from codebatch.store.outcomes import EncodedOutcome
-from codebatch.store.shard_files import make_trailer, read_trailer
-from codebatch.system.files import Files
-from codebatch_workers.runtime.parts import Keep
+from codebatch.store.results.outcomes import EncodedOutcome
+from codebatch.store.results.shard_files import make_trailer, read_trailer
+from codebatch.system.files.files import Files
 from codebatch_workers.runtime.results import Kept, Sealed
+from codebatch_workers.runtime.shard_parts import Keep
 
 
 def terms_keeper(files: Files, store_root: Path, plan: Plan) -> Keep:

@@ -11,12 +11,14 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from codebatch.errors import InvalidConfiguration, StoreError, ToolMismatch
+from codebatch.model.analysis.result_key import Items
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import contexts_seen, items_of
-from codebatch.model.result_key import Items
 from codebatch.model.shard import ProjectWork, Shard
 from codebatch.model.task import PIPELINES
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.input_audit import Watch
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
     PROTOCOL_VERSION,
@@ -32,16 +34,20 @@ from codebatch.protocol.messages import (
     Stop,
     Terminate,
 )
-from codebatch.store import journal, layout
-from codebatch.store.batches import open_batch, snapshot_of
-from codebatch.store.holders import Holder, HolderFile
-from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, lost_outcomes
-from codebatch.store.pack_writer import PackWriter
-from codebatch.store.shard_adoption import adopt_shard
-from codebatch.store.store import open_store
-from codebatch.store.unsound import missing_where_unsound
-from codebatch.system.cell import (
+from codebatch.store import layout
+from codebatch.store.batches import journal
+from codebatch.store.batches.batches import open_batch, snapshot_of
+from codebatch.store.batches.holders import Holder, HolderFile
+from codebatch.store.batches.store import open_store
+from codebatch.store.damage import missing_where_unsound
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import Committer, EncodedOutcome, Outcomes, lost_outcomes
+from codebatch.store.results.shard_adoption import adopt_shard
+from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
+from codebatch.system.files.files import Files, RealFiles
+from codebatch.system.host import this_host
+from codebatch.system.processes.progress_cell import (
     PHASE_BATCHED,
     PHASE_COMMIT,
     PHASE_IDLE,
@@ -51,18 +57,13 @@ from codebatch.system.cell import (
     Cell,
     Step,
 )
-from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
-from codebatch.system.files import Files, RealFiles
-from codebatch.system.host import this_host
-from codebatch.system.task_catalogue import TaskCatalogue
-from codebatch.system.watch import Watch
-from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.channel import Channel, give_up
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.outcome_events import outcome_event
+from codebatch_workers.runtime.previous_batch import BatchBefore
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Failed, Kept, Result, UnitResults
-from codebatch_workers.runtime.served import Bases, Found
+from codebatch_workers.runtime.reused_results import Bases, Found
 from codebatch_workers.runtime.sources import iter_sources
 from codebatch_workers.runtime.terms import terms_keeper
 from codebatch_workers.syntax.source import SourceFile
@@ -313,7 +314,7 @@ class Worker:
         """The older batch from which a project task may go on; None where it is gone or cannot be read."""
         base = self._bases.base(batch_id)
         if base is not None:
-            from codebatch.store.bases import Beside
+            from codebatch.store.results.bases import Beside
 
             with missing_where_unsound():
                 old = base.items(Beside(self._snapshot, self._items))

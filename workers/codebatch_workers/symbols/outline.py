@@ -48,7 +48,7 @@ from codebatch_workers.symbols.details import (
 from codebatch_workers.symbols.macros import Bodies, Macro, macros
 from codebatch_workers.symbols.relations import Relations, Scope
 from codebatch_workers.syntax.accessor_names import accessor_name
-from codebatch_workers.syntax.languages import LANGUAGES_WITH_MACROS
+from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import (
     NAME_BYTES_MAX,
     NAME_MARKS,

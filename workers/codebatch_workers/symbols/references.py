@@ -16,7 +16,7 @@ from codebatch_workers.symbols.calls import Reference, called_alone
 from codebatch_workers.symbols.inner_names import is_inner_name
 from codebatch_workers.symbols.macros import macros
 from codebatch_workers.symbols.outline import definitions, outline
-from codebatch_workers.syntax.languages import LANGUAGES_WITH_MACROS
+from codebatch_workers.syntax.language.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import NAMES
 from codebatch_workers.syntax.source import SourceFile
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import UnsetType
 
 from codebatch.model.record import Diagnostic, Severity
-
-if TYPE_CHECKING:
-    from codebatch_workers.syntax.source import SourceFile
 
 # Of findings that name no other. Those of a task that is not built in are given its name (execution.py).
 OWN_TOOL = "codebatch"
 
 
+class LocatedFile(Protocol):
+    """A file in which offsets have lines and columns (source.py)."""
+
+    @property
+    def utf8(self) -> bytes: ...
+    @property
+    def path_fields(self) -> tuple[str | UnsetType, str | UnsetType]: ...
+    @property
+    def line_count(self) -> int: ...
+    @property
+    def line_starts(self) -> Sequence[int]: ...
+    def position(self, offset: int) -> tuple[int, int]: ...
+
+
 def diagnostic(
-    file: SourceFile,
+    file: LocatedFile,
     start: int,
     end: int,
     *,
@@ -42,7 +56,7 @@ def diagnostic(
 
 
 def diagnostic_at(
-    file: SourceFile, line: int, message: str, *, column: int = 1, code: str = "", severity: Severity = "warning"
+    file: LocatedFile, line: int, message: str, *, column: int = 1, code: str = "", severity: Severity = "warning"
 ) -> Diagnostic:
     """A finding from a column of a line to the end of it. Raises ValueError for a place that the file has not."""
     lines = max(file.line_count, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codebatch.model.late_patterns import LatePattern
+from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch_workers.syntax.broken_trees import iter_broken
 from codebatch_workers.syntax.source import SourceFile
 

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from codebatch_workers.syntax.source import SourceFile
-
 # Files that their own tools read with comments and trailing commas: TypeScript, VS Code, Zed, linters, Babel, bundlers,
 # .NET, Renovate and others. Without the `.json` at their end.
 _TOLERANT = re.compile(
@@ -23,25 +21,11 @@ _TOLERANT = re.compile(
     rb"\.babelrc|babel\.config|\.mocharc|\.luarc|api-extractor[^/]*|typedoc|rush|biome|deno|turbo|wrangler|nx|angular|"
     rb"renovate|\.renovaterc|appsettings[^/]*|launchSettings)\.json\Z"
 )
-_STRICT_NAMES = frozenset(
-    (b"package.json", b"package-lock.json", b"npm-shrinkwrap.json", b"composer.json", b"bower.json")
-)
 
 
 def takes_comments(path: bytes) -> bool:
     """Return whether a `.json` file is known, by its path, to be read as JSON with comments."""
     return _TOLERANT.search(path) is not None
-
-
-def has_tolerant_reader(file: SourceFile) -> bool:
-    """Return whether a file is JSON with comments, by its name or since it holds some."""
-    return file.language == "jsonc" or (file.language == "json" and bool(file.captures.get("comment")))
-
-
-def has_strict_reader(file: SourceFile) -> bool:
-    """Return whether a file is known to be read as JSON and nothing else: manifests of packages, formats of data."""
-    name = file.path.rpartition(b"/")[2]
-    return file.language == "json" and (name in _STRICT_NAMES or not name.endswith(b".json"))
 
 
 def is_trailing_comma(node: Node) -> bool:

@@ -22,13 +22,18 @@ from msgspec import UnsetType
 
 from codebatch.model.entry import is_lfs_pointer, path_fields
 from codebatch.model.record import Diagnostic, FileClass, Severity
-from codebatch_workers.syntax.attributes import attributes_of
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
-from codebatch_workers.syntax.captures_around import captured
-from codebatch_workers.syntax.encodings import Decoded, decode, is_binary
+from codebatch_workers.syntax.classification.migrations import is_migration
+from codebatch_workers.syntax.classification.provenance import MINIFIED_ENDS, is_generated, is_vendored
+from codebatch_workers.syntax.classification.purpose import is_documentation, purpose_of
 from codebatch_workers.syntax.findings import diagnostic_at
-from codebatch_workers.syntax.gaps_of_python import with_calls_of_type
-from codebatch_workers.syntax.languages import (
+from codebatch_workers.syntax.grammar_gaps.captures_around import captured
+from codebatch_workers.syntax.grammar_gaps.python import with_calls_of_type
+from codebatch_workers.syntax.grammar_gaps.repairs import repaired
+from codebatch_workers.syntax.grammar_gaps.reparsing import reparse
+from codebatch_workers.syntax.language.attributes import attributes_of
+from codebatch_workers.syntax.language.encodings import Decoded, decode, is_binary
+from codebatch_workers.syntax.language.languages import (
     LANGUAGES_OF_PROSE,
     LANGUAGES_WITH_GAPS,
     LANGUAGES_WITH_MACROS,
@@ -36,17 +41,12 @@ from codebatch_workers.syntax.languages import (
     grammar,
     has_grammar,
 )
-from codebatch_workers.syntax.linguist_names import language_named
-from codebatch_workers.syntax.migrations import is_migration
-from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
-from codebatch_workers.syntax.purpose import is_documentation, purpose_of
-from codebatch_workers.syntax.repairs import repaired
-from codebatch_workers.syntax.reparsing import reparse
+from codebatch_workers.syntax.language.linguist_names import language_named
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query, QueryCursor, Tree
 
-    from codebatch_workers.syntax.notebooks import Notebook
+    from codebatch_workers.syntax.language.notebooks import Notebook
 
 # A file above this is not parsed, and not linted: no person reads it.
 HUGE_BYTES_MIN = 8 * 1024 * 1024
@@ -145,7 +145,7 @@ class SourceFile:
             return None
         if len(self.content) > NOTEBOOK_BYTES_MAX:
             return None
-        from codebatch_workers.syntax.notebooks import read_notebook
+        from codebatch_workers.syntax.language.notebooks import read_notebook
 
         return read_notebook(decode(self.content, lambda: False).utf8)
 
@@ -343,7 +343,7 @@ class SourceFile:
             return tree if other == utf8 else reparse(parser, tree, utf8, other)
         if self.language in LANGUAGES_WITH_GAPS and tree.root_node.has_error:
             # Its patterns take longer to compile than most files to parse, and most trees hold no error.
-            from codebatch_workers.syntax.grammar_gaps import without_gaps
+            from codebatch_workers.syntax.grammar_gaps.gaps import without_gaps
 
             tree, utf8 = without_gaps(utf8, self.language, tree, parser)
         if len(utf8) == len(self.utf8) and self.language != "markdown":
@@ -360,14 +360,14 @@ class SourceFile:
     def parsed_text(self) -> bytes:
         """The text for the grammar of C and C++. It has the length of `utf8`; macros are replaced."""
         # Their patterns take 2 ms to compile, of trees that hold no C.
-        from codebatch_workers.syntax.conditionals import with_first_arms
-        from codebatch_workers.syntax.macro_lines import (
+        from codebatch_workers.syntax.grammar_gaps.c_macro_lines import (
             without_inner_comments,
             without_macro_lines,
             without_macros_of_classes,
             without_module_lines,
         )
-        from codebatch_workers.syntax.unexpanded import without_macros
+        from codebatch_workers.syntax.grammar_gaps.c_macros import without_macros
+        from codebatch_workers.syntax.grammar_gaps.c_preprocessor import with_first_arms
 
         utf8 = _LONE_CR.sub(b"\n", self.utf8) if b"\r" in self.utf8 else self.utf8
         utf8 = without_inner_comments(with_first_arms(utf8, self.language))

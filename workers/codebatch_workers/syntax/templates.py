@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch.model.late_patterns import LatePattern
+from codebatch.model.text.lazy_patterns import LatePattern
 from codebatch_workers.syntax.broken_trees import iter_broken
-from codebatch_workers.syntax.languages import TEMPLATE_LANGUAGES
+from codebatch_workers.syntax.language.languages import TEMPLATE_LANGUAGES
 from codebatch_workers.syntax.source import SourceFile
 
 # Languages in which nothing but a template has these marks on the line of an error.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from codebatch.model.imported import IMPORT_TASK, ImportConfig, refuse_configured
+from codebatch.model.analysis.imports import IMPORT_TASK, ImportConfig, refuse_configured
 from codebatch.model.task import TaskDeclaration
 from codebatch_workers.lint.config import LintConfig
-from codebatch_workers.lint.ruff_files import contexts_of_ruff, pinned_elsewhere
-from codebatch_workers.syntax.attributes import attributes_context
+from codebatch_workers.lint.python.ruff_files import contexts_of_ruff, pinned_elsewhere
 from codebatch_workers.syntax.contexts import language_context, packages_context
-from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
+from codebatch_workers.syntax.language.attributes import attributes_context
+from codebatch_workers.syntax.language.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
 from codebatch_workers.tasks.parse_config import ParseConfig
 
 # Of what is not in codebatch_workers.

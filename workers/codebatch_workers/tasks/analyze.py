@@ -22,7 +22,7 @@ from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.duplicates.fingerprints import fingerprints
 from codebatch_workers.symbols.complexity import Function, functions_of
 from codebatch_workers.symbols.outline import definitions
-from codebatch_workers.syntax.languages import LANGUAGES_OF_DATA
+from codebatch_workers.syntax.language.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.line_counts import count_lines, lines_of
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from codebatch.model.analysis.imports import ImportConfig, ImportFormat, LeftOut, split_files
 from codebatch.model.entry import Entry
-from codebatch.model.imported import ImportConfig, ImportFormat, LeftOut, split_files
 from codebatch.model.record import Diagnostic
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment

@@ -20,7 +20,7 @@ from codebatch_workers.duplicates.fingerprints import FINGERPRINTED_BYTES_MAX
 from codebatch_workers.duplicates.fingerprints import comments as gaps_of_tree
 from codebatch_workers.duplicates.fingerprints import written as written_code
 from codebatch_workers.syntax.comments import comment_spans
-from codebatch_workers.syntax.languages import LANGUAGES_OF_PROSE
+from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE
 from codebatch_workers.syntax.source import SourceFile
 
 _BLANK_LINE = re.compile(rb"(?<=\n)[ \t\r\f\v]*\n")

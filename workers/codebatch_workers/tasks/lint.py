@@ -14,14 +14,14 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.model.patterns import parse_arguments
+from codebatch.model.gitignore import parse_arguments
 from codebatch.model.record import Diagnostic, FileClass, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.bounds import FINDINGS_MAX, ONCE_A_NAME
 from codebatch_workers.lint.config import LintConfig
-from codebatch_workers.lint.holding import is_below, is_on, severity_of
-from codebatch_workers.lint.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
-from codebatch_workers.lint.ruff_project import ProjectRuff, project_severity
+from codebatch_workers.lint.path_settings import is_below, is_on, severity_of
+from codebatch_workers.lint.python.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
+from codebatch_workers.lint.python.ruff_project import ProjectRuff, project_severity
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.settings import AllSettings, Settings
@@ -125,7 +125,7 @@ class Lint:
     @staticmethod
     def _is_left_out(file: SourceFile, found: Diagnostic, names: set[tuple[str, str]]) -> bool:
         """Whether a finding is most likely none, or one of a name that was told already; `names` are those."""
-        from codebatch_workers.lint.doubts import is_doubtful  # 2 ms that only Python needs
+        from codebatch_workers.lint.python.false_positives import is_doubtful  # 2 ms that only Python needs
 
         if is_doubtful(file, found):
             return True

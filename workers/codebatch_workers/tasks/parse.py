@@ -22,15 +22,16 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import is_lfs_pointer
 from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.lint.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
+from codebatch_workers.lint.python.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_rules import SYNTAX_RULES
 from codebatch_workers.lint.severities import severity_in
 from codebatch_workers.syntax.broken_trees import iter_broken
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.fragments import is_fragment
-from codebatch_workers.syntax.json_dialects import has_strict_reader, has_tolerant_reader, is_trailing_comma
-from codebatch_workers.syntax.languages import APPROXIMATE_LANGUAGES, LANGUAGES_OF_PATTERNS
-from codebatch_workers.syntax.python_2 import is_python_2
+from codebatch_workers.syntax.json_dialects import is_trailing_comma
+from codebatch_workers.syntax.json_readers import has_strict_reader, has_tolerant_reader
+from codebatch_workers.syntax.language.languages import APPROXIMATE_LANGUAGES, LANGUAGES_OF_PATTERNS
+from codebatch_workers.syntax.language.python_2 import is_python_2
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
 from codebatch_workers.syntax.templates import is_of_script, is_template

@@ -1,0 +1,85 @@
+"""Where an analysis stands: what `status` answers of one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from codebatch.cli.answers.holders import HolderRow, holder_row
+from codebatch.cli.framework.context import Answering
+from codebatch.cli.output.tables import table
+from codebatch.model.entry import display_path
+from codebatch.model.text.quantities import percent_of
+from codebatch.operations.queries import batches
+from codebatch.operations.queries.batch_query import shown_paths
+from codebatch.operations.queries.batches import TaskStatus
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+
+
+class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch status` for an analysis.
+
+    `planned` is the number of results that the batch will have. `results` is the number of results that exist. `failed`
+    is the number of results that could not be produced.
+    """
+
+    batch_id: str
+    project: str
+    snapshot_id: str
+    pipeline: str
+    paths: tuple[str, ...]
+    status: str
+    stalled: bool
+    result_digest: str | None
+    planned: int
+    results: int
+    failed: int
+    total_shards: int
+    done_shards: int
+    failed_shards: int
+    holders: tuple[HolderRow, ...]
+    tasks: tuple[TaskStatus, ...]
+
+
+def answer_standing(answering: Answering, store: StoreDir, batch: BatchDir, name: str = "status") -> bool:
+    """Answer with where an analysis stands; whether work is open that nobody does. `name` as in `Answering.print`."""
+    found = batches.status(store, batch)
+    stands, rows = found.standing, found.tasks
+    holders = tuple(map(holder_row, stands.holders))
+    tally = stands.tally
+    lines = [
+        f"batch     {batch.id}",
+        f"snapshot  {batch.about.snapshot_id}",
+        f"pipeline  {batch.about.pipeline}",
+        *([f"paths     {', '.join(shown_paths(batch))}"] if batch.about.paths else []),
+        f"status    {stands.state.value}{' (stalled: no process is running it)' if stands.is_stalled else ''}",
+        f"progress  {percent_of(tally.planned - tally.open, tally.planned)}% of {tally.planned:,} results",
+        *(f"running   {h.role} {h.holder} pid {h.pid} on {h.host} since {h.since}" for h in holders),
+        *table(
+            ((r.task_id, r.status, r.files_done, r.files_failed, r.files_total) for r in rows),
+            ("task", "status", "done", "failed", "files"),
+        ),
+    ]
+    answering.print(
+        StatusAnswer(
+            batch_id=batch.id,
+            project=display_path(batch.about.project_root),
+            snapshot_id=batch.about.snapshot_id,
+            pipeline=batch.about.pipeline,
+            paths=shown_paths(batch),
+            status=stands.state.value,
+            stalled=stands.is_stalled,
+            result_digest=stands.outputs.manifest.result_digest if stands.outputs and stands.state.is_final else None,
+            planned=tally.planned,
+            results=tally.results,
+            failed=tally.failed,
+            total_shards=sum(row.shards_total for row in rows),
+            done_shards=sum(row.shards_done for row in rows),
+            failed_shards=sum(row.shards_failed for row in rows),
+            holders=holders,
+            tasks=rows,
+        ),
+        lines,
+        name=name,
+    )
+    return stands.is_stalled

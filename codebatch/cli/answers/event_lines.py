@@ -1,0 +1,107 @@
+"""Events of a batch as lines for people: when, what, which task, why. Short, for they are read on narrow terminals."""
+
+from __future__ import annotations
+
+import datetime
+
+from codebatch.cli.answers.work_status import stop_reason, wait_text, why_failed, why_stopped
+from codebatch.cli.output.eta import eta_text
+from codebatch.model.text.quantities import count_of, human_seconds
+from codebatch.model.work import event as events
+from codebatch.model.work.event import instant_ns, name_of
+from codebatch.scheduling.lifecycle import CommandState
+
+_FOLLOWS = {
+    "restart": "it is restarted",
+    "fail": "it counts as failed",
+    "ask": "a question was asked",
+    "none": "it is not restarted",
+}
+_QUIET = (events.TaskQueued, events.TaskStarted, events.BatchProgress)
+"""What `follow` has no line for: the line that moves says it."""
+
+
+def is_told(event: events.AnyEvent) -> bool:
+    """Whether `follow` has a line for an event."""
+    return not isinstance(event, _QUIET)
+
+
+def event_line(event: events.AnyEvent) -> str:
+    """An event on one line, at the time of this place."""
+    at = datetime.datetime.fromisoformat(event.at.replace("Z", "+00:00")).astimezone()
+    told = _of_task(event) if isinstance(event, events.TaskEvent) else _of_batch(event)
+    return f"{at:%H:%M:%S} {told}".rstrip()
+
+
+def counts_text(counts: dict[str, int]) -> str:
+    """How many tasks are in which state: `14 done, 1 failed, 22 pending`."""
+    return ", ".join(f"{count:,} {state.lower()}" for state, count in counts.items())
+
+
+def _of_task(event: events.TaskEvent) -> str:
+    word = name_of(event).removeprefix("BATCH_TASK_").lower()
+    more = f" (attempt {event.try_} of {event.tries_max})" if event.try_ > 1 and event.tries_max > 1 else ""
+    match event:
+        case events.TaskCompleted(seconds=seconds, marked_done=as_done):
+            if as_done:
+                return f"{event.task} marked done by user"
+            return f"done {event.task}{more}{_took(seconds)}"
+        case events.TaskFailed() | events.TaskRetrying():
+            why = "marked failed by user" if event.reason == "answer" else why_failed(event.reason, event.exit_status)
+            wait = event.wait_seconds if isinstance(event, events.TaskRetrying) else None
+            again = f"; retry in {human_seconds(wait)}" if wait is not None else ""
+            if isinstance(event, events.TaskRetrying) and event.until is not None:
+                again = f"; {wait_text(event.pools, instant_ns(event.until))}"
+            return f"{word} {event.task}{more}{_took(event.seconds)}: {why}{again}"
+        case events.TaskBlocked(question=question):
+            choices = f" [{', '.join(question.choices)}]" if question.choices else ""
+            return f"blocked {event.task}: {question.text}{choices}"
+        case events.TaskAnswered(by=by, text=text):
+            return f"answered {event.task}: {text} (by {by})"
+        case events.TaskSkipped(reason=why):
+            return f"skipped {event.task}: {why}"
+        case events.TaskInterrupted(next_action=then):
+            return f"interrupted {event.task}: {_FOLLOWS[then]}"
+        case events.TaskStopped(cause=cause, detail=detail):
+            return f"stopped {event.task}{why_stopped(cause, detail)}"
+        case events.TaskCancelled(seconds=seconds):
+            return f"cancelled {event.task}{_took(seconds)}"
+        case _:
+            return f"{word} {event.task}{more}"
+
+
+def _of_batch(event: events.BatchEvent) -> str:
+    match event:
+        case events.BatchStarted(source=source, task_count=count):
+            return f"started: {count_of(count, 'task')} from {source}"
+        case events.BatchResumed(reopened=opened, adopted=adopted):
+            again = f", {len(opened):,} to rerun" if opened else ""
+            running = f", {len(adopted):,} found running" if adopted else ""
+            return f"resumed{again}{running}"
+        case events.BatchPaused(by=by):
+            return f"paused by {by}"
+        case events.BatchUnpaused(by=by):
+            return f"unpaused by {by}"
+        case events.BatchChanged(by=by):
+            changed = ", ".join(f"{name} = {value}" for name, value in event.set_.items())
+            return f"changed by {by}: {changed}"
+        case events.BatchStopped(cause=cause, detail=detail, tasks=tasks):
+            return f"stopping {count_of(len(tasks), 'task')}: {stop_reason(cause, detail)}"
+        case events.BatchProgress(eta_seconds=eta, without_estimate=unknown):
+            blocked = event.counts.get(CommandState.BLOCKED.value, 0)
+            left = eta_text(eta, unknown=unknown, blocked=blocked)
+            return f"progress: {counts_text(event.counts)}{f', {left}' if left else ''}"
+        case events.BatchDrained(signal=signal, error=why):
+            reason = f" on {signal}" if signal else f" ({why})" if why else ""
+            return f"stopped with unfinished tasks{reason}: {counts_text(event.counts)}"
+        case events.BatchEnded(seconds=seconds, total_seconds=in_all):
+            state = name_of(event).removeprefix("BATCH_")
+            is_more = in_all is not None and in_all >= seconds + 1
+            whole = f" ({human_seconds(in_all)} in total)" if in_all is not None and is_more else ""
+            return f"{state}: {counts_text(event.counts)}, in {human_seconds(seconds)}{whole}"
+        case _:
+            return name_of(event)
+
+
+def _took(seconds: float | None) -> str:
+    return "" if seconds is None else f" {human_seconds(seconds)}"

@@ -1,0 +1,35 @@
+"""Who is at work on a batch, and since when, as rows of answers."""
+
+from __future__ import annotations
+
+import datetime
+
+import msgspec
+
+from codebatch.store.batches.holders import HolderFile
+
+
+class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that works on a batch."""
+
+    holder: str
+    role: str
+    pid: int
+    host: str
+    since: str
+
+
+def instant(at_ns: int) -> str:
+    """A time in UTC, to the second."""
+    return datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def holder_row(holder: HolderFile) -> HolderRow:
+    """A process that may hold leases."""
+    return HolderRow(
+        holder=holder.holder,
+        role=holder.role,
+        pid=holder.pid,
+        host=holder.host.name,
+        since=instant(holder.since_ns),
+    )

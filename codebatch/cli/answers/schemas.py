@@ -1,0 +1,337 @@
+"""What commands say under `--json`, where it is no type of another room. Schemas of them are in schemas/."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from codebatch.model.record import Diagnostic, Failure, FileClass, ParseState
+from codebatch.operations.queries.source_line import SourceLine
+from codebatch.query.filters.filters import JsonRecord
+
+
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of objects with a path. A path that is not valid UTF-8 is in `path_b64` instead of `path`."""
+
+    path: str | UnsetType = UNSET
+    path_b64: str | UnsetType = UNSET
+
+
+class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
+    """An error. `code` is listed in SPEC.md "Exit statuses". `hint` says what to do, or is null."""
+
+    code: str
+    message: str
+    hint: str | None
+    exit: int
+
+
+class ErrorAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The last line that a failed command prints to standard error."""
+
+    error: ErrorBody
+
+
+class StoreMade(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch init`. If `created` is false, the store existed before."""
+
+    store: str
+    id: str
+    created: bool
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting in the answer of `codebatch config show`. `origin` is the file or other source of its value."""
+
+    value: object
+    origin: str
+
+
+class SkippedPath(Placed, frozen=True, kw_only=True):
+    """A path that is not included in a snapshot, and the reason."""
+
+    reason: str
+    shown: str
+
+
+class SnapshotTaken(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch snapshot take`. If `reused` is set, an identical snapshot existed before."""
+
+    snapshot_id: str
+    digest: str
+    files: int
+    bytes: int
+    entries: int
+    read_files: int
+    reused: bool
+    skipped: tuple[SkippedPath, ...]
+
+
+class ListedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot in the answer of `codebatch snapshot list`."""
+
+    snapshot_id: str
+    created_at: str
+    status: Literal["READY", "DAMAGED"]
+    files: int
+    bytes: int
+    source: str
+
+
+class EntryRow(Placed, frozen=True, kw_only=True):
+    """An entry of a snapshot."""
+
+    kind: str
+    executable: bool
+    size: int
+    object: str
+
+
+class FileRow(EntryRow, frozen=True, kw_only=True):
+    """A file in the answer of `codebatch files`. Members that the batch does not know are missing."""
+
+    lang: str | UnsetType = UNSET
+    lines: int | UnsetType = UNSET
+    class_: FileClass | UnsetType = msgspec.field(name="class", default=UNSET)
+    parse: ParseState | UnsetType = UNSET
+
+
+class WhyTaken(Placed, frozen=True, kw_only=True):
+    """The answer of `codebatch files --why`: whether a path is included, and the rule that decides this."""
+
+    included: bool
+    rule: str
+    mode: str
+
+
+class BatchMade(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch batch init`."""
+
+    batch_id: str
+    snapshot_id: str
+    pipeline: str
+    plan_digest: str
+
+
+class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch in the answer of `codebatch batch list`."""
+
+    batch_id: str
+    created_at: str
+    snapshot_id: str
+    pipeline: str
+    status: str
+    files: int
+    source: str
+    paths: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+class BatchShown(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch batch show`. `outputs` is null if the batch has no outputs yet."""
+
+    batch_id: str
+    created_at: str
+    snapshot_id: str
+    pipeline: str
+    status: str
+    source: str
+    paths: tuple[str, ...]
+    plan_digest: str
+    names: tuple[str, ...]
+    outputs: str | None
+
+
+class BatchOutputs(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch batch show --outputs`."""
+
+    outputs: str
+
+
+class PipelineRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A pipeline in the answer of `codebatch pipelines`."""
+
+    name: str
+    description: str
+    tasks: tuple[str, ...]
+
+
+class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A task of a pipeline."""
+
+    task_id: str
+    version: str
+    scope: str
+    depends_on: tuple[str, ...]
+    kinds: tuple[str, ...]
+    description: str
+
+
+class PipelineShown(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch pipeline NAME`."""
+
+    name: str
+    description: str
+    tasks: tuple[TaskRow, ...]
+
+
+class ShardRan(msgspec.Struct, frozen=True, kw_only=True):
+    """The status of a shard after `codebatch run-shard`."""
+
+    shard_id: str
+    status: str
+
+
+class ShardsRan(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch run-shard`. `unfinished` lists the shards that are not done."""
+
+    batch_id: str
+    shards: tuple[ShardRan, ...]
+    unfinished: tuple[str, ...]
+
+
+class Pinned(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch pin`."""
+
+    pinned: str
+
+
+class Unpinned(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch unpin`."""
+
+    unpinned: str
+
+
+class PartHeld(msgspec.Struct, frozen=True, kw_only=True):
+    """The size of a part of a store."""
+
+    files: int
+    bytes: int
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """The origin of the records of a file: its batch and snapshot, and the place in the batch from which they were
+    read.
+    """
+
+    batch_id: str
+    snapshot_id: str
+    object: str
+    shard_id: str
+    item: int
+    tasks: tuple[str, ...]
+    read_from: str
+
+
+class InspectedOrigin(Placed, frozen=True, kw_only=True):
+    """The answer of `codebatch inspect FILE --explain`: the records of a file, and their origin. `complete`, `percent`,
+    `stale` and `paths` are as in the answer of `codebatch summary`.
+    """
+
+    batch_id: str
+    records: tuple[JsonRecord, ...]
+    explain: Origin
+    project: str
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+class LineInspected(Placed, frozen=True, kw_only=True):
+    """The answer of `codebatch inspect FILE:LINE`. `source` has the line and the lines around it. `complete`,
+    `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
+    """
+
+    batch_id: str
+    line: int
+    source: tuple[SourceLine, ...]
+    records: tuple[JsonRecord, ...]
+    project: str
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+class SqlColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """A column of the answer of `codebatch sql`, and its DuckDB type."""
+
+    name: str
+    type: str
+
+
+class SqlAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch sql`. Each row maps the names of the columns to values. `complete`, `percent`, `stale`
+    and `paths` are as in the answer of `codebatch summary`.
+    """
+
+    batch_id: str
+    columns: tuple[SqlColumn, ...]
+    rows: tuple[JsonRecord, ...]
+    project: str
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+class ReferenceRow(Placed, frozen=True, kw_only=True):
+    """A reference in the answer of `codebatch references`."""
+
+    name: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    role: str
+    scope: str
+
+
+class FoundPlace(Placed, frozen=True, kw_only=True):
+    """A match in the answer of `codebatch find`.
+
+    `source` is the first line of the match. `captures` maps each metavariable to its text. With `--files`, the row is a
+    file: `places` is its number of matches, and the other members are missing.
+    """
+
+    line: int | UnsetType = UNSET
+    column: int | UnsetType = UNSET
+    end_line: int | UnsetType = UNSET
+    end_column: int | UnsetType = UNSET
+    source: str | UnsetType = UNSET
+    captures: dict[str, str] | UnsetType = UNSET
+    places: int | UnsetType = UNSET
+
+
+class CallerRow(Placed, frozen=True, kw_only=True):
+    """A function in the answer of `codebatch callers`, with its first call and the number of calls.
+
+    `scope` is the qualified name of the function. It is empty for calls outside of functions.
+    """
+
+    scope: str
+    line: int
+    target: str
+    calls: int
+
+
+class ErrorFound(Diagnostic, frozen=True, kw_only=True, tag="diagnostic"):
+    """A finding in the answer of `codebatch errors`. `task_id` is the task that reported it."""
+
+    task_id: str
+
+
+class FailureFound(Failure, frozen=True, kw_only=True, tag="failure"):
+    """A failure in the answer of `codebatch errors`. `evidence` is its recorded cause, such as a traceback."""
+
+    evidence: str | UnsetType = UNSET
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch completion`: the completion script of a shell."""
+
+    shell: str
+    script: str

@@ -1,0 +1,118 @@
+"""How a batch of commands goes, told on standard error while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from codebatch.cli.answers.work_analysis import is_agreed
+from codebatch.cli.answers.work_status import closed_texts, stop_reason, tasks_at_once, wait_text, why_failed
+from codebatch.cli.framework.context import Answering
+from codebatch.cli.framework.work_options import Output
+from codebatch.cli.output.eta import eta_text
+from codebatch.cli.output.program_output import ProgramOutput, shortened
+from codebatch.cli.output.progress import Stage
+from codebatch.model.text.quantities import count_of, human_seconds
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.request import StopCause
+from codebatch.model.work.work_batch import LeftOut, Work
+from codebatch.scheduling.lifecycle import CommandState
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.work.logs import last_lines
+from codebatch.work.control.listener import CommandEnded, CommandStopped, WorkListener, WorkProgress
+from codebatch.work.control.logs import LogReader
+
+_LINES_OF_FAILED = 20
+_RUNNING_SHOWN = 3
+_ID_WIDTH_MAX = 32
+
+
+class WorkTeller(WorkListener):
+    """Tells on standard error how a batch of commands goes."""
+
+    def __init__(self, answering: Answering, output: Output, *, is_sure: bool = False) -> None:
+        """`is_sure`: nobody is asked whether what was inferred is right."""
+        self._answering = answering
+        self._output = output
+        self.wants_colors = answering.has_colored_notes
+        self._is_sure = is_sure
+        self._logs: dict[Path, tuple[LogReader, ProgramOutput]] = {}
+        self._width = 0
+
+    def note(self, text: str) -> None:
+        self._answering.note(text)
+
+    def warn(self, text: str) -> None:
+        self._answering.tell(text)
+
+    def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
+        return is_agreed(self._answering, work, left_out, is_sure=self._is_sure)
+
+    def chosen(self, batch: BatchDir, work: Work) -> None:
+        self._answering.use_store_of(batch)
+        self._batch = batch
+        self._width = min(_ID_WIDTH_MAX, max(map(len, work.order), default=0))
+        how = tasks_at_once(work.strategy, work.max_parallel, len(work.order))
+        self.note(f"batch {batch.id}: {how}, from {work.source}")
+
+    def update(self, progress: WorkProgress) -> None:
+        shown = [f"{each.id} {human_seconds(each.seconds)}" for each in progress.running[:_RUNNING_SHOWN]]
+        more = len(progress.running) - _RUNNING_SHOWN
+        failed = [f"{progress.failed:,} failed"] if progress.failed else []
+        blocked = [f"{progress.blocked:,} blocked"] if progress.blocked else []
+        closed = closed_texts(progress.closed)
+        told = ", ".join([*failed, *blocked, *closed, *shown, *([f"{more} more"] if more > 0 else [])])
+        eta = progress.eta
+        left = "" if eta is None else eta_text(eta.seconds, unknown=eta.unknown, blocked=progress.blocked)
+        stage = Stage("running", progress.ended, progress.planned, "tasks", told, is_even=False, left=left)
+        self._answering.display.tell(stage)
+        if self._output == "all":
+            for each in progress.running:
+                self._read_on(each.id, each.log)
+
+    def ended(self, ended: CommandEnded) -> None:
+        if self._output == "all":
+            self._read_on(ended.id, ended.log, is_over=True)
+        took = "" if ended.seconds is None else human_seconds(ended.seconds)
+        why = why_failed(ended.reason, ended.exit_status)
+        if ended.until_ns:
+            why += f"; {wait_text(ended.pools, ended.until_ns)}"
+        elif ended.again_seconds is not None:
+            why += f"; retry in {human_seconds(ended.again_seconds)}" if ended.again_seconds else "; retrying"
+        if ended.state is CommandState.BLOCKED:
+            why = f"question: codebatch work questions --batch {self._batch.id}"
+        place = f"[{ended.ended:,}/{ended.planned:,}]"
+        self.note(f"{place} {ended.id.ljust(self._width)} {ended.state.value.lower():9} {took:8} {why}".rstrip())
+        if ended.state is CommandState.FAILED and ended.again_seconds is None and self._output == "failed":
+            output = ProgramOutput(is_colored=self.wants_colors)
+            for line in last_lines(self._batch.files, ended.log, _LINES_OF_FAILED):
+                self._answering.relay(f"        {output.line(shortened(line))}")
+            self.note(f"        … codebatch work log {ended.id} --batch {self._batch.id}")
+
+    def asking(self, id: CommandId) -> None:
+        self.note(f"{id} waits for an answer: codebatch work questions --batch {self._batch.id}")
+
+    def draining(self, running: int) -> None:
+        told = f"; waiting for {count_of(running, 'task')} (press Ctrl-C again to stop them)" if running else ""
+        self.note(f"no new tasks are started{told}")
+
+    def ending(self, running: int, *, is_killed: bool) -> None:
+        told = count_of(running, "task")
+        self.note(f"killing {told}" if is_killed else f"stopping {told} (press Ctrl-C again to kill)")
+
+    def stopping(self, cause: StopCause, detail: str, running: int) -> None:
+        self.note(f"{stop_reason(cause, detail)}: stopping {count_of(running, 'task')}")
+
+    def stopped(self, stopped: CommandStopped) -> None:
+        place = f"[{stopped.ended:,}/{stopped.planned:,}]"
+        why = stop_reason(stopped.cause, stopped.detail)
+        self.note(f"{place} {stopped.id.ljust(self._width)} stopped   {human_seconds(stopped.seconds):8} {why}")
+
+    def _read_on(self, command: CommandId, log: Path, *, is_over: bool = False) -> None:
+        if log not in self._logs:
+            self._logs[log] = LogReader(self._batch.files, log), ProgramOutput(is_colored=self.wants_colors)
+        reader, output = self._logs[log]
+        for line in reader.read(is_over=is_over):
+            self._answering.relay(f"[{command}] {output.line(line)}")
+        if is_over:
+            del self._logs[log]

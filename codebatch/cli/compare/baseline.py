@@ -1,0 +1,128 @@
+"""`baseline`: a file of accepted findings, for CI that keeps no store."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+import msgspec
+
+from codebatch.cli.framework.answers import Answered, answer_document, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.context import Answering, answering, table, whole_batch_option
+from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.model.entry import display_path
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.gate.baselines import Update, counted_by_rule, create_baseline, read_baseline, update_baseline
+
+_file = click.argument("file", type=click.Path(path_type=Path))
+
+
+class BaselineMade(Answered, frozen=True, kw_only=True):
+    """The answer of `codebatch baseline create`. `findings` is the number of findings in the file."""
+
+    path: str
+    findings: int
+
+
+class BaselineUpdated(Update, frozen=True, kw_only=True):
+    """The answer of `codebatch baseline update`. `complete`, `percent`, `stale` and `paths` are as in the answer of
+    `codebatch summary`.
+    """
+
+    batch_id: str
+    path: str
+    project: str
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+class BaselineRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule in the answer of `codebatch baseline show`: its number of findings, and the number of files with these
+    findings.
+    """
+
+    tool: str
+    code: str
+    findings: int
+    files: int
+
+
+@click.group(cls=Group)
+@answering_group
+def baseline() -> None:
+    """Manage a file of accepted findings.
+
+    `codebatch check --baseline FILE` fails only on findings that are not in the file. CI jobs that use a baseline file
+    do not need to share a store.
+    """
+
+
+@command("create")
+@_file
+@whole_batch_option
+@answering
+def baseline_create(answering: Answering, file: Path, batch_reference: str | None) -> int:
+    """Write all findings of a batch to a baseline file.
+
+    FILE has one finding per line, sorted.
+    """
+    batch = ask(answering, batch_reference)
+    answer = create_baseline(batch, file)
+    document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.found}
+    status = answer_document(answering, answer, document, [f"{_shown(file)}: {count_of(answer.found, 'finding')}"])
+    answering.note(
+        f"to let git merge baselines, add this line to .gitattributes: {_shown(Path(file.name))} merge=union"
+    )
+    return status
+
+
+@command("update")
+@_file
+@whole_batch_option
+@option("--accept-new", is_flag=True, help="Also add new findings")
+@answering
+def baseline_update(answering: Answering, file: Path, batch_reference: str | None, accept_new: bool) -> int:
+    """Remove fixed findings from a baseline file.
+
+    Findings that moved are written with their new location.
+    """
+    batch = ask(answering, batch_reference)
+    answer = update_baseline(batch, file, accept_new=accept_new)
+    update = answer.found
+    document = {"batch_id": batch.id, "path": str(file), **msgspec.structs.asdict(update)}
+    told = {"removed": update.removed, "moved": update.moved, "added": update.added}
+    changes = ", ".join(f"{number:,} {word}" for word, number in told.items() if number) or "unchanged"
+    status = answer_document(
+        answering, answer, document, [f"{_shown(file)}: {count_of(update.findings, 'finding')}, {changes}"]
+    )
+    if update.not_comparable:
+        answering.note(
+            f"kept: {count_of(update.not_comparable, 'finding')} that this batch cannot confirm as fixed "
+            "(not checked in the same way)"
+        )
+    if update.excluded:
+        answering.note(f"not added: {count_of(update.excluded, 'new finding')}; to add, use --accept-new")
+    return status
+
+
+@command("show")
+@_file
+@answering
+def baseline_show(answering: Answering, file: Path) -> None:
+    """Count the findings in a baseline file by rule."""
+    rows = counted_by_rule(read_baseline(file))
+    rules = [BaselineRule(tool=tool, code=code, findings=found, files=files) for tool, code, found, files in rows]
+    lines = table(rows, ("tool", "rule", "findings", "files")) if rows else []
+    answering.print(rules, lines, if_none="the baseline has no findings")
+
+
+for _command in (baseline_create, baseline_update, baseline_show):
+    baseline.add_command(_command)
+
+
+def _shown(file: Path) -> str:
+    return display_path(os.fsencode(file))

@@ -1,0 +1,260 @@
+"""`check`: the quality gate, which compares a change with its base and judges the difference by conditions."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from codebatch.cli.answers.differences import COUNTED, SHOWN, counts_line, difference_line, row_of, word_of
+from codebatch.cli.compare.diff import LINES_SHOWN
+from codebatch.cli.framework.answers import answer_document, tell_lost
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, answering, table
+from codebatch.cli.run.run import Teller
+from codebatch.compare.conditions import DEFAULT, FORMS, Judged
+from codebatch.compare.states import REGRESSIONS, State
+from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.api.store import Store
+from codebatch.operations.gate.base_selection import Base, NoBase
+from codebatch.operations.gate.quality_gate import Checker, CheckResult, KeptBase, conditions_of
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.queries.batch_query import Answer
+from codebatch.operations.runs.execution import Execution
+from codebatch.query.fields import JsonRecord
+
+EXIT_FAILED = 1
+_SHOWN_MAX = 50
+_OF_BASELINE: tuple[State, ...] = ("new", "unchanged", "fixed")
+
+
+class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch that was checked. `commit` is its git commit, or empty if unknown.
+
+    `is_clean` is set if the batch has exactly the files of this commit.
+    """
+
+    batch_id: str
+    commit: str
+    is_clean: bool
+
+
+class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch check`.
+
+    - `base_reason`: why this base was chosen, or why there is none.
+    - `compared`: whether there is a base. Without a base, `passed` is true.
+    - `counts`: the number of compared records in each state.
+    - `forbidden`: all changes that violate a condition, in the form of rows of `codebatch regressions`.
+    - `allowed`: the first new findings that violate no condition. `allowed_count` is the number of all such findings.
+    - `outside_change`, `on_unchanged_lines`: the numbers of regressions that do not belong to the change.
+    - `list_command`: the command that lists all regressions.
+
+    `complete`, `percent`, `stale` and `paths` are as in the answer of `codebatch summary`.
+    """
+
+    passed: bool
+    compared: bool
+    head: CheckedBatch
+    base: CheckedBatch | None
+    base_reason: str
+    conditions: tuple[Judged, ...]
+    counts: dict[str, int]
+    outside_change: int
+    on_unchanged_lines: int
+    forbidden: tuple[JsonRecord, ...]
+    allowed: tuple[JsonRecord, ...]
+    allowed_count: int
+    list_command: str | None
+    batch_id: str
+    project: str
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+@command()
+@click.argument("base", required=False)
+@click.argument("head", required=False)
+@option(
+    "--fail-on",
+    multiple=True,
+    metavar="CONDITION",
+    default_text=DEFAULT,
+    help=f"Fail on {', '.join(FORMS[:-1])} or {FORMS[-1]}",
+    details="With new-warning, new errors fail too. With new, new findings of any severity fail. "
+    "metric:NAME>N fails if a value above N is new or has increased. metric:NAME+N fails if a value has increased by "
+    "more than N.",
+)
+@option("--changed-lines", is_flag=True, help="Judge only findings on changed lines")
+@option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Compare with a baseline file instead of BASE",
+    details="Baseline files are created with `codebatch baseline create`.",
+)
+@option("--no-base-ok", is_flag=True, help="Succeed if there is no base to compare with")
+@option(
+    "--allow-incomparable",
+    is_flag=True,
+    help="Compare even if the tasks of BASE and HEAD differ and BASE cannot be run again",
+)
+@common_option("jobs")
+@answering
+def check(
+    answering: Answering,
+    base: str | None,
+    head: str | None,
+    fail_on: tuple[str, ...],
+    changed_lines: bool,
+    baseline: Path | None,
+    no_base_ok: bool,
+    allow_incomparable: bool,
+    jobs: int | None,
+) -> int:
+    """Fail if a change introduces regressions, by default new errors.
+
+    Compares HEAD, by default the latest batch, with BASE. Both are batches, @NAMEs, snapshots or git commits. A
+    commit without a batch is run first.
+
+    In git, the default BASE is the commit where the change starts: the merge base with the default branch.
+
+    Exit status 1 if the check fails. Exit status 3 if HEAD is incomplete or there is no base to compare with.
+    """
+    conditions = conditions_of(fail_on)
+    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    store = Store(answering.place.open(), answering.note, answering.tell)
+    checker = Checker(store, execution, Teller(answering), os.environ, allow_incomparable)
+    if baseline is None:
+        checked = checker.check(conditions, base, head, changed_lines=changed_lines)
+    elif changed_lines or head is not None:
+        raise InvalidInput("--baseline replaces BASE and cannot be used with --changed-lines, which needs BASE")
+    else:
+        checked = checker.check_baseline(conditions, baseline, base)
+    answering.questions.append(checked.head.question)
+    answering.batches.append(checked.head.question.batch)
+    if isinstance(checked.base, NoBase):
+        _annotate(answering, checked.base)
+        if not (checked.base.is_first or no_base_ok):
+            hint = "give a base: codebatch check BASE; or add --no-base-ok to let the check pass without a base"
+            raise BatchIncomplete(f"no base to compare with: {checked.base.why}", hint=hint)
+    return _answer(answering, checked, baseline)
+
+
+def _annotate(answering: Answering, base: NoBase) -> None:
+    """Have a job of GitHub show that nothing was compared. The runner reads both streams: JSON keeps its own."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    from codebatch.exchange.github import workflow_command  # Other jobs do without.
+
+    line = workflow_command("warning", _nothing(base), {"title": "codebatch check"})
+    if answering.as_json:
+        answering.tell(line)
+    else:
+        answering.print(None, (line,))
+
+
+def _answer(answering: Answering, checked: CheckResult, baseline: Path | None) -> int:
+    compared = checked.comparison
+    command = _list_command(answering, checked, baseline)
+    if compared is not None and not compared.old.is_complete:
+        answering.tell(
+            f"the base {compared.old.question.batch.id} is incomplete: findings in files without a result in the "
+            "base are reported as not comparable"
+        )
+    document = {
+        "passed": checked.is_passed,
+        "compared": checked.is_compared,
+        "head": _batch_shown(checked.head.question.batch.about),
+        "base": _batch_shown(checked.base.batch.about) if isinstance(checked.base, Base) else None,
+        "base_reason": checked.base.why,
+        "conditions": tuple(checked.judged),
+        "counts": dict(checked.counts),
+        "outside_change": checked.outside_change,
+        "on_unchanged_lines": checked.on_unchanged_lines,
+        "forbidden": tuple(map(row_of, checked.forbidden)),
+        "allowed": tuple(map(row_of, checked.allowed[:_SHOWN_MAX])),
+        "allowed_count": len(checked.allowed),
+        "list_command": command,
+    }
+    if isinstance(checked.base, Base):
+        answering.note(f"compared with {checked.base.batch.id} ({checked.base.why})")
+    elif isinstance(checked.base, KeptBase):
+        answering.note(f"compared with {checked.base.why}")
+    elif answering.as_json:
+        answering.tell(_nothing(checked.base))
+    whole = checked.head.whole
+    if compared is not None:
+        whole = msgspec.structs.replace(whole, lost=whole.lost + len(compared.trees.lost))
+        tell_lost(answering, compared)
+    answer = Answer(question=checked.head.question, found=None, whole=whole)
+    status = answer_document(answering, answer, document, _lines(checked, command))
+    broken = [each for each in checked.judged if each.verdict == "failed"]
+    if broken:
+        told = ", ".join(f"{each.condition} ({count_of(each.violations, 'time')})" for each in broken)
+        answering.tell(f"failed: {told}")
+    return status or (EXIT_FAILED if broken else 0)
+
+
+def _batch_shown(about: object) -> CheckedBatch:
+    return msgspec.convert(about, CheckedBatch, from_attributes=True)
+
+
+def _list_command(answering: Answering, checked: CheckResult, baseline: Path | None) -> str | None:
+    """Return the command that lists all regressions, None if nothing was compared."""
+    compared = checked.comparison
+    if compared is not None:
+        kinds = [word for kind in compared.kinds for word in ("--kind", kind)]
+        count = sum(checked.counts.get(state, 0) for state in REGRESSIONS)
+        ids = (compared.old.question.batch.id, compared.new.question.batch.id)
+        limit = ("--limit", str(count)) if count > LINES_SHOWN else ()
+        words = ["regressions", *ids, *(kinds if len(kinds) > 2 else ()), *limit]
+    elif baseline is not None:
+        words = ["check", "--baseline", str(baseline), "--fail-on", "new", "--json"]
+    else:
+        return None
+    return answering.suggest(f": codebatch {shlex.join(words)}").removeprefix(": ")
+
+
+def _nothing(base: NoBase) -> str:
+    return f"no base to compare with ({base.why}): no finding is treated as new"
+
+
+def _lines(checked: CheckResult, command: str | None) -> Iterator[str]:
+    if isinstance(checked.base, NoBase):
+        yield _nothing(checked.base)
+    yield from (f"{difference_line(each)} [{word_of(each.state)}]" for each in checked.forbidden[:_SHOWN_MAX])
+    if len(checked.forbidden) > _SHOWN_MAX:
+        yield f"{len(checked.forbidden) - _SHOWN_MAX:,} more that fail the check; list all with --json"
+    yield from (f"{difference_line(each)} [{word_of(each.state)}, allowed]" for each in checked.allowed[:_SHOWN_MAX])
+    if len(checked.allowed) > _SHOWN_MAX:
+        yield f"{len(checked.allowed) - _SHOWN_MAX:,} more allowed; list all with: {command}"
+    if checked.judged:
+        rows = [
+            (each.condition, "-" if each.value is None else each.value, each.limit, each.verdict)
+            for each in checked.judged
+        ]
+        yield from table(rows, ("condition", "value", "limit", "verdict"))
+        yield from _counted(checked)
+
+
+def _counted(checked: CheckResult) -> Iterator[str]:
+    if checked.comparison is not None:
+        yield counts_line(checked.comparison, (*SHOWN, *COUNTED))
+    else:
+        new, known, gone = (checked.counts[state] for state in _OF_BASELINE)
+        unknown = checked.counts.get("not_comparable", 0)
+        beside = f", {unknown:,} not comparable (not checked in the same way)" if unknown else ""
+        yield f"{new:,} new, {known:,} in the baseline, {gone:,} in the baseline but no longer found{beside}"
+    if checked.outside_change:
+        yield f"ignored: {count_of(checked.outside_change, 'regression')} on lines that this change did not touch"
+    if checked.on_unchanged_lines:
+        yield f"ignored: {count_of(checked.on_unchanged_lines, 'regression')} on unchanged lines"

@@ -1,0 +1,338 @@
+"""`diff`, `regressions`, `improvements`: comparisons of two batches or commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, TypeVar
+
+import click
+import msgspec
+
+from codebatch.cli.answers.differences import (
+    COUNTED,
+    SHOWN,
+    Compared,
+    DiffAnswer,
+    ImprovementsAnswer,
+    RegressionsAnswer,
+    Summary,
+    counts_line,
+    difference_lines,
+    pair_of,
+    row_of,
+)
+from codebatch.cli.framework.answers import answer_compared
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, Form, answering
+from codebatch.cli.framework.filter_options import filter_options
+from codebatch.cli.framework.formats import FOR_PROGRAMS, columns_of, write_rows
+from codebatch.cli.framework.read_report import explain_option
+from codebatch.cli.output.widths import fitted, terminal_width
+from codebatch.compare.differences import Change
+from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
+from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
+from codebatch.model.entry import display_path
+from codebatch.model.task import Json
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.api.store import Store
+from codebatch.operations.comparison.comparison import CHANGED, KINDS, Comparison, of_files_alone
+from codebatch.operations.project.stores import StorePlace
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
+from codebatch.query.filters.arguments import path_of
+from codebatch.query.filters.record_options import OutputFilters
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+
+if TYPE_CHECKING:
+    from codebatch.operations.runs.execution import Execution
+
+F = TypeVar("F", bound=Callable[..., object])
+
+LINES_SHOWN = 50
+_CHANGED_IN_BOTH: tuple[State, ...] = ("changed", "severity_raised", "severity_lowered", "worsened", "improved")
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which two batches are compared, what is told of it, and in what form."""
+
+    old: str | None
+    new: str | None
+    base_store: str | None
+    filters: OutputFilters
+    limit: int | None
+    form: Form | None
+    exit_code: bool
+    rerun_base: bool
+
+
+def comparing(function: F) -> F:
+    """Give a command what says which two batches are compared, as one `wanted` argument."""
+
+    def wrapped(**arguments: object) -> object:
+        given = {name: arguments.pop(name) for name in Wanted.__struct_fields__ if name in arguments}
+        filters = {name: value for name in OutputFilters.__annotations__ if (value := arguments.pop(name, None))}
+        wanted = msgspec.convert({**given, "filters": filters}, Wanted)
+        return function(wanted=wanted, **arguments)
+
+    wrapped.__name__ = function.__name__
+    wrapped.__doc__ = function.__doc__
+    for each in reversed(_OPTIONS):
+        wrapped = each(wrapped)
+    return wrapped  # type: ignore[return-value]
+
+
+_OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] = (
+    click.argument("old", metavar="[BASE]", required=False),
+    click.argument("new", metavar="[HEAD]", required=False),
+    common_option("base-store"),
+    option(
+        "--kind",
+        multiple=True,
+        metavar="KIND",
+        type=click.Choice(KINDS),
+        default_text=KINDS[0],
+        help=f"Compare this kind: {', '.join(KINDS[:-1])} or {KINDS[-1]}",
+    ),
+    filter_options(
+        "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric", "--lang", "--path",
+        "--where", "--task", "--output",
+    ),
+    common_option("limit", default_text=f"{LINES_SHOWN}, or all with --json or -o"),
+    option(
+        "--rerun-base",
+        is_flag=True,
+        help="If BASE and HEAD have different tasks, run BASE again with the tasks of HEAD",
+    ),
+    option("--exit-code", is_flag=True, help="Exit with status 1 if anything is listed"),
+    explain_option,
+)  # fmt: skip
+
+
+@command()
+@answering
+@option(
+    "--state",
+    "states",
+    multiple=True,
+    metavar="STATE",
+    type=click.Choice(CHANGED),
+    help="Show only findings in this state",
+    details=f"States are {', '.join(CHANGED[:-1])} and {CHANGED[-1]}.",
+)
+@comparing
+def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int:
+    """Compare the findings of two batches or commits.
+
+    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first. The default is
+    latest~1 and latest.
+
+    Findings that moved, are suppressed or cannot be compared are only counted. --state or --json lists them.
+    """
+    comparison = _compare(answering, wanted)
+    for_programs = answering.as_json or wanted.form == "json"
+    found = [*comparison.differences(states or (CHANGED if for_programs else SHOWN))]
+    document = partial(_diff_answer, comparison)
+    first = counts_line(comparison, (*SHOWN, *COUNTED))
+    return _answer(answering, wanted, comparison, found, states or SHOWN, document, first=first)
+
+
+@command()
+@answering
+@comparing
+def regressions(answering: Answering, wanted: Wanted) -> int:
+    """List new findings, raised severities and worsened metrics.
+
+    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
+    The default is latest~1 and latest.
+    """
+    comparison = _compare(answering, wanted)
+    found = [*comparison.differences(REGRESSIONS)]
+    document = partial(_regressions_answer, comparison)
+    return _answer(answering, wanted, comparison, found, REGRESSIONS, document)
+
+
+@command()
+@answering
+@comparing
+def improvements(answering: Answering, wanted: Wanted) -> int:
+    """List fixed findings, lowered severities and improved metrics.
+
+    BASE and HEAD are batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
+    The default is latest~1 and latest.
+    """
+    comparison = _compare(answering, wanted)
+    found = [*comparison.differences(IMPROVEMENTS)]
+    document = partial(_improvements_answer, comparison)
+    return _answer(answering, wanted, comparison, found, IMPROVEMENTS, document)
+
+
+def _compare(answering: Answering, wanted: Wanted) -> Comparison:
+    """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
+    of_files = not wanted.rerun_base and of_files_alone(wanted.filters.get("kind") or ())
+    before, after = ask_sides(answering, wanted.old, wanted.new, wanted.base_store, of_files=of_files)
+    if wanted.rerun_base:
+        if wanted.base_store is not None:
+            raise InvalidInput("--rerun-base cannot be used with --base-store: the base is in another store")
+        before = _rerun(answering, before, after)
+    return after.compare(before, **wanted.filters)
+
+
+def _rerun(answering: Answering, before: Batch, after: Batch) -> Batch:
+    """The older one's tree under the tasks of the newer one. Raises BatchIncomplete where these cannot be run here."""
+    from codebatch.cli.run.run import Teller
+    from codebatch.operations.gate.base_runs import under_tasks_of  # A comparison that runs nothing does without.
+
+    store = after.question.store
+    try:
+        batch = under_tasks_of(store, after.question.batch, before.question.batch, _execution(), Teller(answering))
+    except ToolMismatch as error:
+        hint = "run the head again with this installation, or compare without --rerun-base"
+        raise BatchIncomplete(error.message, hint=hint) from error
+    return Store(store, answering.note).batch(batch.id, partial=True)
+
+
+def _execution() -> Execution:
+    from codebatch.operations.project.configuration import load_configuration
+    from codebatch.operations.runs.execution import Execution
+
+    return Execution(configuration=load_configuration(Path.cwd()), jobs=None)
+
+
+def ask_sides(
+    answering: Answering, old: str | None, new: str | None, base_store: str | None = None, *, of_files: bool = False
+) -> tuple[Batch, Batch]:
+    """Return the batches of two sides, each open in part. A commit without a batch is run, except in another store.
+
+    `of_files`: snapshots without a batch will do.
+    """
+    from codebatch.operations.comparison.revisions import (  # Commands that may compare and do not, do without.
+        Commit,
+    )
+    from codebatch.operations.gate.revision_runs import find_revisions
+
+    def run_commit(store: StoreDir, head: BatchDir, commit: Commit) -> BatchDir:
+        from codebatch.cli.run.run import Teller
+        from codebatch.operations.gate.base_runs import batch_of_commit
+
+        return batch_of_commit(store, head, commit, _execution(), Teller(answering))
+
+    store = Store(answering.place.open(), answering.note, answering.tell)
+    base = None if base_store is None else Store(StorePlace(path_of(base_store)).open(), answering.note)
+    sides = find_revisions(store, old, new, run_commit, base=base, of_files=of_files)
+    answering.questions.extend(side.question for side in sides)
+    answering.batches.extend(side.question.batch for side in sides)
+    return sides
+
+
+def _answer(
+    answering: Answering,
+    wanted: Wanted,
+    comparison: Comparison,
+    found: Sequence[Change],
+    told: Sequence[State],
+    document: Callable[[Sequence[Change]], Compared],
+    *,
+    first: str = "",
+) -> int:
+    """Answer with what was found, of which people are shown what is `told`; returns the exit status."""
+    if answering.as_json and wanted.form not in (None, "json"):
+        raise InvalidInput(f"-o {wanted.form} cannot be used with --json")
+    form: Form = "json" if answering.as_json else wanted.form or "plain"
+    answering = msgspec.structs.replace(answering, as_json=form == "json")
+    shown = [each for state in told for each in found if each.state == state]
+    cut = shown[: wanted.limit or LINES_SHOWN] if wanted.form is None else shown[: wanted.limit]
+    if form == "json":
+        answer_compared(answering, comparison, lambda: answering.print(document(found[: wanted.limit]), ()))
+    elif wanted.form is None:
+        changes = difference_lines(cut, told, with_pass=answering.explain)
+        every = [first, *changes] if first else [*changes, *(_rest(comparison, shown, told) if shown else ())]
+        lines = [fitted(line, terminal_width()) for line in every]
+        answer_compared(answering, comparison, lambda: answering.print(None, lines))
+    else:
+        columns = ("state", *columns_of(form, comparison.kinds), *(("reason",) if form in FOR_PROGRAMS else ()))
+        rows = map(row_of, cut)
+        answer_compared(answering, comparison, lambda: write_rows(form, rows, columns, _value))
+    if form != "json" and len(cut) < len(shown):
+        answering.note(f"{len(shown) - len(cut):,} more; show them with --limit {len(shown)}")
+    if not first and (wanted.form is not None or not shown):
+        for line in _rest(comparison, shown, told):
+            answering.note(line)
+    if not comparison.is_complete:
+        return BatchIncomplete.exit_status
+    return 1 if wanted.exit_code and shown else 0
+
+
+def _rest(comparison: Comparison, shown: Sequence[Change], told: Sequence[State]) -> Iterator[str]:
+    """Yield a line that counts the differences in other states than `told`, and says if none is shown."""
+    rest = [state for state in (*SHOWN, *COUNTED) if state not in told and comparison.counts[state]]
+    parts = ["none"] * (not shown) + [f"not shown: {counts_line(comparison, rest)}"] * bool(rest)
+    if parts:
+        yield "; ".join(parts)
+
+
+def _diff_answer(comparison: Comparison, found: Sequence[Change]) -> DiffAnswer:
+    def of(*states: State) -> list[Change]:
+        return [each for each in found if each.state in states]
+
+    counts = comparison.counts
+    added_count = counts["new"] + counts["added"]
+    removed_count = counts["fixed"] + counts["removed"]
+    changed_count = sum(counts[state] for state in _CHANGED_IN_BOTH)
+    return DiffAnswer(
+        **_head(comparison),
+        added=tuple(map(row_of, of("new", "added"))),
+        removed=tuple(map(row_of, of("fixed", "removed"))),
+        changed=tuple(map(pair_of, of(*_CHANGED_IN_BOTH))),
+        moved=tuple(map(pair_of, of("moved"))),
+        suppressed=tuple(map(row_of, of("suppressed"))),
+        not_comparable=tuple(map(row_of, of("not_comparable"))),
+        summary=Summary(
+            added_count=added_count,
+            removed_count=removed_count,
+            changed_count=changed_count,
+            total_changes=added_count + removed_count + changed_count,
+            states=dict(counts),
+        ),
+    )
+
+
+def _regressions_answer(comparison: Comparison, found: Sequence[Change]) -> RegressionsAnswer:
+    rows = tuple(map(row_of, found))
+    count = sum(comparison.counts[state] for state in REGRESSIONS)
+    return RegressionsAnswer(**_head(comparison), regressions=rows, count=count, states=dict(comparison.counts))
+
+
+def _improvements_answer(comparison: Comparison, found: Sequence[Change]) -> ImprovementsAnswer:
+    rows = tuple(row_of(each, is_old=True) for each in found)
+    count = sum(comparison.counts[state] for state in IMPROVEMENTS)
+    return ImprovementsAnswer(**_head(comparison), improvements=rows, count=count, states=dict(comparison.counts))
+
+
+class _Head(TypedDict):
+    """What says of which two batches an answer is, and how much of it is there."""
+
+    old_batch_id: str
+    new_batch_id: str
+    project: str
+    complete: bool
+    percent: float
+    stale: bool | None
+
+
+def _head(comparison: Comparison) -> _Head:
+    old, new = comparison.old, comparison.new
+    return _Head(
+        old_batch_id=old.question.batch.id,
+        new_batch_id=new.question.batch.id,
+        project=display_path(new.question.batch.about.project_root),
+        complete=comparison.is_complete,
+        percent=min(old.whole.percent, new.whole.percent),
+        stale=new.question.is_stale,
+    )
+
+
+def _value(row: JsonRecord, field: str) -> Json:
+    return value_of(row, field, NO_LANGUAGES)

@@ -1,0 +1,148 @@
+"""Options that several commands have: one definition each. Only defaults depend on the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
+
+import click
+
+from codebatch.cli.framework.commands import Option, option
+from codebatch.cli.framework.completion import complete_batch
+
+F = TypeVar("F", bound=Callable[..., object])
+
+Form = Literal["table", "json", "jsonl", "csv", "md", "plain"]
+"""The formats in which records can be written (formats.py)."""
+
+
+class Definition(NamedTuple):
+    """An option that several commands have. Arguments are those of `Option`."""
+
+    declarations: tuple[str, ...]
+    arguments: Mapping[str, Any]
+
+
+def _define(*declarations: str, **arguments: Any) -> Definition:
+    return Definition(declarations, {"is_common": True, **arguments})
+
+
+COMMON = {
+    "batch": _define(
+        "--batch",
+        "batch_reference",
+        metavar="BATCH",
+        shell_complete=complete_batch,
+        help="Batch ID, unique ID prefix, latest, latest~N or @NAME",
+        details="latest~N is the Nth batch before the latest batch, among batches with the same source, paths and "
+        "pipeline. "
+        "@NAME is the batch with the name set by `codebatch run --name NAME`. By default, commands that answer "
+        "questions prefer "
+        "a batch of the whole project to a newer one that is restricted to paths.",
+    ),
+    "path": _define(
+        "--path",
+        "path",
+        metavar="TEXT",
+        default="",
+        help="Only paths that contain TEXT or match the pattern TEXT",
+        details="Case is ignored. TEXT with *, ? or [ is a pattern as in .gitignore. "
+        "TEXT that starts with / is a file or directory of the project.",
+    ),
+    "lang": _define("--lang", "lang", metavar="NAME", multiple=True, help="Only files in this language"),
+    "limit": _define("--limit", "limit", metavar="N", type=click.IntRange(min=1), help="Maximum number of results"),
+    "output": _define(
+        "-o",
+        "--output",
+        "form",
+        metavar="FORMAT",
+        type=click.Choice(get_args(Form)),
+        help="Output format: table, json, jsonl, csv, md or plain",
+        details="-o json is the same as --json.",
+    ),
+    "escape-formulas": _define(
+        "--escape-formulas",
+        is_flag=True,
+        help="With -o csv: make texts safe for spreadsheets",
+        details="A text that a spreadsheet would evaluate as a formula is prefixed with '.",
+    ),
+    "explain": _define("--explain", is_flag=True, help="Report on standard error what was read for the answer"),
+    "jobs": _define(
+        "-j",
+        "--jobs",
+        "jobs",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default_text="number of usable cores",
+        help="Number of worker processes",
+    ),
+    "file-seconds": _define(
+        "--file-seconds",
+        "file_seconds",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0.01),
+        default_text="30",
+        help="Time limit per file",
+    ),
+    "memory-mb": _define(
+        "--memory-mb",
+        "memory_mb",
+        metavar="MIB",
+        type=click.IntRange(min=1),
+        default_text="up to 2048",
+        help="Memory limit per worker, with its child processes",
+        details="By default, the available memory is divided among the workers; each gets at least 256 and at most "
+        "2048 MiB.",
+    ),
+    "take-over": _define(
+        "--take-over",
+        is_flag=True,
+        help="Take over work from processes on other hosts that no longer run",
+        details="Use this option only if no process on another host works on the batch.",
+    ),
+    "include": _define(
+        "--include",
+        "include",
+        multiple=True,
+        metavar="PATTERN",
+        is_common=False,
+        help="Include only paths matching this gitignore-style pattern",
+    ),
+    "exclude": _define(
+        "--exclude",
+        "exclude",
+        multiple=True,
+        metavar="PATTERN",
+        is_common=False,
+        help="Exclude paths matching this gitignore-style pattern",
+    ),
+    "base-store": _define(
+        "--base-store",
+        "base_store",
+        metavar="PATH",
+        is_common=False,
+        default_text="store of HEAD",
+        help="Store that holds BASE",
+    ),
+    "pipeline": _define(
+        "--pipeline",
+        "pipeline",
+        metavar="NAME",
+        is_common=False,
+        default_text="full",
+        help="Set of tasks to run: parse, analyze or full",
+    ),
+}
+"""By their names, in the order in which help lists them."""
+
+
+def common_option(name: str, **arguments: Any) -> Callable[[F], F]:
+    """Return the decorator that gives a command a common option, with some arguments of its own."""
+    definition = COMMON[name]
+    return option(*definition.declarations, **{**definition.arguments, **arguments})
+
+
+def common_options() -> list[Option]:
+    """Return those options that help lists as common, as a command without defaults of its own has them."""
+    made = (Option(each.declarations, **each.arguments) for each in COMMON.values())
+    return [each for each in made if each.is_common]

@@ -1,0 +1,289 @@
+"""What commands share: the store, `--json`, `-v`, `--batch`, and how answers are printed."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+import msgspec
+
+from codebatch.cli.framework.common_options import Form as Form  # as `table`
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.groups import FLAGS, STORE_VARIABLE, Given, answer_options, given_of, schema_of, words_of
+from codebatch.cli.framework.read_report import EXPLAIN, explain_option, explained
+from codebatch.cli.output.colors import Color, Painter, is_colored, is_linked
+from codebatch.cli.output.progress import Display, Stage, display_of
+from codebatch.cli.output.streams import write_own
+from codebatch.cli.output.tables import table as table  # its home; commands have it with what else they share
+from codebatch.cli.output.terminal import printable
+from codebatch.errors import CodebatchError, InvalidInput
+from codebatch.model.entry import display_path
+from codebatch.model.text.displayed_paths import paths_shown_as
+from codebatch.model.text.lazy_patterns import LatePattern
+from codebatch.model.text.quantities import count_of, human_bytes
+from codebatch.operations.project.stores import StorePlace
+from codebatch.store.batches.batches import BatchDir, BatchKind
+from codebatch.store.batches.resolution import is_of_other_project, resolve_batch
+from codebatch.store.batches.store import StoreDir
+from codebatch.system.files.counted_files import CountedFiles
+
+if TYPE_CHECKING:
+    from codebatch.operations.queries.batch_query import Question
+
+F = TypeVar("F", bound=Callable[..., object])
+
+# In a hint: a whole command line, after a colon or between backquotes.
+_COMMAND = LatePattern(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
+_WITH_TRUST = (
+    "codebatch resume",
+    "codebatch cancel",
+    "codebatch work run",
+    "codebatch work retry",
+    "codebatch work answer",
+)
+_WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
+
+
+class Answering(msgspec.Struct, frozen=True, kw_only=True):
+    """How a command, whose words are `command`, was asked to answer, and which store it was told.
+
+    `files` count what is read of it, for `-v` and `--explain`, under which the `questions` that were asked say at the
+    end what was read for them. `display` shows how far the command is; `batches` are those whose files may be named in
+    what is printed; `other_stores` those that no command here finds unless it names them. `is_trusted`: it was told to
+    run commands of a store that was not made here.
+    """
+
+    store_path: str | None
+    as_json: bool
+    quiet: bool
+    command: str
+    display: Display
+    verbose: bool = False
+    color: Color = "auto"
+    files: CountedFiles | None = None
+    explain: bool = False
+    questions: list[Question] = msgspec.field(default_factory=list)
+    batches: list[BatchDir] = msgspec.field(default_factory=list)
+    other_stores: list[Path] = msgspec.field(default_factory=list)
+    is_trusted: bool = False
+
+    @property
+    def place(self) -> StorePlace:
+        """Where the store is. Raises InvalidInput."""
+        if self.store_path == "":
+            raise InvalidInput("--store is empty", hint="check whether a shell variable in the command is empty")
+        named = self.store_path or os.environ.get(STORE_VARIABLE)
+        return StorePlace(Path(named) if named else None, self.files)
+
+    @property
+    def painter(self) -> Painter | None:
+        """What gives lines on standard output their colours, None where they are to have none."""
+        if not is_colored(self.color):
+            return None
+        sources = self.batches[-1].about.sources if self.batches else ()
+        return Painter(sources[0] if len(sources) == 1 else None, has_links=is_linked())
+
+    def batch(self, reference: str | None, kind: BatchKind = "analysis") -> tuple[StoreDir, BatchDir]:
+        """The store and the batch of a kind that was named, by default the latest."""
+        store = self.place.open()
+        batch = resolve_batch(store, reference, self.tell, kind=kind)
+        self.batches.append(batch)
+        self.tell_other_project(store, batch)
+        return store, batch
+
+    def tell_other_project(self, store: StoreDir, batch: BatchDir) -> None:
+        """Report that a batch is of another project than the current one, if it is."""
+        if store.project is not None and is_of_other_project(store, batch):
+            project, current = map(display_path, (batch.about.project_root, store.project.root))
+            self.tell(f"batch {batch.id} belongs to project {project}, not to the current project {current}")
+
+    def use_store_of(self, batch: BatchDir) -> None:
+        """Have commands that are suggested from now on name the store of a batch, if it is not the one found here."""
+        root = batch.root.parent.parent
+        if self.place.named is None and self.place.root() != root:
+            self.other_stores.append(root)
+
+    def note(self, text: str) -> None:
+        """Something worth knowing that is no data; commands in it name the store as `suggest` has it."""
+        if not self.quiet:
+            self.tell(text)
+
+    def detail(self, text: str) -> None:
+        """Print a note that only -v shows."""
+        if self.verbose:
+            self.note(text)
+
+    def tell(self, text: str) -> None:
+        """Something without which the answer would be false: as a note, and whoever wants no notes is told too."""
+        with self.display.aside():
+            print(printable(self.suggest(text)), file=sys.stderr, flush=True)
+
+    @property
+    def has_colored_notes(self) -> bool:
+        """Whether standard error has colours."""
+        return is_colored(self.color, sys.stderr)
+
+    def relay(self, line: str) -> None:
+        """Show a line that `ProgramOutput` made, unchanged."""
+        if not self.quiet:
+            with self.display.aside():
+                write_own(sys.stderr, f"{line}\n")
+
+    def tell_reading(self) -> None:
+        """Under `-v`: which store was asked, and how much of it was read until now; under `--explain` for what, too."""
+        if self.files is None:
+            return
+        tell = self.tell if self.explain else self.note
+        if self.files.root is None:
+            tell("store: not used")
+            return
+        tell(f"store: {self.files.root}")
+        tell(f"read: {count_of(len(self.files.paths), 'file')} of it, {human_bytes(self.files.read_bytes)}")
+        for question in self.questions if self.explain else ():
+            for line in explained(question):
+                tell(line)
+
+    def phase(self, phase: str, done: int = 0, planned: int = 0, things: str = "files") -> None:
+        """This is done now, of so many things where that is known: shown while it lasts."""
+        self.display.tell(Stage(phase, done, planned, things))
+
+    def suggest(self, hint: str) -> str:
+        """A hint whose commands work as they stand: they name the store if it must be named, and trust it so."""
+        named = self.store_path or next(map(str, self.other_stores), None)
+        if not (named or self.is_trusted):
+            return hint
+        import shlex
+
+        store = f" --store {shlex.quote(named)}" if named else ""
+
+        def complete(match: re.Match[str]) -> str:
+            command = match[0]
+            if self.is_trusted and command.startswith(_WITH_TRUST) and "--trust" not in command:
+                command += " --trust"
+            is_complete = command.startswith(_WITHOUT_STORE) or "--store" in command or command.endswith("--help")
+            return command if is_complete else command + store
+
+        return _COMMAND.sub(complete, hint)
+
+    def print(self, document: object, lines: Iterable[str], *, if_none: str = "", name: str | None = None) -> None:
+        """The answer: the document as JSON, or the lines. That nothing is there is a note, `if_none`, and no data.
+
+        An object says in its member `schema` what answer it is: that of the command, or `name`. Without a name (empty)
+        it says nothing, for its members are names themselves.
+        """
+        if self.as_json:
+            told = _json(_titled(document, self.command if name is None else name)) + b"\n"
+            self.display.make_way()
+            sys.stdout.buffer.write(told)
+        else:
+            if isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(errors="backslashreplace")
+            is_none = True
+            paint = self.painter or str
+            for line in lines:
+                if is_none:
+                    self.display.make_way()
+                write_own(sys.stdout, f"{paint(printable(line))}\n")
+                is_none = False
+            if is_none and if_none:
+                self.note(if_none)
+        sys.stdout.flush()
+
+
+def answering(function: F) -> F:
+    """Give a command the options that every one has, before or after its name, as one `answering` argument."""
+
+    @answer_options
+    @click.pass_context
+    def wrapped(ctx: click.Context, /, store: str | None, color: str | None, **arguments: object) -> object:
+        given = given_of(ctx)
+        given.take(store, color, {name: bool(arguments.pop(name)) for name in FLAGS})
+        chosen = given.get("store")
+        command, is_quiet = words_of(ctx), bool(given["quiet"])
+        answering = Answering(
+            store_path=None if chosen is None else str(chosen),
+            as_json=bool(given["as_json"]),
+            quiet=is_quiet,
+            command=command.replace(" ", "-"),
+            display=display_of(command, quiet=is_quiet),
+            verbose=bool(given["verbose"]),
+            color=_color(given),
+            files=CountedFiles() if given["verbose"] or given.get(EXPLAIN) else None,
+            explain=bool(given.get(EXPLAIN)),
+            is_trusted=bool(arguments.get("is_trusted")),
+        )
+        try:
+            return ctx.invoke(function, answering=answering, **arguments)
+        except CodebatchError as error:
+            error.hint = error.hint and answering.suggest(error.hint)
+            raise
+        finally:
+            answering.display.close()
+            answering.tell_reading()
+
+    wrapped.__name__ = function.__name__
+    wrapped.__doc__ = function.__doc__
+    if hasattr(function, "__click_params__"):
+        wrapped.__click_params__ = [*function.__click_params__, *getattr(wrapped, "__click_params__", [])]  # type: ignore[attr-defined]
+    return wrapped  # type: ignore[return-value]
+
+
+def _color(given: Given) -> Color:
+    """What was said of colours: the last `--color`, else `--no-color`."""
+    match given.get("color"):
+        case "always" | "never" | "auto" as told:
+            return told
+        case _:
+            return "never" if given["no_color"] else "auto"
+
+
+class SourcePath(click.Path):
+    """A path to take files from. The empty one is refused: it is an unset variable, not the current directory.
+
+    Where nothing has that name, it is what people are shown so (model/text/displayed_paths.py).
+    """
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        given = os.fspath(value)  # A default is a path already.
+        if not given:
+            self.fail("must not be empty", param, ctx)
+        return Path(next(filter(os.path.lexists, (given, *paths_shown_as(given))), given))
+
+
+batch_option = common_option("batch", default_text="latest of this project")
+work_batch_option = common_option("batch", default_text="latest task list of this project")
+whole_batch_option = common_option("batch", default_text="latest of the whole project")
+
+
+def asked_batch_option(function: F) -> F:
+    """Give a command that answers questions (`ask`) the options `--batch` and `--explain`."""
+    return whole_batch_option(explain_option(function))
+
+
+path_option = common_option("path")
+
+
+def _titled(document: object, name: str) -> object:
+    """An object with what says of which schema it is, its members sorted; anything else as it is."""
+    members = msgspec.to_builtins(document) if isinstance(document, msgspec.Struct) else document
+    if not isinstance(members, dict) or not name:
+        return document
+    return dict(sorted({"schema": schema_of(name), **members}.items()))
+
+
+def _json(document: object) -> bytes:
+    try:
+        return msgspec.json.format(msgspec.json.encode(document), indent=2)
+    except UnicodeEncodeError:  # A path of this machine that is no UTF-8: escapes, which Python reads as it was.
+        import json
+
+        return json.dumps(msgspec.to_builtins(document), indent=2).encode("ascii")

@@ -1,0 +1,221 @@
+"""How a command ends: every error becomes `error:` and `hint:` on standard error, or JSON, and an exit status."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+from collections.abc import Mapping, MutableMapping, Sequence
+from itertools import pairwise
+
+import click
+
+from codebatch.cli.framework.groups import schema_of
+from codebatch.cli.output.streams import ReaderGone
+from codebatch.cli.output.terminal import printable
+from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
+from codebatch.model.text.lazy_patterns import LatePattern
+from codebatch.model.text.suggestions import closest
+from codebatch.system.files.os_errors import ProcessRefused, is_refusal, remedy
+
+COMPLETE_VARIABLE = "_CODEBATCH_COMPLETE"
+EXIT_READER_GONE = 0
+EXIT_INTERRUPTED = 130
+
+_JSON = LatePattern(r"--json\Z|(-[qv]*o|--output=)json\Z")
+_OUTPUT = LatePattern(r"(-[qv]*o|--output)\Z")
+_NO_CHOICE = LatePattern(r"'(.*)' is not one of (.*)")
+_NO_LONGER = {
+    "--id": "ids cannot be chosen; name the batch instead: codebatch run PATH --name NAME; then use @NAME",
+    "--metadata": "snapshots have no metadata; name the batch instead: codebatch run PATH --name NAME",
+}
+"""Options of CodeBatch 1 that there are not any more, and what to do instead."""
+_OTHER_OPTIONS = {
+    "--format": ("--output",),
+    "--language": ("--lang", "--language"),
+    "--max": ("--limit",),
+    "--order": ("--sort", "--by"),
+    "--order-by": ("--sort", "--by"),
+    "--output-format": ("--output",),
+    "--parallel": ("--jobs",),
+    "--rule": ("--code",),
+    "--select": ("--code",),
+    "--sort": ("--by",),
+    "--top": ("--limit",),
+    "--workers": ("--jobs",),
+}
+"""Options of other programs, and what commands have for them. A command that has none of these has nothing like it."""
+
+
+def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
+    """Run a command line to its end. Whatever happens becomes a message and a status."""
+    as_json = wants_json(arguments)
+    try:
+        refuse_completing_nothing(os.environ)
+        join_names(os.environ)
+        result = command.main(args=list(arguments), prog_name="codebatch", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except (click.exceptions.Exit, SystemExit) as ended:  # With the latter click ends when it has completed a word.
+        return ended.exit_code if isinstance(ended, click.exceptions.Exit) else int(ended.code or 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help(), err=True)
+        return 2
+    except click.ClickException as error:
+        message, hint = _told(error)
+        return _report("usage", message, hint, error.exit_code, as_json=as_json)
+    except (click.Abort, KeyboardInterrupt):
+        return _report("interrupted", "interrupted", None, EXIT_INTERRUPTED, as_json=as_json)
+    except ReaderGone:
+        return EXIT_READER_GONE
+    except CodebatchError as error:
+        return _report(error.code, error.message, error.hint, error.exit_status, as_json=as_json, lines=error.lines)
+    except OSError as error:
+        known = _of_the_world(error)
+        if known is None:
+            return _report_bug(error, as_json=as_json)
+        return _report(known.code, known.message, known.hint, known.exit_status, as_json=as_json)
+    except UnicodeEncodeError as error:
+        strange = next((argument for argument in arguments if not _is_text(argument)), None)
+        if strange is None:
+            return _report_bug(error, as_json=as_json)
+        wrong = InvalidInput(f"the argument {strange!r} is not valid UTF-8")
+        return _report(wrong.code, wrong.message, wrong.hint, wrong.exit_status, as_json=as_json)
+    except BaseException as error:
+        return _report_bug(error, as_json=as_json)
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line, which may be wrong, asks for JSON: by `--json`, or by `-o json` in any spelling."""
+    pairs = pairwise(arguments)
+    return any(map(_JSON.match, arguments)) or any(_OUTPUT.match(one) and other == "json" for one, other in pairs)
+
+
+def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
+    """Raise InvalidInput where a shell is to be completed for (`completion`) and does not say what."""
+    if not environment.get(COMPLETE_VARIABLE, "").endswith("_complete"):
+        return
+    for name, form in (("COMP_WORDS", ""), ("COMP_CWORD", r"-?[0-9]{1,9}")):
+        value = environment.get(name)
+        is_number = environment[COMPLETE_VARIABLE] != "fish_complete" and form
+        if value is None or (is_number and not re.fullmatch(form, value)):
+            raise InvalidInput(
+                f"{COMPLETE_VARIABLE} is set, but {name} is missing or invalid",
+                hint="the completion script sets both; print it with: codebatch completion bash",
+            )
+
+
+def join_names(environment: MutableMapping[str, str]) -> None:
+    """Have `@NAME` be one word where bash completes it, to which `@` is one of its own."""
+    if environment.get(COMPLETE_VARIABLE) != "bash_complete":
+        return
+    current = int(environment["COMP_CWORD"])
+    words: list[str] = []
+    for place, word in enumerate(environment["COMP_WORDS"].split("\n")):
+        if words and words[-1] == "@":
+            words[-1] += word
+            current -= place <= int(environment["COMP_CWORD"])
+        else:
+            words.append(word)
+    environment.update(COMP_WORDS="\n".join(words), COMP_CWORD=str(current))
+
+
+def _told(error: click.ClickException) -> tuple[str, str | None]:
+    """What is wrong with the command line, and a hint."""
+    if isinstance(error, click.NoSuchOption) and error.option_name in _NO_LONGER:
+        return f"{error.option_name} is an option of CodeBatch 1", _NO_LONGER[error.option_name]
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        meant = _meant_option(error.option_name, context.command)
+        hint = f"did you mean {meant!r}?" if meant else f"see: {context.command_path} --help"
+        return _plain(error.message), hint
+    if isinstance(error, click.BadParameter) and (chosen := _NO_CHOICE.match(error.message)):
+        meant = closest(chosen[1], re.findall(r"[\w:.-]+", chosen[2]))
+        if meant is not None:
+            return _plain(error.format_message()), f"did you mean {meant!r}?"
+    return _plain(error.format_message()), f"see: {context.command_path} --help" if context else None
+
+
+def _meant_option(name: str, command: click.Command) -> str | None:
+    """Return the option of a command that is meant by one that it has not, or None."""
+    options = [each for option in command.params if isinstance(option, click.Option) for each in option.opts]
+    if name in _OTHER_OPTIONS:
+        return next((each for each in _OTHER_OPTIONS[name] if each in options), None)
+    return closest(name, [each for each in options if each.startswith("--")]) if name.startswith("--") else None
+
+
+def _of_the_world(error: OSError) -> CodebatchError | None:
+    """What the system refused or does not have, as an error that nobody but the world is to blame for; else None."""
+    if isinstance(error, FileNotFoundError) and error.filename is None and not _has_directory():
+        return InvalidInput("the current directory no longer exists", hint="change to a directory that exists")
+    # A call that is given a descriptor names that, which says nothing.
+    name = error.filename if isinstance(error.filename, str | bytes) else b""
+    is_process = isinstance(error, ProcessRefused)
+    place = "cannot start a process" if is_process else os.fsdecode(name) or "the disk"
+    text = f"{place}: {error.strerror}"
+    if is_refusal(error):
+        is_known = is_process or error.errno in (errno.EMFILE, errno.ENFILE)
+        hint = f"{remedy(error)}, then run the same command again" if is_known else None
+        return StoreUnwritable(text, hint=hint)
+    return None if error.filename is None else StoreError(text)
+
+
+def _is_text(argument: str) -> bool:
+    return argument.encode("utf-8", "replace").decode("utf-8") == argument
+
+
+def _has_directory() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _plain(message: str) -> str:
+    """Return a message of click on one line, without a capital and a full stop, as the other messages are."""
+    message = re.sub(r"\s*\n\s*", " ", message)
+    lowered = message[:1].lower() + message[1:] if message[1:2].islower() else message
+    return lowered.removesuffix(".")
+
+
+def _report(code: str, message: str, hint: str | None, status: int, *, as_json: bool, lines: Sequence[str] = ()) -> int:
+    """Tell of an error, the message by its lines where it has several."""
+    if as_json:
+        import json  # costs each command that ends well a millisecond
+
+        body = {"code": code, "message": message, "hint": hint, "exit": status}
+        print(json.dumps({"error": body, "schema": schema_of("error")}), file=sys.stderr)
+    else:
+        first, *others = lines or [message]
+        print("\n".join(map(printable, [f"error: {first}", *(f"  {line}" for line in others)])), file=sys.stderr)
+        if hint:
+            print("\n".join(_fitted_hint(printable(f"hint: {hint}"))), file=sys.stderr)
+    return status
+
+
+def _fitted_hint(hint: str) -> Sequence[str]:
+    """A hint in lines as wide as the terminal, where there is one; a command to copy is not broken."""
+    from codebatch.cli.output.tables import wrapped
+    from codebatch.cli.output.widths import terminal_width
+
+    columns = terminal_width(sys.stderr)
+    return [hint] if columns is None or "codebatch " in hint else wrapped(hint, columns, " " * len("hint: "))
+
+
+def _report_bug(error: BaseException, *, as_json: bool) -> int:
+    """A bug of ours: the traceback goes to a file that the message names."""
+    import tempfile  # 5 ms of every command that has no bug, with what they import
+    import traceback
+
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="codebatch-bug-", suffix=".txt", delete=False, encoding="utf-8"
+        ) as file:
+            traceback.print_exception(error, file=file)
+            hint = f"please report this bug; the traceback is in {file.name}"
+    except OSError:
+        hint = "please report this bug"
+    told = traceback.format_exception_only(error)[-1].strip()
+    return _report(InternalError.code, f"internal error: {told}", hint, InternalError.exit_status, as_json=as_json)

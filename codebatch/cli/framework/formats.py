@@ -1,0 +1,115 @@
+"""Records in the form that was asked for: a table, JSON, a line of JSON each, CSV, Markdown, or plain lines."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from codebatch.cli.framework.context import Form
+from codebatch.cli.framework.format_option import escapes_formulas
+from codebatch.cli.output.colors import Painter, painted_name
+from codebatch.cli.output.streams import write_own
+from codebatch.cli.output.tables import table
+from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.widths import terminal_width
+from codebatch.model.record import KINDS
+from codebatch.model.task import Json
+from codebatch.query.fields import DERIVED, JsonRecord, fields_of
+from codebatch.query.filters.shaping import cell
+
+FOR_PROGRAMS = ("json", "jsonl", "csv")
+"""Forms that leave out nothing and change nothing."""
+STREAMED = ("jsonl", "csv", "md")
+"""Forms whose first row goes out before the last is read."""
+
+_ANY_WIDTH = 1 << 30
+"""Whoever asks for a table is given one in a pipe too."""
+
+_OF_FORMULAS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+"""First characters of a formula in a spreadsheet (OWASP, "CSV Injection")."""
+_OF_PATHS = ("path", "other_path", "dir")
+"""Columns of which a terminal that is too narrow is shown the last parts."""
+
+_COLUMNS = {
+    "file": ("path", "lang", "lines", "class", "parse"),
+    "diagnostic": ("path", "line", "column", "severity", "code", "message"),
+    "metric": ("path", "line", "symbol", "metric", "value"),
+    "symbol": ("path", "line", "symbol_type", "qualified"),
+    "edge": ("path", "line", "edge_type", "source", "target"),
+    "failure": ("path", "task", "reason"),
+    "ast": ("path", "format", "object"),
+    "fingerprints": ("path",),
+    "duplicate": ("path", "line", "lines", "copies", "other_path", "other_line"),
+}
+
+
+def columns_of(form: Form, kinds: Iterable[str]) -> tuple[str, ...]:
+    """The columns of records of some kinds where no fields are named: for programs all, for people those to read."""
+    ordered = [kind for kind in KINDS if kind in frozenset(kinds)]
+    if form in FOR_PROGRAMS:
+        written = (field for field in fields_of(ordered) if not field.endswith("_b64"))
+        return tuple(field for field in written if field not in DERIVED or ("file" in ordered and field == "lang"))
+    several = ("kind",) if len(ordered) > 1 else ()
+    return tuple(dict.fromkeys([*several, *(field for kind in ordered for field in _COLUMNS[kind])]))
+
+
+def write_rows(
+    form: Form,
+    rows: Iterable[JsonRecord],
+    columns: Sequence[str],
+    value: Callable[[JsonRecord, str], Json],
+) -> None:
+    """Write rows to standard output, in any form but JSON as a whole.
+
+    Text that would steer a terminal is shown as escapes, but in what is for programs and goes to none.
+    """
+    if form == "jsonl":
+        for row in rows:
+            sys.stdout.buffer.write(msgspec.json.encode(row) + b"\n")
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    is_raw = form == "csv" and not sys.stdout.isatty()
+    text_of = escaped_formula if escapes_formulas() else cell
+    texts = ([text_of(value(row, column)) for column in columns] for row in rows)
+    cells = texts if is_raw else (list(map(printable, row)) for row in texts)
+    match form:
+        case "csv":
+            import csv
+
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(map(text_of, columns))
+            writer.writerows(cells)
+        case "md":
+            sys.stdout.write(f"{_md(columns)}\n{_md(['---'] * len(columns))}\n")
+            sys.stdout.writelines(f"{_md(row)}\n" for row in cells)
+        case "table":
+            width = terminal_width() or _ANY_WIDTH
+            sys.stdout.writelines(f"{line}\n" for line in table(cells, columns, paths=_OF_PATHS, columns=width))
+        case _:
+            sys.stdout.writelines("\t".join(row) + "\n" for row in cells)
+
+
+def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
+    """Write records as plain lines, their severities, names and paths in colour."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    from codebatch.cli.output.records import record_parts  # which other forms do without
+
+    for record in records:
+        before, named, after = map(printable, record_parts(record))
+        write_own(sys.stdout, f"{paint(before)}{painted_name(named)}{paint(after) if not named else after}\n")
+
+
+def escaped_formula(value: Json) -> str:
+    """Return a value as text that no spreadsheet takes for a formula. Numbers stay numbers, also negative ones."""
+    text = cell(value)
+    is_number = isinstance(value, int | float)
+    return f"'{text}" if text[:1] in _OF_FORMULAS and text and not is_number else text
+
+
+def _md(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(text.replace("\\", "\\\\").replace("|", "\\|") for text in cells) + " |"

@@ -1,0 +1,97 @@
+"""Options of commands that read task lists: the files, and the choice of tasks."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypedDict, TypeVar
+
+import click
+
+from codebatch.cli.framework.commands import option
+from codebatch.cli.framework.context import SourcePath
+from codebatch.model.work.work_batch import CONFIDENCE_MIN
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class Listing(TypedDict):
+    """What these options say, as `WorkOptions` has it."""
+
+    only: bool
+    tags: tuple[str, ...]
+    unfinished: bool
+    blocked: bool
+    of: str | None
+    command: str | None
+    each_line: bool
+    is_recursive: bool
+    is_strict: bool
+    infer: bool
+    infer_confidence: float
+
+
+_OPTIONS = [
+    option(
+        "-f",
+        "--file",
+        "paths",
+        multiple=True,
+        type=SourcePath(),
+        metavar="FILE",
+        default_text="nearest work.toml",
+        help="Task list: a TOML, YAML, JSON, Markdown or text file, a directory, or -",
+        details="work.toml is searched for from the current directory up to the top of the project. "
+        "A directory contains one Markdown file for each task. With -, standard input is read.",
+    ),
+    option(
+        "--command",
+        metavar="COMMAND",
+        help="Shell command for tasks that define none",
+        details="An example is 'sed -n 1p {line}'.",
+    ),
+    option("--each-line", is_flag=True, help="Treat each line of the files as a task for --command"),
+    option("--recursive", "is_recursive", is_flag=True, help="Also read Markdown files in subdirectories"),
+    option("--only", is_flag=True, help="Use only the chosen tasks; treat the tasks that they need as done"),
+    option("--tag", "tags", metavar="TAG", multiple=True, help="Choose tasks with this tag, and the tasks they need"),
+    option(
+        "--unfinished",
+        is_flag=True,
+        help="Choose tasks that are not yet done in their current definition",
+    ),
+    option("--blocked", is_flag=True, help="Choose tasks that wait for an answer"),
+    option("--of", metavar="BATCH", help="With --unfinished or --blocked: choose only tasks of this batch"),
+    option(
+        "--no-infer",
+        "infer",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="With --strategy auto: do not infer dependencies",
+    ),
+    option(
+        "--infer-confidence",
+        metavar="NUMBER",
+        type=click.FloatRange(0, 1),
+        default=CONFIDENCE_MIN,
+        show_default=True,
+        help="Minimum confidence of inferred dependencies, from 0 to 1",
+        details="A value of 0.7 leaves out dependencies that are inferred because two tasks change the same file.",
+    ),
+    option("--strict", "is_strict", is_flag=True, help="Fail if `each` of a task matches nothing"),
+]
+_NAMES = tuple(Listing.__annotations__)
+
+
+def list_options(function: F) -> F:
+    """Give a command these options, as its arguments `paths` and `listing`."""
+
+    @functools.wraps(function)
+    def wrapped(*given: object, paths: tuple[Path, ...], **options: object) -> object:
+        listing = {name: options.pop(name) for name in _NAMES}
+        return function(*given, paths=paths, listing=listing, **options)
+
+    for each in reversed(_OPTIONS):
+        wrapped = each(wrapped)
+    return wrapped  # type: ignore[return-value]

@@ -1,0 +1,52 @@
+"""Options that the commands of task lists share with others. Imports no module that runs batches."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import click
+import msgspec
+
+from codebatch.cli.framework.commands import option
+from codebatch.cli.framework.common_options import common_option
+
+Output = Literal["failed", "all", "none"]
+OUTPUTS: tuple[Output, ...] = get_args(Output)
+"""Which output of tasks is shown: the last lines of failed ones, every line, or nothing."""
+
+trust_option = option(
+    "--trust",
+    "is_trusted",
+    is_flag=True,
+    help="Run commands of a store that you did not create here",
+    details="Without this option, codebatch shows the commands of such a store and does not run them.",
+)
+output_option = option(
+    "--output",
+    metavar="WHICH",
+    type=click.Choice(OUTPUTS),
+    default="failed",
+    show_default=True,
+    help="Output of tasks to show: failed, all or none",
+    details="With failed, the last lines of each failed task are shown.",
+)
+
+live_batch_option = common_option("batch", default_text="the only running batch")
+
+
+reload_option = option(
+    "--reload",
+    "reloads",
+    is_flag=True,
+    help="Task lists: use the current definitions of tasks that are not done",
+)
+
+
+class WorkWishes(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of `resume` for a batch of commands, as `resume_work` has them."""
+
+    is_forced: bool
+    only: tuple[str, ...]
+    blocked: bool
+    wait_answers: bool
+    reloads: bool

@@ -1,0 +1,1 @@
+"""Text on terminals: tables, colors, widths, progress."""

@@ -1,0 +1,87 @@
+"""The pages of `codebatch help`: Markdown files that come with the package, and how a terminal shows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import resources
+
+from codebatch.cli.output.tables import aligned, wrapped
+
+TOPICS = (
+    "first-run",
+    "questions",
+    "findings",
+    "ci",
+    "work",
+    "work-file",
+    "continuing",
+    "lists",
+    "variables",
+    "asking",
+    "rules",
+    "tasks",
+    "data",
+    "configuration",
+    "languages",
+    "how-it-works",
+    "exit-statuses",
+    "from-codebatch-1",
+)
+"""In the order in which users need them."""
+
+_LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
+_ITEM = re.compile(r"(- |\d+\. )")
+_FENCE = "```"
+_WIDEST_PROSE = 100
+
+
+def page(topic: str) -> str:
+    """The page of a topic, one of TOPICS, as it is written."""
+    return (resources.files("codebatch") / "help" / f"{topic}.md").read_text(encoding="utf-8")
+
+
+def title(topic: str) -> str:
+    """What the page of a topic is called."""
+    return page(topic).partition("\n")[0].removeprefix("# ")
+
+
+def page_lines(text: str, columns: int) -> Iterator[str]:
+    """A page as a terminal so wide shows it: paragraphs filled, tables aligned, code as it is and indented."""
+    columns = min(columns, _WIDEST_PROSE)
+    for block in _blocks(text.splitlines()):
+        first = block[0]
+        if first.startswith(_FENCE):
+            yield from (f"    {line}".rstrip() for line in block[1:])
+        elif first.startswith("#"):
+            title = first.lstrip("# ")
+            yield from wrapped(title.upper() if first.startswith("# ") else title, columns)
+        elif first.startswith("|"):
+            rows = [[_plain(cell.strip()) for cell in line.strip().strip("|").split("|")] for line in block]
+            yield from aligned([rows[0], *rows[2:]], columns)
+        else:
+            indent = "  " if _ITEM.match(first) else ""
+            yield from wrapped(_plain(" ".join(map(str.strip, block))), columns, indent)
+        if not _ITEM.match(first):
+            yield ""
+
+
+def _blocks(lines: list[str]) -> Iterator[list[str]]:
+    """Paragraphs, items, tables and headings; of code what stands between the fences, with the one before."""
+    block: list[str] = []
+    for line in lines:
+        is_code = bool(block) and block[0].startswith(_FENCE)
+        if is_code and line != _FENCE:
+            block.append(line)
+            continue
+        if block and (is_code or not line or line.startswith(_FENCE) or _ITEM.match(line)):
+            yield block
+            block = []
+        if line and not is_code:
+            block.append(line)
+    if block:
+        yield block
+
+
+def _plain(text: str) -> str:
+    return _LINK.sub(r"\1 (\2)", text).replace("**", "")

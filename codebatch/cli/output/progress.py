@@ -1,0 +1,208 @@
+"""How far a command is, on standard error: one line on a terminal, a plain line now and then elsewhere.
+
+A thread of its own draws the line, so that it lives whatever the command waits for: nobody looks at nothing for longer
+than a second. It is shown once a command takes a moment, written over, and gone at the end. Whoever writes anything
+else on the terminal does so while the line is `aside`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TextIO
+
+import msgspec
+
+from codebatch.cli.output.eta import Pace, eta_text
+from codebatch.cli.output.streams import write_own
+from codebatch.cli.output.terminal import printable
+from codebatch.system.clock import running_ns
+
+PATIENCE_SECONDS = 0.5
+DRAWN_SECONDS = 0.2
+PLAIN_SECONDS = 10.0
+
+_ERASED = "\r\x1b[K"
+_LONGEST_BAR = 30
+_SHORTEST_BAR = 8
+_BETWEEN = "  "
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """What is being done, and how far that is: `done` of `planned` things, both 0 where that is not known.
+
+    `share` is the share of the work that is done, if the caller can weigh the things; by default each weighs the same.
+    Things that are not `is_even` take so different times that those done do not tell how long the others take; `left`
+    is told where somebody knows.
+    """
+
+    phase: str
+    done: int = 0
+    planned: int = 0
+    things: str = "files"
+    more: str = ""
+    is_even: bool = True
+    left: str = ""
+    share: float | None = None
+
+    @property
+    def done_share(self) -> float:
+        """The share of the work that is done, from 0 to 1."""
+        if self.share is not None:
+            return self.share
+        return self.done / self.planned if self.planned else 0.0
+
+
+def advance(shown: Stage, reported: Stage) -> Stage:
+    """Return the stage to show after `shown`. Within a phase neither its counts nor its share go back.
+
+    A command that is tried again, or a worker that dies, makes counts smaller: the bar waits for them.
+    """
+    if reported.phase != shown.phase:
+        return reported
+    return msgspec.structs.replace(
+        reported,
+        done=max(shown.done, reported.done),
+        planned=max(shown.planned, reported.planned),
+        share=None if reported.share is None else max(shown.share or 0.0, reported.share),
+    )
+
+
+class Display:
+    """How far a command is. One that is never started says nothing (`--quiet`)."""
+
+    def __init__(self, stream: TextIO, *, is_live: bool) -> None:
+        """`is_live`: the stream is a terminal that can move its cursor."""
+        self._stream = stream
+        self._is_live = is_live
+        self._lock = threading.RLock()
+        self._is_over = threading.Event()
+        self._is_drawn = False
+        self._began = running_ns()
+        self._stage = Stage("")
+        self._pace = Pace()
+
+    def start(self, command: str) -> None:
+        """Show, from a moment after now until it is closed, how far a command is; nothing where there is no thread."""
+        self._stage = Stage(command)
+        with contextlib.suppress(RuntimeError):
+            threading.Thread(target=self._draw_until_over, name="progress", daemon=True).start()
+
+    def tell(self, stage: Stage) -> None:
+        """This is done now, and so far."""
+        if stage.phase != self._stage.phase:
+            self._pace = Pace()
+        self._stage = advance(self._stage, stage)
+        self._pace.note(running_ns() / 1e9, self._stage.done_share)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """While the terminal is somebody else's to write on."""
+        with self._lock:
+            self._erase()
+            yield
+
+    def make_way(self) -> None:
+        """An answer begins: where that goes to a terminal, no line is to be in it."""
+        if self._has_terminal_for_answers:
+            self.close()
+
+    @cached_property
+    def _has_terminal_for_answers(self) -> bool:
+        return sys.stdout.isatty()  # A system call, and an answer may have many lines.
+
+    def close(self) -> None:
+        """Leave the terminal as it was. Once is enough, more does no harm."""
+        self._is_over.set()
+        with self._lock:
+            self._erase()
+
+    def draw(self) -> None:
+        """Show how far the command is now."""
+        now = running_ns()
+        with self._lock:
+            if self._is_over.is_set():
+                return
+            if self._is_live:
+                seconds = (now - self._began) / 1e9
+                line = live_line(self._stage, seconds, self._left(now / 1e9), _columns(self._stream), self._marks)
+                self._write(_ERASED + printable(line))
+                self._is_drawn = True
+            elif self._stage.planned:
+                self._write(printable(plain_line(self._stage, self._left(now / 1e9))) + "\n")
+
+    def _draw_until_over(self) -> None:
+        wait = PATIENCE_SECONDS if self._is_live else PLAIN_SECONDS
+        while not self._is_over.wait(wait):
+            self.draw()
+            wait = DRAWN_SECONDS if self._is_live else PLAIN_SECONDS
+
+    @property
+    def _marks(self) -> str:
+        """What is done and what is left, as a bar has them."""
+        return "━─" if (self._stream.encoding or "").lower().replace("-", "") == "utf8" else "#-"
+
+    def _left(self, now: float) -> str:
+        """Return the time that the phase still takes, by its pace; empty if that is not known."""
+        if self._stage.left or not self._stage.is_even:
+            return self._stage.left
+        seconds = self._pace.seconds_left(now)
+        return "" if seconds is None else eta_text((seconds, seconds, seconds))
+
+    def _erase(self) -> None:
+        if self._is_drawn:
+            self._is_drawn = False
+            self._write(_ERASED)
+
+    def _write(self, text: str) -> None:
+        write_own(self._stream, text)
+        self._stream.flush()
+
+
+def live_line(stage: Stage, seconds: float, left: str, columns: int, marks: str) -> str:
+    """What a terminal of so many columns shows: as much as fits into one line, the bar in what is left of it."""
+    parts = [stage.phase]
+    room = columns - 1 - len(stage.phase)  # The last column would have some terminals begin a new line.
+    counted = f"{stage.done:,} of {stage.planned:,} {stage.things}" if stage.planned else ""
+    percent = f"{100 * stage.done // stage.planned}%" if stage.planned else ""
+    if len(counted) + len(_BETWEEN) > room:
+        counted = percent
+    # Where there is room for one of them: what somebody knows goes before what is guessed, and that behind the time.
+    times = (left, f"{seconds:.0f} s") if stage.left else (f"{seconds:.0f} s", left)
+    for part in (counted, *times, stage.more):
+        if part and len(part) + len(_BETWEEN) <= room:
+            parts.append(part)
+            room -= len(part) + len(_BETWEEN)
+    bar = min(room - len(_BETWEEN), _LONGEST_BAR)
+    if stage.planned and bar >= _SHORTEST_BAR:
+        done = bar * min(stage.done, stage.planned) // stage.planned
+        parts.insert(1, marks[0] * done + marks[1] * (bar - done))
+    return _BETWEEN.join(parts)[: columns - 1]
+
+
+def plain_line(stage: Stage, left: str) -> str:
+    """What is said where there is no terminal."""
+    counted = f"{stage.phase}: {stage.done:,} of {stage.planned:,} {stage.things}"
+    return ", ".join(filter(None, (counted, stage.more, left)))
+
+
+def display_of(command: str, *, quiet: bool) -> Display:
+    """The display of a command on standard error, started, but for who wants no notes."""
+    is_live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    display = Display(sys.stderr, is_live=is_live)
+    if not quiet:
+        display.start(command)
+    return display
+
+
+def _columns(stream: TextIO) -> int:
+    """How wide the terminal is now, which its owner may change."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except OSError:
+        return 80

@@ -1,0 +1,140 @@
+"""Records and summaries as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from codebatch.cli.output.tables import table
+from codebatch.model.record import SEVERITIES
+from codebatch.model.task import Json
+from codebatch.model.text.quantities import count_of, human_bytes
+from codebatch.query.fields import JsonRecord, cell_of, record_path
+
+if TYPE_CHECKING:
+    from codebatch.operations.runs.collection import Collected
+    from codebatch.query.answers.language_lines import LanguageLines
+    from codebatch.query.answers.summary import Summary
+
+LANGUAGES_SHOWN_MAX = 20
+CODES_SHOWN_MAX = 8
+
+
+def record_line(record: JsonRecord) -> str:
+    """One record as `path:line:col: …`, which editors and grep understand."""
+    return "".join(record_parts(record))
+
+
+def record_parts(record: JsonRecord) -> tuple[str, str, str]:
+    """The line of a record in three: what is before its severity or its name, that, and what is behind."""
+    path = record_path(record)
+    match record["kind"]:
+        case "diagnostic":
+            told = f" {record['code']} {record['message']} [{record['tool']}]"
+            return f"{path}:{record['line']}:{record['column']}{cell_of(record)}: ", str(record["severity"]), told
+        case "symbol":
+            place = f"{path}:{record['line']}:{record['column']}{cell_of(record)}"
+            return f"{place}: {record['symbol_type']} ", str(record["qualified"]), ""
+        case "edge":
+            told = f"{path}:{record['line']}{cell_of(record)}: {record['source'] or '(file)'} {record['edge_type']} "
+            return told, str(record["target"]), f" ({record['resolution']})" if "resolution" in record else ""
+        case "metric":
+            line = f"{record.get('line', 1)}{cell_of(record)}"
+            place = f"{path}:{line}: {record['symbol']}" if "symbol" in record else f"{path}:"
+            return f"{place} ", str(record["metric"]), f" = {record['value']}"
+        case "duplicate":
+            other = f"{record_path(record, 'other_path')}:{record['other_line']}"
+            told = f"{path}:{record['line']}{cell_of(record)}: {record['lines']} code lines as in {other}, "
+            told += f"{record['copies']} copies"
+        case "file" if "lang" not in record:  # As a snapshot knows it.
+            told = f"{path}: {counted(record['size'], 'byte')}{', executable' * bool(record['executable'])}"
+        case "file":
+            lines = counted(record["lines"], "line")
+            told = f"{path}: {record['lang']}, {lines}, {record['class']}, parse {record['parse']}"
+        case "failure":
+            told = f"{path}: {record['task']} failed: {record['reason']}"
+        case _:
+            rest = ", ".join(
+                f"{key}={value}" for key, value in record.items() if key not in ("kind", "path", "path_b64")
+            )
+            told = f"{path}: {record['kind']} {rest}"
+    return told, "", ""
+
+
+def counted(number: Json, noun: str) -> str:
+    """Return a number of a record with its noun: `1 line`, `2 lines`; `? lines` if the number is not known."""
+    return count_of(number, noun) if isinstance(number, int) else f"? {noun}s"
+
+
+def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str]:
+    """A summary for people."""
+    yield f"{count_of(summary.files, 'file')}, {count_of(summary.records, 'record')}"
+    if summary.lines:
+        yield from _line_table(summary.lines)
+    elif summary.languages:
+        yield f"languages    {_ranked(summary.languages, LANGUAGES_SHOWN_MAX)}"
+    if summary.kinds:
+        yield f"records      {_ranked(summary.kinds, len(summary.kinds))}"
+    if summary.severities:
+        ordered = {name: summary.severities[name] for name in SEVERITIES if name in summary.severities}
+        yield "diagnostics  " + ", ".join(f"{count:,} {name}" for name, count in ordered.items())
+        yield f"rules        {_ranked(summary.codes, CODES_SHOWN_MAX)}"
+    if worst := list(worst):
+        yield "worst:"
+        yield from (f"  {record_line(record)}" for record in worst)
+
+
+def _line_table(lines: Mapping[str, LanguageLines]) -> Iterator[str]:
+    """Lines by language, most code first, then those of the other languages, and the sums."""
+    ranked = sorted(lines.items(), key=lambda pair: (-pair[1].code, -pair[1].files, pair[0]))
+    rows = [(language, *_numbers([found])) for language, found in ranked[:LANGUAGES_SHOWN_MAX]]
+    if rest := ranked[LANGUAGES_SHOWN_MAX:]:
+        rows.append((f"{len(rest)} more", *_numbers(found for _, found in rest)))
+    rows.append(("total", *_numbers(lines.values())))
+    yield from table(rows, ("language", "files", "code", "comment", "blank"))
+
+
+def _numbers(lines: Iterable[LanguageLines]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*map(msgspec.structs.astuple, lines), strict=True)))
+
+
+def failure_lines(shown: Iterable[JsonRecord], count: int) -> Iterator[str]:
+    """What failed, for people: the first of `count`."""
+    yield "failures:"
+    left = count
+    for record in shown:
+        left -= 1
+        yield f"  {record_line(record)}"
+    if left:
+        yield f"  {left:,} more"
+
+
+def collected_line(collected: Collected, *, is_dry: bool = False) -> str:
+    """What went from a store, or would go, in one line."""
+    counted = [
+        *([count_of(len(collected.batches), "batch", "batches")] if collected.batches else []),
+        *([count_of(len(collected.snapshots), "snapshot")] if collected.snapshots else []),
+        *([count_of(collected.objects, "object")] if collected.objects else []),
+    ]
+    if collected.packs_rewritten and not counted:
+        counted.append("duplicate objects")
+    if collected.settled:
+        settled = len(collected.settled)
+        counted.append(
+            f"files that {count_of(settled, 'batch', 'batches')} no longer need{'s' if settled == 1 else ''}"
+        )
+    if collected.relinked:
+        counted.append(f"{count_of(collected.relinked, 'copy', 'copies')} of shard files")
+    if not counted:
+        return "nothing to remove"
+    done = "would remove" if is_dry else "collected"
+    return f"{done} {', '.join(counted)}: {human_bytes(collected.freed_bytes)}"
+
+
+def _ranked(counts: dict[str, int], limit: int) -> str:
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    shown = ", ".join(f"{name} {count:,}" for name, count in ranked[:limit])
+    left = len(ranked) - limit
+    return f"{shown}, {left} more" if left > 0 else shown

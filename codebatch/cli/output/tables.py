@@ -1,0 +1,137 @@
+"""Tables for people: as wide as the terminal, where there is one, and no wider; no word of them is broken or left out.
+Paths alone are shortened, at the front, in columns that are named.
+
+In a pipe or a file no terminal limits them: a row is a line, whatever its length, and cells longer than usual widen no
+line but their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.widths import fitted_path, shortest_path, terminal_width
+
+_GAP = 2
+_NARROWEST = 8
+_USUAL = 40
+_INDENT = "  "
+
+
+def table(
+    rows: Iterable[Iterable[object]],
+    header: Iterable[str],
+    *,
+    paths: Collection[str] = (),
+    columns: int | None = None,
+) -> list[str]:
+    """Lines of a table: numbers to the right, text to the left. `columns` wide, by default as standard output is.
+
+    `paths` names the columns of which each cell is a path.
+    """
+    cells = [_cells(row) for row in rows]
+    named = list(header)
+    of_paths = [at for at, name in enumerate(named) if name in paths]
+    return aligned([named, *cells], terminal_width() if columns is None else columns, of_paths)
+
+
+def _cells(row: Iterable[object]) -> list[str]:
+    cells = [cell if type(cell) is str else _cell(cell) for cell in row]
+    whole = "".join(cells)
+    # Nearly every row is so, and to ask of each cell takes longer than all else that is done to it.
+    return cells if whole.isascii() and whole.isprintable() else list(map(printable, cells))
+
+
+def _cell(cell: object) -> str:
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)
+
+
+def aligned(rows: Sequence[Sequence[str]], columns: int | None, paths: Collection[int] = ()) -> list[str]:
+    """Rows, of which the first is the header, so wide; None: in no terminal. `paths` are the columns of paths."""
+    numbers = [len(rows) > 1 and all(_is_number(row[at]) for row in rows[1:]) for at in range(len(rows[0]))]
+    if columns is None:
+        widths = [min(max(map(len, column)), _USUAL) for column in zip(*rows, strict=True)]
+        cells = [f"{{:{'>' if right else '<'}{width}}}" for width, right in zip(widths, numbers, strict=True)]
+        line = (" " * _GAP).join(cells)
+        return [line.format(*row).rstrip() for row in rows]
+    widths = _widths(rows, columns, paths)
+    is_stacked = sum(widths) + _GAP * (len(widths) - 1) > columns
+    rooms = [columns - len(_INDENT)] * len(widths) if is_stacked else widths
+    rows = [[fitted_path(cell, rooms[at], 0) if at in paths else cell for at, cell in enumerate(row)] for row in rows]
+    if is_stacked:
+        return [line for row in rows for line in _stacked(row, columns)]
+    starts = [sum(widths[:at]) + _GAP * at for at in range(len(widths))]
+    return [line for row in rows for line in _row_lines(row, widths, starts, numbers, columns)]
+
+
+def wrapped(text: str, columns: int, indent: str = "") -> list[str]:
+    """Text in lines of so many columns at most, those after the first indented. A longer word has a line of its own."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        if line.strip() and len(line) + 1 + len(word) > columns:
+            lines.append(line)
+            line = indent + word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line]
+
+
+def _widths(rows: Sequence[Sequence[str]], columns: int, paths: Collection[int]) -> list[int]:
+    """Widths of columns that fit: those of the longest cells, the widest narrowed as long as they do not fit.
+
+    None becomes narrower than its words, but for those as long as a quarter of the terminal: they stand out. Columns of
+    paths are narrowed before others, to the last parts of the paths.
+    """
+    words = [
+        [len(shortest_path(row[at])) for row in rows]
+        if at in paths
+        else [len(word) for row in rows for word in row[at].split()]
+        for at in range(len(rows[0]))
+    ]
+    narrowest = [max([_NARROWEST, *(length for length in column if length < columns // 4)]) for column in words]
+    lengths = [sorted({len(row[at]) for row in rows}) for at in range(len(rows[0]))]
+    left = columns - _GAP * (len(lengths) - 1)
+    while sum(each[-1] for each in lengths) > left:
+        over = sum(each[-1] for each in lengths) - left
+        wider = [at for at, each in enumerate(lengths) if each[-1] > narrowest[at]]
+        if not wider:
+            break
+        at = max(wider, key=lambda at: (at in paths, lengths[at][-1]))
+        widest = lengths[at]
+        widest[-1] = max(narrowest[at], widest[-1] - over, *([widest[-2]] if len(widest) > 1 else []))
+        if len(widest) > 1 and widest[-1] == widest[-2]:
+            widest.pop()
+    return [each[-1] for each in lengths]
+
+
+def _row_lines(
+    row: Sequence[str], widths: Sequence[int], starts: Sequence[int], numbers: Sequence[bool], columns: int
+) -> list[str]:
+    """One row: a cell that is too long goes on below itself at a space; behind a longer word the rest begins anew.
+
+    A word for which there is no room at the start of its column ends where the terminal does.
+    """
+    lines = [""]
+    at = 0
+    for cell, width, start, is_number in zip(row, widths, starts, numbers, strict=True):
+        parts = [cell.rjust(width)] if is_number else wrapped(cell, width)
+        begin = max(0, min(start, columns - max(map(len, parts))))
+        longer = [number for number, line in enumerate(lines) if line and len(line) > begin - _GAP]
+        at = max(at, longer[-1] + 1) if longer else at
+        for below, part in enumerate(parts, at):
+            if below == len(lines):
+                lines.append("")
+            lines[below] = lines[below].ljust(begin) + part
+    return [line.rstrip() for line in lines]
+
+
+def _stacked(row: Sequence[str], columns: int) -> list[str]:
+    """One row of a table that no terminal of so few columns has room for: a cell below the other."""
+    first, *others = row
+    below = (part for cell in others for part in wrapped(cell, columns - len(_INDENT)))
+    return [*wrapped(first, columns, _INDENT), *(_INDENT + part for part in below)]
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(",", "").isdigit()

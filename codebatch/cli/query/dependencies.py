@@ -1,0 +1,194 @@
+"""`impact`, `graph`: how files depend on one another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from codebatch.cli.framework.answers import answer_rows, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.completion import complete_file
+from codebatch.cli.framework.context import Answering, answering, asked_batch_option, path_option, table
+from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
+from codebatch.cli.output.tables import wrapped
+from codebatch.cli.output.widths import fitted_path, terminal_width, without_same_directory
+from codebatch.errors import InvalidInput
+from codebatch.model.entry import display_path
+from codebatch.model.text.lazy_patterns import LatePattern
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.queries.batch_query import Answer
+from codebatch.operations.queries.impact import Impact
+
+if TYPE_CHECKING:
+    from codebatch import Cycle
+    from codebatch.operations.api.batch import Batch
+    from codebatch.query.filters.paths import Paths
+
+
+@command()
+@click.argument("path", metavar="FILE", shell_complete=complete_file)
+@asked_batch_option
+@option("--depth", metavar="N", type=click.IntRange(min=1), help="Maximum number of import steps")
+@option(
+    "--tests",
+    "only_tests",
+    is_flag=True,
+    help="Print only test files, one per line, relative to the current directory",
+)
+@answering
+def impact(answering: Answering, path: str, batch_reference: str | None, depth: int | None, only_tests: bool) -> int:
+    """List the files that depend on a file, directly or indirectly.
+
+    A file depends on FILE if it imports FILE, or imports a file that depends on FILE. To test a change:
+
+    \b
+    pytest $(codebatch impact FILE --tests)
+
+    The column `resolution` shows how certain an import is: exact by the rules of the language, file if one file fits,
+    or name if several files fit.
+
+    In C#, Swift, Ruby, PHP, Java, Kotlin, Scala, Go, Rust, C and C++, a file can use another file without an import. If
+    files that do not import FILE mention a definition of FILE, the answer is incomplete (exit status 3), and the number
+    of these files is reported.
+    """
+    batch = ask(answering, batch_reference)
+    answer = batch.impact(path, depth)
+    found = answer.found.dependents
+    if only_tests:
+        return _answer_tests(answering, answer)
+    rows = ((each.distance, each.path, f"{each.imports}:{each.line}", each.resolution) for each in found)
+    lines = table(rows, ("distance", "path", "imports", "resolution"), paths=("path", "imports")) if found else ()
+    if_none = f"no dependents found for {display_path(answer.found.path)}"
+    total = (_total(answer.found),) if found else ()
+    members = _members(answer.found)
+    status = answer_rows(answering, answer, found, (*lines, *total), if_none=if_none, members=members)
+    if answer.found.tests:
+        from shlex import quote  # which `graph` does without
+
+        answering.note(f"list the test files with: codebatch impact {quote(path)} --tests")
+    return status
+
+
+def _members(found: Impact) -> dict[str, object]:
+    return {"mentions": found.mentions}
+
+
+def _total(found: Impact) -> str:
+    direct, tests = sum(each.distance == 1 for each in found.dependents), len(found.tests)
+    total = f"{count_of(len(found.dependents), 'dependent')}, {direct:,} direct"
+    return f"{total}, {count_of(tests, 'test file')}" if tests else total
+
+
+def _answer_tests(answering: Answering, answer: Answer[Impact]) -> int:
+    """The tests of an impact, for the command line of what runs them: words, none of which is an option or is two."""
+    tests = answer.found.tests
+    sources = answer.question.batch.about.sources
+    seen = [_as_seen_from_here(test, sources) for test in tests]
+    lines = [each for each in seen if not _SPLIT.search(each)]
+    if_none = f"no test depends on {display_path(answer.found.path)}"
+    if_none, members = "" if tests else if_none, _members(answer.found)
+    status = answer_rows(answering, answer, tests, lines, if_none=if_none, name="impact-tests", members=members)
+    if len(lines) < len(seen) and not answering.as_json:
+        left = count_of(len(seen) - len(lines), "test file")
+        answering.tell(f"{left} omitted because the shell would split or expand the name; list all with --json")
+    return status
+
+
+_SPLIT = LatePattern(r"[^\w./:@%+=,~-]|^~")
+"""What a shell or a runner would take for something else where it is not quoted."""
+
+
+def _as_seen_from_here(path: str, sources: Sequence[bytes]) -> str:
+    """A path of the project as it is from the current directory, where that is in the one tree or above it."""
+    here = os.getcwd()
+    root = os.fsdecode(sources[0]) if len(sources) == 1 else ""
+    if root and (os.path.commonpath([here, root]) in (here, root)):
+        path = os.path.relpath(os.path.join(root, path), here)
+    return f"./{path}" if path.startswith("-") else path
+
+
+@command()
+@paths_argument
+@asked_batch_option
+@path_option
+@option("--cycles", "only_cycles", is_flag=True, help="List import cycles, the smallest first")
+@option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="With --cycles: include cycles through imports that are not executed while files are loaded",
+    details="Also includes cycles that consist only of test files, vendored or generated code.",
+)
+@option("--dot", is_flag=True, help="Print the graph for Graphviz")
+@answering
+def graph(
+    answering: Answering,
+    paths: tuple[str, ...],
+    batch_reference: str | None,
+    path: str,
+    only_cycles: bool,
+    everything: bool,
+    dot: bool,
+) -> int:
+    """List imports between files, or import cycles.
+
+    Each import has a line number, and a `resolution` that shows how certain the import is, as in `codebatch impact`.
+    Each PATH restricts the list to imports from or to a file, or the files below a directory.
+
+    --cycles lists import cycles. Each import cycle is shown as its shortest path, with the import to cut: the import
+    whose removal leaves the fewest files in cycles. PATH selects the cycles that contain a file.
+
+    Imports for type checkers (`import type`, `if TYPE_CHECKING:`), imports in functions, and modules of a Rust crate do
+    not close a cycle when files are loaded. Cycles through such imports are listed only with --all.
+    """
+    batch = ask(answering, batch_reference)
+    asked = chosen_paths(batch, paths, path)
+    if only_cycles:
+        return _answer_cycles(answering, batch, asked, everything=everything)
+    if everything:
+        raise InvalidInput("--all cannot be used without --cycles")
+    answer = batch.imports(asked)
+    if dot:
+        pairs = dict.fromkeys((each.source, each.target) for each in answer.found)
+        arrows = (f"  {_quoted(source)} -> {_quoted(target)};" for source, target in pairs)
+        return answer_rows(answering, answer, list(pairs), ["digraph imports {", *arrows, "}"], name="graph-dot")
+    rows = [msgspec.structs.asdict(each) for each in answer.found]
+    shown = ("source", "target", "line", "resolution")
+    cells = table(([row[name] for name in shown] for row in rows), shown, paths=shown[:2]) if rows else []
+    return answer_rows(answering, answer, rows, cells, if_none="no imports")
+
+
+def _answer_cycles(answering: Answering, batch: Batch, paths: Paths, *, everything: bool) -> int:
+    answer = batch.import_cycles(paths, everything=everything)
+    lines = (line for each in answer.found for line in _cycle_lines(each, terminal_width()))
+    status = answer_rows(answering, answer, answer.found, lines, if_none="no import cycles", name="graph-cycles")
+    if not everything and not answering.as_json:
+        shown = [set(each.files) for each in answer.found]
+        every = batch.import_cycles(paths, everything=True).found
+        left_out = sum(not any(files <= set(each.files) for files in shown) for each in every)
+        if left_out:
+            answering.note(
+                f"{count_of(left_out, 'import cycle')} hidden; to list all, use --all. "
+                "Cycles are hidden if they have type-only or deferred imports, are within a Rust crate, "
+                "or have only test, vendored or generated files"
+            )
+    return status
+
+
+def _cycle_lines(cycle: Cycle, width: int | None) -> list[str]:
+    """A cycle in one line; on a terminal in as many as it takes, each directory once where it stays the same."""
+    count = f"{count_of(len(cycle.files), 'file')}: "
+    cut = f"{cycle.cut.source}:{cycle.cut.line}"
+    if width is None:
+        return [f"{count}{' -> '.join(cycle.shortest)}; cut at {cut}"]
+    files = [fitted_path(path, width, len("  -> ")) for path in without_same_directory(list(cycle.shortest))]
+    cut = fitted_path(cut, width, len("  "))
+    return wrapped(f"{count}{' -> '.join(files)}; cut at {cut}", width, "  ")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

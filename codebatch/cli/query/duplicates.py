@@ -1,0 +1,185 @@
+"""`duplicates`: duplicate blocks, and their source side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from codebatch.cli.framework.answers import answer_document, answer_written, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, Form, answering, asked_batch_option, path_option
+from codebatch.cli.framework.format_option import form_option
+from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
+from codebatch.cli.output.tables import wrapped
+from codebatch.cli.output.terminal import printable
+from codebatch.cli.output.widths import fitted_path, terminal_width
+from codebatch.errors import InvalidInput
+from codebatch.model.entry import display_path
+from codebatch.model.text.quantities import count_of
+from codebatch.query.fields import JsonRecord, record_path
+
+if TYPE_CHECKING:
+    from codebatch.operations.api.batch import Batch
+    from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation
+    from codebatch.operations.queries.duplicates import DuplicateBlocks
+    from codebatch.operations.queries.source_line import SourceLine
+
+_BLOCKS_SHOWN = 10
+_PLACES_LISTED = 3
+_FIRST_LINES = 12
+_SIDE_COLUMNS = 40
+"""A side that is narrower is not read: then one is below the other."""
+_BETWEEN = " | "
+_PLACE_COLUMNS_MIN = 24
+"""Columns in which a place is shown at least, before those behind it go into the next line."""
+_TAB_COLUMNS = 4
+
+
+@command()
+@paths_argument
+@asked_batch_option
+@option("--show", type=click.IntRange(min=1), metavar="N", help="Show only the Nth block, with its source")
+@option(
+    "--min", "least", metavar="N", type=click.IntRange(min=1), default=1, help="Only blocks of at least N code lines"
+)
+@common_option("limit", default_text=f"{_BLOCKS_SHOWN}, or all with --json or -o")
+@path_option
+@option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Include blocks that occur only in test files, vendored or generated code",
+)
+@form_option
+@answering
+def duplicates(
+    answering: Answering,
+    paths: tuple[str, ...],
+    batch_reference: str | None,
+    show: int | None,
+    least: int,
+    limit: int | None,
+    path: str,
+    everything: bool,
+    form: Form | None,
+) -> int:
+    """Show duplicate blocks, the largest first.
+
+    A duplicate block is ten or more identical code lines in several places. Comments and white space do not count. If
+    only a part of a block occurs elsewhere, that location is listed with the block, with its number of lines.
+
+    The source of the first block is shown. --show N shows block N instead. The locations of the block are printed side
+    by side, or one below the other in a narrow terminal or a pipe.
+
+    Each PATH selects the blocks that have a location in a file, or in the files below a directory.
+    """
+    if answering.as_json and form not in (None, "json"):
+        raise InvalidInput(f"-o {form} cannot be used with --json")
+    if show is not None and limit is not None:
+        raise InvalidInput("--limit cannot be used with --show")
+    batch = ask(answering, batch_reference)
+    form = "json" if answering.as_json else form
+    shown = 1 if show is not None else limit or (_BLOCKS_SHOWN if form is None else None)
+    asked = chosen_paths(batch, paths, path)
+    answer = batch.copies(least=least, first=show or 1, limit=shown, path=asked, everything=everything)
+    found = answer.found
+    if show is not None and not found.blocks and answer.whole.is_complete:
+        raise InvalidInput(f"duplicate block {show:,} does not exist", hint=f"blocks found: {found.count:,}")
+    if found.excluded:
+        others = "test, vendored or generated files"
+        answering.note(f"{found.excluded:,} hidden, with at most one location outside {others}; show them with --all")
+    if form == "json":
+        document = {"batch_id": batch.id, **msgspec.to_builtins(found)}
+        return answer_document(msgspec.structs.replace(answering, as_json=True), answer, document, ())
+    if_none = "" if found.blocks else "no duplicate blocks"
+    if form is not None:
+        from codebatch.cli.framework.formats import write_rows
+
+        rows = [row for block in found.blocks for row in _rows(block)]
+        write = partial(write_rows, form, rows, _COLUMNS, _value)
+        return answer_written(answering, answer, write, if_none=if_none)
+    lines = list(_lines(batch, found, is_alone=show is not None))
+    status = answer_written(answering, answer, partial(answering.print, None, lines), if_none=if_none)
+    if show is None and len(found.blocks) < found.count:
+        answering.note(f"{found.count - len(found.blocks):,} more; show them with --limit {found.count}")
+    return status
+
+
+_COLUMNS = ("number", "lines", "copies", "path", "line", "end_line")
+
+
+def _rows(block: DuplicateBlock) -> Iterator[JsonRecord]:
+    about: JsonRecord = {"number": block.number, "lines": block.lines, "copies": block.copies, "group": block.group}
+    for place in block.locations:
+        yield about | msgspec.to_builtins(place)
+
+
+def _value(row: JsonRecord, field: str) -> object:
+    return record_path(row) if field == "path" else row.get(field)
+
+
+def _lines(batch: Batch, found: DuplicateBlocks, *, is_alone: bool) -> Iterator[str]:
+    for block in found.blocks:
+        yield from _block_lines(block, len(block.locations) if is_alone else _PLACES_LISTED)
+    if found.blocks:
+        first, *_ = found.blocks
+        yield ""
+        yield from _source(batch, first, None if is_alone else _FIRST_LINES)
+
+
+def _block_lines(block: DuplicateBlock, listed: int) -> list[str]:
+    """A block in one line; on a terminal in as many as it takes, and no path of it is broken."""
+    head = f"{block.number:>4}  {count_of(block.lines, 'line')}  "
+    left = len(block.locations) - listed
+    more = f" (and {left:,} more)" if left > 0 else ""
+    places = [_shown(place) for place in block.locations[:listed]]
+    line = f"{head}{' = '.join(places)}{more}"
+    width = terminal_width()
+    if width is None or len(line) <= width:
+        return [line]
+    room = (width - len(head) - len(more) - len(" = ") * (len(places) - 1)) // len(places)
+    fitted = [fitted_path(place, max(room, _PLACE_COLUMNS_MIN), 0) for place in places]
+    if len({*fitted}) < len(fitted):  # If short forms are equal, the directories tell them apart.
+        fitted = [fitted_path(place, width - len(head), 0) for place in places]
+    first, *others = wrapped(f"{' = '.join(fitted)}{more}", width - len(head))
+    return [f"{head}{first}", *(" " * len(head) + line for line in others)]
+
+
+def _shown(place: DuplicateLocation) -> str:
+    part = f" ({count_of(place.lines, 'line')})" if isinstance(place.lines, int) else ""
+    return f"{display_path(place.path_bytes)}:{place.line}{part}"
+
+
+def _source(batch: Batch, block: DuplicateBlock, lines_max: int | None) -> Iterator[str]:
+    """The places of a block side by side, or one below the other."""
+    sides = [(_shown(place), _numbered(lines, lines_max)) for place, lines in batch.source_of_copies(block)]
+    columns = terminal_width()
+    width = 0 if columns is None else (columns - len(_BETWEEN)) // 2
+    if len(sides) == 2 and width >= _SIDE_COLUMNS:
+        (left_title, left), (right_title, right) = sides
+        for one, other in zip_longest([left_title, *left], [right_title, *right], fillvalue=""):
+            yield f"{_cut(one, width):<{width}}{_BETWEEN}{_cut(other, width)}".rstrip()
+    else:
+        for title, lines in sides:
+            yield from (fitted_path(title, columns, 0), *lines)
+    longest = max((len(lines) for _, lines in sides), default=0)
+    if lines_max is not None and longest == lines_max:
+        yield f"   …  full source: codebatch duplicates --show {block.number}"
+
+
+def _numbered(lines: Sequence[SourceLine], lines_max: int | None) -> list[str]:
+    return [
+        f"{each.line:>6}  {printable(each.text.removesuffix(chr(13)).expandtabs(_TAB_COLUMNS))}".rstrip()
+        for each in lines[:lines_max]
+    ]
+
+
+def _cut(text: str, width: int) -> str:
+    text = printable(text)
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,184 @@
+"""`export`: findings in the formats of other programs, and definitions as tags."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+import click
+
+from codebatch.cli.compare.diff import ask_sides
+from codebatch.cli.framework.answers import Answered, answer_document, answer_written, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, answering, asked_batch_option
+from codebatch.cli.framework.filter_options import filter_options
+from codebatch.cli.framework.output_files import (
+    STANDARD_OUTPUT,
+    is_null_device,
+    refuse_in_store,
+    target_of,
+    write_target,
+)
+from codebatch.errors import InvalidInput
+from codebatch.exchange.export import make_export
+from codebatch.exchange.model import Export, Form
+from codebatch.exchange.summary import SUMMARY_BYTES_MAX
+from codebatch.model.record import SEVERITIES, Severity
+from codebatch.model.text.quantities import count_of, human_bytes
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.queries.batch_query import Answer
+from codebatch.query.filters.record_options import Filters
+
+
+class ExportWritten(Answered, frozen=True, kw_only=True):
+    """The answer of `codebatch export`: the file that was written, and its number of findings or definitions.
+
+    `excluded` describes what was left out because of limits of the format.
+    """
+
+    form: Form
+    path: str
+    bytes: int
+    count: int
+    excluded: tuple[str, ...]
+
+
+@command()
+@click.argument("form", metavar="FORMAT", type=click.Choice(get_args(Form)))
+@click.argument("pair", metavar="[BASE HEAD]", nargs=-1)
+@asked_batch_option
+@filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task")
+@option("--all", "with_hints", is_flag=True, help="Include hints")
+@common_option("base-store")
+@option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, default_text="standard output", help="File to write")
+@option("--summary", metavar="FILE", help="With FORMAT github: append a summary in Markdown to this file")
+@answering
+def export(
+    answering: Answering,
+    form: Form,
+    pair: tuple[str, ...],
+    batch_reference: str | None,
+    with_hints: bool,
+    base_store: str | None,
+    output: str,
+    summary: str | None,
+    severity: tuple[Severity, ...],
+    code: tuple[str, ...],
+    tool: tuple[str, ...],
+    lang: tuple[str, ...],
+    path: str,
+    where: str,
+    task: str | None,
+) -> int:
+    """Export findings for other programs, or definitions for editors.
+
+    Exports all findings of a batch. With BASE and HEAD, exports only the regressions of HEAD. BASE and HEAD are
+    batches, @NAMEs, snapshots or git commits. A commit without a batch is run first.
+
+    \b
+    FORMAT is one of:
+      sarif       SARIF, for code scanning
+      github      annotations of a GitHub workflow
+      gitlab      GitLab Code Quality
+      checkstyle  Checkstyle XML
+      rdjson      reviewdog
+      ctags       definitions, as tags for editors
+
+    Hints are left out, unless --all or --severity selects them. An existing file is replaced atomically. The same
+    batches give the same bytes.
+    """
+    _refuse(form, pair, batch_reference, summary, with_hints=with_hints, has_severity=bool(severity))
+    if base_store is not None and not pair:
+        raise InvalidInput("--base-store cannot be used without A and B")
+    places = _places(form, output, summary, as_json=answering.as_json)
+    if pair:
+        than, batch = ask_sides(answering, pair[0], pair[1], base_store)
+    else:
+        than, batch = None, ask(answering, batch_reference)
+    for place in filter(None, places):
+        refuse_in_store(place, batch.question.store.root)
+    filters: Filters = {"lang": lang or None, "path": path, "where": where, "task": task}
+    codes, tools = code or None, tool or None
+    gravities = SEVERITIES if with_hints else severity or None
+    answer = make_export(batch, form, than=than, severity=gravities, code=codes, tool=tools, **filters)
+    if gravities is None and than is None and form != "ctags":
+        hints = batch.stats(severity="hint", code=codes, tool=tools, **filters).found.total
+        if hints:
+            answering.note(f"{count_of(hints, 'hint')} hidden; include them with --all")
+    return _answer(answering, batch, form, output, places, answer)
+
+
+class _Places(NamedTuple):
+    """Where the export goes, None where that is standard output; and the summary, None where there is to be none."""
+
+    export: Path | None
+    summary: Path | None
+
+
+def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _Places:
+    """Where it all goes. Raises InvalidInput where it cannot."""
+    if as_json and output == STANDARD_OUTPUT:
+        raise InvalidInput("--json cannot be used with an export to standard output; write it to a file with -o FILE")
+    example = f"codebatch export {form} -o FILE"
+    target = None if output == STANDARD_OUTPUT else target_of(output, example)
+    beside = None if summary is None else target_of(summary, f"codebatch export {form} --summary FILE")
+    if beside is not None and beside == target:
+        raise InvalidInput("-o and --summary cannot be the same file")
+    return _Places(target, beside)
+
+
+def _answer(
+    answering: Answering, batch: Batch, form: Form, output: str, places: _Places, answer: Answer[Export]
+) -> int:
+    """Write what was made; returns the exit status."""
+    found = answer.found
+    for told in found.excluded:
+        answering.tell(told)
+    if places.summary is not None:
+        _add_summary(answering, places.summary, found)
+    noun = "definition" if form == "ctags" else "finding"
+    if places.export is None:
+
+        def write() -> None:
+            sys.stdout.buffer.write(found.data)
+
+        return answer_written(answering, answer, write, if_none="" if found.count else f"no {noun}s")
+    write_target(places.export, found.data)
+    size = len(found.data)
+    document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
+    lines = [f"{output}: {count_of(found.count, noun)}, {human_bytes(size)}"]
+    return answer_document(answering, answer, {**document, "count": found.count, "excluded": found.excluded}, lines)
+
+
+def _refuse(
+    form: Form,
+    pair: tuple[str, ...],
+    batch_reference: str | None,
+    summary: str | None,
+    *,
+    with_hints: bool,
+    has_severity: bool,
+) -> None:
+    """Raise InvalidInput for what is named twice, or means nothing."""
+    if pair and batch_reference is not None:
+        raise InvalidInput("--batch cannot be used with A and B")
+    if len(pair) not in (0, 2):
+        hint = f"for one batch: codebatch export {form} --batch ID; for a comparison: codebatch export {form} A B"
+        raise InvalidInput("give two batches to compare, or none", hint=hint)
+    if with_hints and (has_severity or form == "ctags"):
+        raise InvalidInput(f"--all cannot be used with {'--severity' if has_severity else 'ctags'}")
+    if summary is not None and form != "github":
+        raise InvalidInput(f"--summary cannot be used with {form}")
+
+
+def _add_summary(answering: Answering, target: Path, export: Export) -> None:
+    """Add a summary to what other commands of the step have written."""
+    if is_null_device(target):
+        return
+    with target.open("ab") as file:
+        if file.tell() + len(export.summary) > SUMMARY_BYTES_MAX:
+            answering.tell(f"summary not written: GitHub shows at most {human_bytes(SUMMARY_BYTES_MAX)} in a step")
+        else:
+            file.write(export.summary)

@@ -1,0 +1,147 @@
+"""`find`: code that matches a pattern or a tree-sitter query."""
+
+from __future__ import annotations
+
+import shlex
+from functools import partial
+from typing import cast
+
+import msgspec
+
+from codebatch.cli.framework.answers import answer_rows, answer_written, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, Form, answering, asked_batch_option, path_option
+from codebatch.cli.framework.format_option import form_option
+from codebatch.cli.framework.path_arguments import chosen_paths, path_clause, paths_argument
+from codebatch.errors import InvalidInput, InvalidQuery
+from codebatch.model.task import Json
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.queries.code_search import FILE_SECONDS_MAX
+from codebatch.query.fields import JsonRecord, record_path
+from codebatch.system.host import usable_cores
+
+_COLUMNS = ("path", "line", "column", "source")
+_SHOWN_MAX = 300
+"""Characters of a line of source, for people."""
+
+
+@command()
+@paths_argument
+@option("--pattern", "pattern", metavar="CODE", help="Code in which $X matches any node, and $$$ any number of nodes")
+@option(
+    "--query",
+    "query",
+    metavar="QUERY",
+    help="tree-sitter query",
+    details="The node captured as @match is reported. Without @match, the last captured node is reported.",
+)
+@option("-l", "--language", "language", metavar="NAME", required=True, help="Search files in this language")
+@asked_batch_option
+@path_option
+@common_option("limit")
+@option("--count", "is_count", is_flag=True, help="Print only the number of matches")
+@option("--files", "is_files", is_flag=True, help="Print only the files with matches")
+@form_option
+@common_option("jobs")
+@common_option("file-seconds", default=FILE_SECONDS_MAX)
+@answering
+def find(
+    answering: Answering,
+    paths: tuple[str, ...],
+    query: str | None,
+    pattern: str | None,
+    language: str,
+    batch_reference: str | None,
+    path: str,
+    limit: int | None,
+    is_count: bool,
+    is_files: bool,
+    form: Form | None,
+    jobs: int | None,
+    file_seconds: float,
+) -> int:
+    """Find code that matches a pattern or a tree-sitter query.
+
+    Searches the files of a batch. Each PATH restricts the search to a file or to the files below a directory.
+
+    \b
+    codebatch find -l python --pattern 'print($X)'
+    codebatch find -l python --pattern 'if $X == None: $$$'
+    codebatch find -l c --query '(goto_statement) @match'
+
+    A pattern is one expression, statement or definition. Metavariables such as $X are in capitals. If a metavariable
+    occurs twice, both must match the same text. For anything else, write a query; `codebatch ast FILE` shows the nodes.
+    """
+    if answering.as_json and form not in (None, "json"):
+        raise InvalidInput(f"-o {form} cannot be used with --json")
+    if is_count and (limit or is_files):
+        raise InvalidInput(f"--{'limit' if limit else 'files'} cannot be used with --count")
+    if query is None and pattern is None and paths:
+        hint = f"give the pattern as an option: codebatch find -l {language} --pattern {shlex.quote(paths[0])}"
+        raise InvalidInput("one of --pattern and --query is required", hint=hint)
+    form = "json" if answering.as_json else form or "plain"
+    answering = msgspec.structs.replace(answering, as_json=form == "json")
+    batch = ask(answering, batch_reference)
+    asked = chosen_paths(batch, paths, path)
+    try:
+        answer = batch.find(
+            language=language,
+            query=query,
+            pattern=pattern,
+            path=asked,
+            limit=limit,
+            by_file=is_files or is_count,
+            jobs=jobs or usable_cores(),
+            file_seconds=file_seconds,
+            progress=partial(answering.phase, "reading"),
+        )
+    except InvalidQuery as error:
+        if not answering.as_json:
+            _show_place(answering, error)
+        raise
+    rows = answer.found
+    columns: tuple[str, ...] = _COLUMNS
+    if_none = "" if rows else _none_found(answer.whole.planned, language, asked)
+    document: object = rows
+    if is_files:
+        columns = ("path", "places")
+    elif is_count:
+        rows, columns = [{"count": sum(cast("int", row["places"]) for row in rows)}], ("count",)
+        document = rows[0]
+    if form in ("json", "plain"):
+        lines = (_line(row) for row in rows)
+        return answer_rows(answering, answer, document, lines, if_none="" if is_count else if_none)
+    from codebatch.cli.framework.formats import write_rows
+
+    return answer_written(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
+
+
+def _none_found(files: int, language: str, path: str | tuple[str, ...]) -> str:
+    where = path_clause(path)
+    if not files:
+        return f"no {language} files in the batch{where}"
+    return f"no matches in {count_of(files, 'file')} of {language}{where}"
+
+
+def _line(row: JsonRecord) -> str:
+    if "count" in row:
+        return str(row["count"])
+    if "places" in row:
+        return record_path(row)
+    source = str(row["source"])
+    shown = source if len(source) <= _SHOWN_MAX else f"{source[:_SHOWN_MAX]} … ({count_of(len(source), 'character')})"
+    return f"{record_path(row)}:{row['line']}:{row['column']}: {shown.strip()}"
+
+
+def _value(row: JsonRecord, field: str) -> Json:
+    return record_path(row) if field == "path" else row.get(field)
+
+
+def _show_place(answering: Answering, error: InvalidQuery) -> None:
+    """The line of a query that is wrong, with a caret below the place."""
+    row, column = error.place
+    line = error.text.split("\n")[row].replace("\t", " ")
+    start = max(column - _SHOWN_MAX // 4, 0)
+    answering.tell(f"  {line[start : start + _SHOWN_MAX // 2]}")
+    answering.tell(f"  {' ' * (column - start)}^")

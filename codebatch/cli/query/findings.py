@@ -1,0 +1,154 @@
+"""`findings`: the findings of a batch by rule, with their source lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from codebatch.cli.answers.finding_lines import place_of, source_lines
+from codebatch.cli.framework.answers import answer_document, answer_rows, answer_written, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, Form, answering, asked_batch_option
+from codebatch.cli.framework.filter_options import filter_options
+from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
+from codebatch.cli.output.widths import fitted, terminal_width
+from codebatch.errors import InvalidInput
+from codebatch.model.record import SEVERITIES, Severity
+from codebatch.model.task import Json
+from codebatch.model.text.quantities import count_of
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
+
+if TYPE_CHECKING:
+    from codebatch.operations.queries.batch_query import Question
+    from codebatch.operations.queries.findings import Findings, RuleFindings
+
+SHOWN = 50
+_FLOOD_MIN = 20
+"""A rule that says the same more often is shown by its first findings alone, unless more are asked for."""
+_FLOOD_SHOWN_MAX = 3
+_NONE = "no findings"
+
+
+@command()
+@paths_argument
+@asked_batch_option
+@filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task", "--output")
+@option("--all", "with_hints", is_flag=True, help="Include hints")
+@common_option("limit", default_text=f"{SHOWN} in text output, otherwise all")
+@answering
+def findings(
+    answering: Answering,
+    paths: tuple[str, ...],
+    batch_reference: str | None,
+    with_hints: bool,
+    limit: int | None,
+    form: Form | None,
+    severity: tuple[Severity, ...],
+    code: tuple[str, ...],
+    tool: tuple[str, ...],
+    lang: tuple[str, ...],
+    path: str,
+    where: str,
+    task: str | None,
+) -> int:
+    """List likely bugs and other findings, grouped by rule.
+
+    The most certain rules come first. Findings in test files, examples and other non-production files come last.
+
+    Each PATH restricts the list to a file or to the files below a directory.
+
+    Hints are left out, unless --all or --severity selects them. If a rule has more than 20 findings with the same
+    message, only three of these findings are shown. --limit shows more.
+    """
+    if with_hints and severity:
+        raise InvalidInput("--all cannot be used with --severity")
+    if answering.as_json and form not in (None, "json"):
+        raise InvalidInput(f"-o {form} cannot be used with --json")
+    batch = ask(answering, batch_reference)
+    answer = batch.findings(
+        severity=SEVERITIES if with_hints else severity or None,
+        code=code or None,
+        tool=tool or None,
+        lang=lang or None,
+        path=chosen_paths(batch, paths, path),
+        where=where,
+        task=task,
+    )
+    if answering.as_json or form == "json":
+        found = cut(answer.found, limit)
+        answering = msgspec.structs.replace(answering, as_json=True)
+        return answer_document(answering, answer, {"batch_id": batch.id, **msgspec.structs.asdict(found)}, ())
+    if form not in (None, "plain"):
+        from codebatch.cli.framework.formats import columns_of, write_rows
+
+        rows = [record for rule in cut(answer.found, limit).rules for record in rule.findings]
+        write = partial(write_rows, form, rows, columns_of(form, ("diagnostic",)), _value)
+        return answer_written(answering, answer, write, if_none="" if rows else _NONE)
+    shown = cut(answer.found, limit) if limit else cut(without_floods(answer.found), SHOWN)
+    lines = finding_lines(answer.question, shown.rules, terminal_width())
+    status = answer_rows(answering, answer, (), lines, if_none=_NONE)
+    for told in _hidden(answer.found, shown):
+        answering.note(told)
+    return status
+
+
+def cut(found: Findings, limit: int | None) -> Findings:
+    """The first findings, in the order of their rules."""
+    if limit is None:
+        return found
+    rules: list[RuleFindings] = []
+    for rule in found.rules:
+        if limit <= 0:
+            break
+        rules.append(msgspec.structs.replace(rule, findings=rule.findings[:limit]))
+        limit -= len(rule.findings)
+    return msgspec.structs.replace(found, rules=tuple(rules))
+
+
+def without_floods(found: Findings) -> Findings:
+    """Return the findings with the first few alone of each rule that says one thing more than _FLOOD_MIN times."""
+    rules = (
+        msgspec.structs.replace(rule, findings=rule.findings[:_FLOOD_SHOWN_MAX])
+        if len(rule.findings) > _FLOOD_MIN and len({str(record["message"]) for record in rule.findings}) == 1
+        else rule
+        for rule in found.rules
+    )
+    return msgspec.structs.replace(found, rules=tuple(rules))
+
+
+def finding_lines(question: Question, rules: Iterable[RuleFindings], width: int | None) -> Iterator[str]:
+    """Findings for people: what a rule found in how many places, and each of them with its source."""
+    from codebatch.operations.queries.source_text import source_texts
+
+    rules = tuple(rules)
+    sources = iter(source_texts(question, [record for rule in rules for record in rule.findings]))
+    for rule in rules:
+        messages = {str(record["message"]) for record in rule.findings}
+        yield fitted(f"{rule_line(rule)}{f': {messages.pop()}' if len(messages) == 1 else ''}", width)
+        for record in rule.findings:
+            told = f": {record['message']}" if messages else ""
+            yield fitted(f"  {place_of(record)}{told}", width)
+            yield from source_lines(record, next(sources), width)
+
+
+def rule_line(rule: RuleFindings) -> str:
+    """How bad what a rule found is, and how much that is."""
+    apart = "all" if rule.non_production == rule.count else f"{rule.non_production:,} of them"
+    apart = f", {apart} in non-production files" if rule.non_production else ""
+    return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{apart}"
+
+
+def _hidden(found: Findings, shown: Findings) -> Iterator[str]:
+    left = found.count - sum(len(rule.findings) for rule in shown.rules)
+    if left > 0:
+        yield f"{left:,} more; show them with --limit {found.count}"
+    if found.hints_hidden:
+        yield f"{count_of(found.hints_hidden, 'hint')} hidden; show them with --all"
+
+
+def _value(row: JsonRecord, field: str) -> Json:
+    return value_of(row, field, NO_LANGUAGES)

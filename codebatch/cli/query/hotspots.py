@@ -1,0 +1,172 @@
+"""`hotspots`: the functions and files that are hardest to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import get_args
+
+import click
+import msgspec
+from msgspec import UNSET
+
+from codebatch.cli.framework.answers import answer_document, answer_written, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, Form, answering, asked_batch_option, path_option, table
+from codebatch.cli.framework.format_option import form_option
+from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
+from codebatch.errors import InvalidInput
+from codebatch.model.task import Json
+from codebatch.operations.hotspots.hotspots import (
+    FUNCTION_LEAST,
+    HOTSPOTS_MAX,
+    HOTSPOTS_SHOWN,
+    OF_FUNCTIONS,
+    Hotspot,
+    HotspotBy,
+    Hotspots,
+)
+from codebatch.query.fields import JsonRecord, record_path
+
+_TITLES = {
+    "cognitive": "complexity",
+    "complexity": "cyclomatic",
+    "code": "code",
+    "duplicated_lines": "duplicated",
+    "commits_per_year": "commits/yr",
+    "dependents": "dependents",
+}
+"""What people read over the columns."""
+
+
+@command()
+@paths_argument
+@asked_batch_option
+@option("--files", "of_files", is_flag=True, help="Rank files instead of functions, and show all their metrics")
+@option(
+    "--by",
+    metavar="KEY",
+    type=click.Choice(get_args(HotspotBy)),
+    default="hotspot",
+    show_default=True,
+    help="Sort key: hotspot, cognitive, complexity, churn, dependents, duplication or code",
+    details="With churn, dependents, duplication or code, files are ranked.",
+)
+@option(
+    "--min",
+    "least",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default_text="10 for functions, 1 for files",
+    help="Minimum value of the sort key",
+    details="With --by hotspot, N is the minimum cognitive complexity.",
+)
+@common_option("limit", type=click.IntRange(min=1, max=HOTSPOTS_MAX), default=HOTSPOTS_SHOWN, show_default=True)
+@path_option
+@common_option("lang")
+@option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Include test files, vendored and generated code, and partially parsed files",
+)
+@form_option
+@answering
+def hotspots(
+    answering: Answering,
+    paths: tuple[str, ...],
+    batch_reference: str | None,
+    of_files: bool,
+    by: HotspotBy,
+    least: int | None,
+    limit: int,
+    path: str,
+    lang: tuple[str, ...],
+    everything: bool,
+    form: Form | None,
+) -> int:
+    """Rank functions by complexity, change frequency and dependents.
+
+    Each PATH restricts the ranking to a file or to the files below a directory.
+
+    The hotspot score is cognitive complexity x (1 + commits per year) x log2(2 + dependents). It is based on Tornhill's
+    hotspots: complexity times change frequency. Dependents are the files that depend on the file of the function.
+    Cognitive complexity measures how hard a function is to read: nested control flow counts more.
+
+    Commits per year are commits that changed a line of the function, as `git log -L` finds them. Merges do not count.
+    The year ends with the newest commit.
+
+    `?` marks an unknown number. Commits are unknown without a git history. Dependents are unknown in languages in which
+    files can use each other without imports.
+    """
+    if answering.as_json and form not in (None, "json"):
+        raise InvalidInput(f"-o {form} cannot be used with --json")
+    batch = ask(answering, batch_reference)
+    asked = chosen_paths(batch, paths, path)
+    answer = batch.hotspots(
+        by, files=of_files, least=least, limit=limit, path=asked, lang=lang or None, everything=everything
+    )
+    found = answer.found
+    _tell(answering, found)
+    if answering.as_json or form == "json":
+        document = {"batch_id": answer.question.batch.id, "by": by, **msgspec.to_builtins(found)}
+        as_json = msgspec.structs.replace(answering, as_json=True)
+        return answer_document(as_json, answer, document, ())
+    if_none = "" if found.rows else "no hotspots"
+    if least is None and not of_files and by in OF_FUNCTIONS:
+        functions = "other functions" if found.excluded else "functions"
+        if_none = if_none and f"no {functions} with a complexity of {FUNCTION_LEAST} or more; lower it with --min 1"
+    if form is None:
+        lines = list(_lines(found.rows))
+        return answer_written(answering, answer, partial(answering.print, None, lines), if_none=if_none)
+    from codebatch.cli.framework.formats import write_rows
+
+    columns = [field for field in Hotspot.__struct_fields__ if any(_has(each, field) for each in found.rows)]
+    rows = [msgspec.to_builtins(each) for each in found.rows]
+    columns = ["path", *(each for each in columns if each not in ("path", "path_b64"))]
+    return answer_written(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
+
+
+def _value(row: JsonRecord, field: str) -> Json:
+    return record_path(row) if field == "path" else row.get(field)
+
+
+def _has(found: Hotspot, field: str) -> bool:
+    return getattr(found, field) is not UNSET
+
+
+def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
+    if not rows:
+        return
+    numbers = [field for field in ("cognitive", "complexity", "code", "duplicated_lines") if _has(rows[0], field)]
+    header = [*(_TITLES[field] for field in numbers), "commits/yr", "dependents"]
+    header += ["function", "location"] if _has(rows[0], "symbol") else ["file"]
+
+    def cells(each: Hotspot) -> list[object]:
+        told = [*(getattr(each, field) for field in (*numbers, "commits_per_year")), _users(each)]
+        place = record_path(msgspec.to_builtins(each))
+        where = [str(each.symbol), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
+        return [*("?" if value is None else value for value in told), *where]
+
+    yield from table(map(cells, rows), header, paths=("location", "file"))
+
+
+def _users(found: Hotspot) -> object:
+    """Return the number of dependents; with a plus if it is not known to be of all."""
+    return f"{found.dependents:,}+" if found.dependents_partial is True else found.dependents
+
+
+def _tell(answering: Answering, found: Hotspots) -> None:
+    if found.churn_note:
+        answering.note(found.churn_note)
+    if found.excluded:
+        parts = [f"{count:,} {_LEFT_OUT[of]}" for of, count in sorted(found.excluded.items())]
+        answering.note(f"hidden: {', '.join(parts)}; show them with --all")
+
+
+_LEFT_OUT = {
+    "test": "in test files",
+    "foreign": "in vendored or generated files",
+    "doubtful": "in partially parsed files",
+}

@@ -1,0 +1,75 @@
+"""`inspect`: an overview of a file, a line of it, or every record about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from codebatch.cli.framework.answers import answer_document, answer_rows, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.completion import complete_file
+from codebatch.cli.framework.context import Answering, answering, asked_batch_option
+from codebatch.model.entry import display_path, path_row
+
+if TYPE_CHECKING:
+    from codebatch import FileRecords
+    from codebatch.operations.queries.batch_query import Question
+
+
+@command()
+@click.argument("path", metavar="FILE[:LINE]", shell_complete=complete_file)
+@asked_batch_option
+@option("--kinds", metavar="KIND,...", help="List all records of these kinds")
+@option("--all", "everything", is_flag=True, help="List every record about the file, as with --json")
+@answering
+def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, everything: bool) -> int:
+    """Show an overview of a file, or every record about it.
+
+    With LINE, shows the source line, the definitions that enclose the line, and the records about the line.
+    """
+    batch = ask(answering, batch_reference)
+    named = kinds and kinds.split(",")
+    path, line = batch.split_place(path)
+    if line is not None:
+        from codebatch.cli.answers.source_line import answer_line  # 2 ms, which no other answer takes
+
+        return answer_line(answering, batch.inspect_line(path, line, kind=named))
+    if kinds is None and not (everything or answering.as_json or answering.explain):
+        from codebatch.cli.answers.file_overview import overview_lines  # as above
+
+        seen = batch.overview(path)
+        return answer_document(answering, seen, {}, overview_lines(seen.found))
+    answer = batch.inspect(path, kind=named, for_machines=answering.as_json)
+    found = answer.found
+    from codebatch.cli.output.records import record_line
+
+    lines = [record_line(record) for record in found.records]
+    if not answering.explain:
+        if_none = f"no records for {display_path(found.path)}"
+        return answer_rows(answering, answer, found.records, lines, if_none=if_none)
+    explain, more = _explained(answer.question, found)
+    document: dict[str, object] = {"batch_id": batch.id, "records": found.records, "explain": explain}
+    document.update(path_row(found.path))
+    return answer_document(answering, answer, document, lines + more, name="inspect-explain")
+
+
+def _explained(question: Question, found: FileRecords) -> tuple[dict[str, object], list[str]]:
+    """Where the answer about a file comes from, as JSON and as lines."""
+    records, batch = question.records, question.batch
+    shard = next(shard for shard in records.plan.shards if shard.start <= found.item < shard.end)
+    where = records.source.place
+    object_, item = records.items[found.item].object, found.item - shard.start
+    document = {
+        "batch_id": batch.id,
+        "snapshot_id": batch.about.snapshot_id,
+        "object": object_,
+        "shard_id": shard.id,
+        "item": item,
+        "tasks": list(found.tasks),
+        "read_from": where,
+    }
+    return document, [
+        f"batch {batch.id}, snapshot {batch.about.snapshot_id}, object {object_}",
+        f"item {item} of shard {shard.id}, tasks {', '.join(found.tasks)}, read from {where}",
+    ]

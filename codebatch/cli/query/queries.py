@@ -1,0 +1,241 @@
+"""`summary`, `errors`, `top`, `query`: questions about one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache, partial
+from itertools import chain
+from typing import cast, get_args
+
+import click
+import msgspec
+
+from codebatch.cli.answers.empty_results import none_found
+from codebatch.cli.framework.answers import answer_document, answer_rows, answer_written, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, Form, answering, asked_batch_option, table
+from codebatch.cli.framework.filter_options import task_option
+from codebatch.cli.framework.formats import FOR_PROGRAMS, STREAMED, columns_of, write_painted, write_rows
+from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.path_arguments import chosen_paths, paths_argument
+from codebatch.cli.framework.record_types import Asked, NounCommand, filtering
+from codebatch.cli.output.records import record_line, summary_lines
+from codebatch.errors import InvalidInput
+from codebatch.model.task import Json
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.queries.ranking import METRIC, Ranking
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
+
+ERRORS_SHOWN = 50
+TOP_SHOWN = 10
+WORST_SHOWN = 10
+
+
+@command()
+@asked_batch_option
+@task_option
+@answering
+def summary(answering: Answering, batch_reference: str | None, task: str | None) -> int:
+    """Show how many files, lines and records a batch has."""
+    batch = ask(answering, batch_reference)
+    answer = batch.summary(task)
+    lines = summary_lines(answer.found, () if answering.as_json else batch.worst(WORST_SHOWN).found)
+    return answer_document(answering, answer, msgspec.structs.asdict(answer.found), lines)
+
+
+@command()
+@asked_batch_option
+@task_option
+@common_option("limit", default_text=f"{ERRORS_SHOWN}, or all with --json")
+@answering
+def errors(answering: Answering, batch_reference: str | None, task: str | None, limit: int | None) -> int:
+    """List findings of severity error, and failures with their evidence.
+
+    A failure is a file that a task could not process. Failures come first.
+    """
+    answer = ask(answering, batch_reference).errors(task)
+    rows = [(row, 1) for row in answer.found] if answering.as_json else _told_once(answer.found)
+    shown = rows if limit is None and answering.as_json else rows[: limit or ERRORS_SHOWN]
+    lines = (line for row, count in shown for line in _error_lines(row, count))
+    status = answer_rows(answering, answer, [row for row, _ in shown], lines, if_none="no errors")
+    if len(shown) < len(rows):
+        answering.note(f"{len(rows) - len(shown):,} more; show them with --limit {len(rows)}")
+    return status
+
+
+@command()
+@asked_batch_option
+@task_option
+@option(
+    "--by",
+    metavar="FIELD",
+    default="kind",
+    show_default=True,
+    help=f"Field to count by, or {METRIC}NAME for its greatest values",
+    details=f"Fields are {', '.join(get_args(Ranking))}, and other fields of records such as name, target or class.",
+)
+@common_option("limit", default_text=f"{TOP_SHOWN}, or all with --json")
+@answering
+def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int | None) -> int:
+    """Count records by kind, rule, path or another field.
+
+    Prints the most frequent values first. For a metric, prints the files or functions with the greatest values.
+    """
+    batch = ask(answering, batch_reference)
+    if limit is None and not answering.as_json:
+        limit = TOP_SHOWN
+    answer = batch.top(by, limit=limit, task=task)
+    if by == "code" and not answering.as_json:
+        return answer_rows(answering, answer, (), _code_lines(batch, answer.found, task))
+    header = ("value", by.removeprefix(METRIC)) if by.startswith(METRIC) else ("count", by)
+    lines = table(((count, name) for name, count in answer.found), header, paths=("path", "dir"))
+    return answer_rows(answering, answer, dict(answer.found), lines)
+
+
+NOUNS_TOLD = {
+    "outputs": "List records of every kind",
+    "diagnostics": "List findings",
+    "symbols": "List definitions",
+    "edges": "List imports, calls, inheritance and dependencies between files",
+    "metrics": "List metrics of files and functions",
+    "files": "List files with their language, class and number of lines",
+    "failures": "List files that a task could not process",
+    "duplicates": "List duplicate blocks",
+    "stats": "Count records by kind or by another field",
+}
+
+
+class NounGroup(Group):
+    """The record types, each a command that is created when it is called: one process calls one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(NOUNS_TOLD)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _noun_command(cmd_name) if cmd_name in NOUNS_TOLD else None
+
+
+@click.group(cls=NounGroup)
+@answering_group
+def query() -> None:
+    """Filter, sort and count the records of a batch."""
+
+
+@cache
+def _noun_command(noun: str) -> click.Command:
+    @answering
+    @paths_argument
+    @asked_batch_option
+    @filtering(noun)
+    def records(answering: Answering, paths: tuple[str, ...], batch_reference: str | None, asked: Asked) -> int:
+        batch = ask(answering, batch_reference)
+        if paths:
+            asked.filters["path"] = chosen_paths(batch, paths, str(asked.filters.get("path", "")))
+        return _answer_records(answering, batch, asked)
+
+    more = " Text output leaves out the kind fingerprints, which is for programs." if noun == "outputs" else ""
+    paths = "Each PATH restricts the answer to a file or to the files below a directory."
+    return click.command(noun, cls=NounCommand, help=f"{NOUNS_TOLD[noun]}.\n\n{paths}{more}")(records)
+
+
+def _answer_records(answering: Answering, batch: Batch, asked: Asked) -> int:
+    form, answering = _form(answering, asked)
+    if asked.is_count or asked.group_by or asked.noun == "stats":
+        return _answer_counts(answering, batch, asked, form)
+    fields = asked.fields
+    answer = batch.outputs(
+        for_machines=form in FOR_PROGRAMS,
+        **asked.filters,
+        sort=asked.sort,
+        offset=asked.offset,
+        limit=asked.limit,
+        fields=fields or None,
+    )
+    if form in STREAMED:
+        found = iter(answer.found)
+        first = next(found, None)
+        rows: Iterable[JsonRecord] = () if first is None else chain((first,), found)
+    else:
+        rows = list(answer.found)  # What is damaged is met before anything is written.
+    if_none = "" if rows else none_found(batch, asked)
+    if form == "json":
+        # Records of which only some fields are wanted are not as the schema has them.
+        return answer_rows(answering, answer, rows, (), if_none=if_none, name="" if fields else None)
+    paint = answering.painter
+    if form == "plain" and not fields and paint is not None:
+        return answer_written(answering, answer, partial(write_painted, rows, paint), if_none=if_none)
+    if form == "plain" and not fields:
+        return answer_rows(answering, answer, (), map(record_line, rows), if_none=if_none)
+    columns = fields or columns_of(form, answer.asked.possible_kinds)
+    write = partial(write_rows, form, rows, columns, _chosen if fields else _value)
+    return answer_written(answering, answer, write, if_none=if_none)
+
+
+def _value(row: JsonRecord, field: str) -> Json:
+    return value_of(row, field, NO_LANGUAGES)
+
+
+def _chosen(row: JsonRecord, field: str) -> Json:
+    """Of a row that has the fields alone that are wanted."""
+    return record_path(row, field) if f"{field}_b64" in row else row.get(field)
+
+
+def _answer_counts(answering: Answering, batch: Batch, asked: Asked, form: Form) -> int:
+    field = asked.group_by or "kind"
+    answer = batch.stats(field, **asked.filters)
+    rows: list[JsonRecord]
+    columns: tuple[str, ...]
+    if asked.is_count:
+        rows, columns = [{"count": answer.found.total}], ("count",)
+        document: dict[str, int] = {"count": answer.found.total}
+    else:
+        end = asked.limit and asked.offset + asked.limit
+        groups = answer.found.counts[asked.offset : end]
+        rows, columns = [{"count": count, field: value} for value, count in groups], ("count", field)
+        document = dict(groups)
+        if answer.found.absent:
+            answering.note(f"not counted: {count_of(answer.found.absent, 'record')} without the field {field}")
+    if_none = "" if rows or answer.found.absent else none_found(batch, asked)
+    if form == "json":
+        return answer_rows(answering, answer, document, (), if_none=if_none)
+    if asked.form is None and not asked.is_count:
+        lines = table(((row["count"], row[field]) for row in rows), columns, paths=("path", "dir")) if rows else []
+        return answer_rows(answering, answer, (), lines, if_none=if_none)
+    write = partial(write_rows, form, rows, columns, JsonRecord.get)
+    return answer_written(answering, answer, write, if_none=if_none)
+
+
+def _form(answering: Answering, asked: Asked) -> tuple[Form, Answering]:
+    """The form of the answer; under `-o json` all is as under `--json`. Raises InvalidInput."""
+    if answering.as_json and asked.form not in (None, "json"):
+        raise InvalidInput(f"-o {asked.form} cannot be used with --json")
+    form: Form = "json" if answering.as_json else asked.form or "plain"
+    return form, msgspec.structs.replace(answering, as_json=form == "json")
+
+
+def _code_lines(batch: Batch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
+    """Codes, with what severities they stand in the batch, and what they find: the rule says it, or a first message."""
+    from codebatch.plugins.worker_services import load_question  # 2 ms, which no other answer takes
+
+    found = batch.describe_codes([code for code, _ in ranked], task).found
+    rules = cast("list[dict[str, object]]", load_question("list_rules")({}))
+    finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}
+    cells = ((count, code, found[code][0], finds.get(code, found[code][1])) for code, count in ranked)
+    return table(cells, ("count", "rule", "severity", "detects"))
+
+
+def _told_once(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:
+    """Failures first, those that are alike once with how many they are; then all else."""
+    from codebatch.operations.queries.failure_evidence import alike
+
+    found = list(rows)
+    failures = alike(row for row in found if row.get("kind") == "failure")
+    return [*failures, *((row, 1) for row in found if row.get("kind") != "failure")]
+
+
+def _error_lines(row: JsonRecord, count: int) -> list[str]:
+    evidence = str(row.get("evidence") or "").strip()
+    others = f", and in {count_of(count - 1, 'other file')}" if count > 1 else ""
+    return [record_line(row) + others, *(f"    {line}" for line in evidence.splitlines()[-8:])]

@@ -1,0 +1,56 @@
+"""`references`: the references to a name in the files of a batch."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from codebatch.cli.framework.answers import answer_rows, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.context import Answering, answering, asked_batch_option, path_option
+from codebatch.cli.framework.path_arguments import chosen_paths, path_clause, paths_argument
+from codebatch.operations.queries.references import ROLES
+from codebatch.query.filters.filters import JsonRecord, record_path
+
+
+@command()
+@click.argument("name")
+@paths_argument
+@asked_batch_option
+@option(
+    "--role",
+    "roles",
+    multiple=True,
+    metavar="ROLE",
+    type=click.Choice(ROLES),
+    help=f"Only this role: {', '.join(ROLES[:-1])} or {ROLES[-1]}",
+)
+@path_option
+@answering
+def references(
+    answering: Answering,
+    name: str,
+    paths: tuple[str, ...],
+    batch_reference: str | None,
+    roles: tuple[str, ...],
+    path: str,
+) -> int:
+    """Find all references to a name.
+
+    Each PATH restricts the search to a file or to the files below a directory.
+
+    References are found by name, so references to other symbols of the same name are listed too. Matches in comments
+    and strings are not references.
+    """
+    batch = ask(answering, batch_reference)
+    asked = chosen_paths(batch, paths, path)
+    answer = batch.references(name, role=roles or None, path=asked, progress=partial(answering.phase, "reading"))
+    as_what = f" as {' or '.join(roles)}" if roles else ""
+    if_none = f"no references to {name}{as_what} in the batch{path_clause(asked)}"
+    return answer_rows(answering, answer, answer.found, map(_line, answer.found), if_none=if_none)
+
+
+def _line(row: JsonRecord) -> str:
+    scope = f" in {row['scope']}" if row["scope"] else ""
+    return f"{record_path(row)}:{row['line']}:{row['column']}: {row['role']}{scope}"

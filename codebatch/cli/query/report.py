@@ -1,0 +1,102 @@
+"""`report`: the results of a batch as one HTML page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+
+from codebatch.cli.compare.diff import ask_sides
+from codebatch.cli.framework.answers import Answered, answer_document, answer_written, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.context import Answering, answering, asked_batch_option
+from codebatch.cli.framework.output_files import (
+    STANDARD_OUTPUT,
+    is_null_device,
+    refuse_in_store,
+    target_of,
+    write_target,
+)
+from codebatch.errors import InvalidInput
+from codebatch.model.text.quantities import human_bytes
+from codebatch.operations.api.batch import Batch
+from codebatch.report.report import make_report
+from codebatch.store.layout import REPORT_FILE
+
+_MARK = b'<meta name="generator" content="codebatch report">'
+_HEAD_BYTES = 4096
+"""The part of a page that has its mark."""
+_EXAMPLE = "for example: codebatch report -o report.html latest~1 latest"
+
+
+class ReportWritten(Answered, frozen=True, kw_only=True):
+    """The answer of `codebatch report`: the path and the size of the report."""
+
+    path: str
+    bytes: int
+
+
+@command()
+@click.argument("pair", metavar="[BASE HEAD]", nargs=-1)
+@asked_batch_option
+@option("-o", "--output", metavar="FILE", default_text=REPORT_FILE, help="File to write, or - for standard output")
+@answering
+def report(answering: Answering, pair: tuple[str, ...], batch_reference: str | None, output: str | None) -> int:
+    """Write an HTML report of a batch.
+
+    The page needs no network. It shows where to look first, a map of the code, functions, duplicate blocks, imports
+    between directories, and findings by rule.
+
+    With BASE and HEAD, it reports HEAD and what changed since BASE. Both are batches, @NAMEs, snapshots or git commits.
+    A commit without a batch is run first.
+
+    An existing FILE is replaced atomically; the default file is replaced only if it is a report. The same batches and
+    the same git history give the same page.
+    """
+    if pair and (len(pair) != 2 or batch_reference is not None):
+        raise InvalidInput("give two batches, the older one first, or none", hint=_EXAMPLE)
+    if output == STANDARD_OUTPUT:
+        if answering.as_json:
+            raise InvalidInput("--json cannot be used with -o -")
+        older, batch = _asked(answering, pair, batch_reference)
+        answer = make_report(batch, older=older)
+        page = answer.found
+
+        def write() -> None:
+            sys.stdout.buffer.write(page)
+
+        return answer_written(answering, answer, write)
+    target = target_of(REPORT_FILE if output is None else output, "codebatch report -o report.html")
+    if output is None:
+        output = REPORT_FILE
+        _refuse_unlike_report(target)
+    older, batch = _asked(answering, pair, batch_reference)
+    refuse_in_store(target, batch.question.store.root)
+    answer = make_report(batch, older=older)
+    write_target(target, answer.found)
+    size = len(answer.found)
+    document: dict[str, object] = {"batch_id": answer.question.batch.id, "path": output, "bytes": size}
+    link = "" if is_null_device(target) else f"; open it: file://{quote(os.fsencode(target))}"
+    return answer_document(answering, answer, document, [f"{output}: {human_bytes(size)}{link}"])
+
+
+def _refuse_unlike_report(target: Path) -> None:
+    """Raise InvalidInput if a file of the default name is not a report."""
+    try:
+        with target.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except FileNotFoundError:
+        return
+    if _MARK not in head:
+        raise InvalidInput(
+            f"{target.name!r} exists and is not a codebatch report",
+            hint=f"overwrite it with: codebatch report -o {target.name}",
+        )
+
+
+def _asked(answering: Answering, pair: tuple[str, ...], reference: str | None) -> tuple[Batch | None, Batch]:
+    """The older batch, where one is named, and that of the page."""
+    return ask_sides(answering, *pair) if pair else (None, ask(answering, reference))

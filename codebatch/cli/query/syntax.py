@@ -1,0 +1,254 @@
+"""`ast` and `rules`: the syntax tree of a file, and the lint rules, without a batch."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import cast
+
+import click
+
+from codebatch.cli.framework.answers import answer_document, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, SourcePath, answering, asked_batch_option, table
+from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.read_report import explain_option
+from codebatch.cli.output.records import record_line
+from codebatch.cli.output.terminal import printable
+from codebatch.coordinator.analysis.planning import check_overrides
+from codebatch.errors import InvalidInput, SourceUnreadable, UnknownId
+from codebatch.model.entry import display_path
+from codebatch.model.task import Json
+from codebatch.model.text.lazy_patterns import LatePattern
+from codebatch.model.text.quantities import count_of
+from codebatch.model.text.suggestions import closest
+from codebatch.operations.project.configuration import Configuration, load_configuration
+from codebatch.plugins.worker_services import load_question
+from codebatch.query.filters.filters import JsonRecord, path_bytes
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.system.files.regular_files import read_regular
+
+_FILE_BYTES_MAX = 256 << 20
+_RULE = LatePattern(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")
+_OF_PARSE = ("syntax-error", "partial-parse")
+
+
+@command()
+@click.argument("path", metavar="FILE", type=SourcePath())
+@common_option("batch", help="Read the file from this batch instead of from disk")
+@option("--language", metavar="NAME", default_text="detected from the file", help="Language to parse the file as")
+@explain_option
+@answering
+def ast(answering: Answering, path: Path, batch_reference: str | None, language: str | None) -> None:
+    """Print the syntax tree of a file.
+
+    The output is JSON: a flat list of all nodes, parents first.
+    """
+    contexts: dict[str, bytes] = {}
+    if batch_reference is None:
+        name, content = os.fsencode(path), _read(path)
+    else:
+        name, content, contexts = ask(answering, batch_reference).content(str(path))
+    if language is not None:
+        contexts["attributes"] = b"language=" + language.encode()
+    tree = cast("bytes", load_question("syntax_tree")(name, content, contexts))
+    answering.display.make_way()
+    sys.stdout.buffer.write(tree)
+    sys.stdout.flush()
+
+
+class _Rules(Group):
+    """Says what to type where somebody names a rule for a command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if _RULE.fullmatch(args[0]) and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"no such command {args[0]!r}; did you mean `codebatch rules show {args[0]}`?")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Rules)
+@answering_group
+def rules() -> None:
+    """List, describe, test and create lint rules."""
+
+
+@rules.command("list")
+@click.argument("codes", nargs=-1, metavar="[RULE]...")
+@option("--on", "only_on", is_flag=True, help="List only rules that are on")
+@answering
+def list_(answering: Answering, codes: tuple[str, ...], only_on: bool) -> None:
+    """List lint rules, with their severity and whether they are on.
+
+    Each RULE is a rule ID or a pattern such as `E7*`. The configuration of the current directory applies.
+    """
+    every = _every_rule()
+    finds = cast("dict[str, str]", load_question("summaries")())
+    rows = [row | {"summary": row["summary"] or finds.get(str(row["code"]), "")} for row in every]
+    rows = [row for row in rows if not codes or any(fnmatchcase(str(row["code"]), code) for code in codes)]
+    if not rows:
+        raise _no_rule(codes[0], [str(row["code"]) for row in every])
+    rows = [row for row in rows if row["enabled"] or not only_on]
+    cells = (
+        (row["code"], row["severity"], "on" if row["enabled"] else "off", row["tool"], row["summary"]) for row in rows
+    )
+    answering.print(rows, table(cells, ("rule", "severity", "", "tool", "detects")))
+    if len(rows) == 1:
+        answering.note(f"describe it with: codebatch rules show {rows[0]['code']}")
+
+
+@rules.command()
+@click.argument("code", metavar="RULE")
+@asked_batch_option
+@answering
+def show(answering: Answering, code: str, batch_reference: str | None) -> int:
+    """Describe a rule: what it detects, an example, and why it has this severity.
+
+    If there is a batch, the number of findings of the rule in it is shown too.
+    """
+    every = {str(row["code"]): row for row in _every_rule()}
+    if code not in every:
+        raise _no_rule(code, every)
+    rule = every[code] | cast("dict[str, object]", load_question("explain_rule")(_lint_settings(), code))
+    lines = _told(rule)
+    batch = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
+    if batch is None or "lint" not in batch.tasks:
+        answering.print(rule, lines)
+        why = f"batch {batch.id} has no results of the task lint" if batch else "there is no batch"
+        answering.note(f"number of findings unknown: {why}")
+        return 0
+    answer = batch.summary("lint")
+    findings, batch_id = answer.found.codes.get(code, 0), answer.found.batch_id
+    lines[2:2] = [f"{count_of(findings, 'finding')} in batch {batch_id}"]
+    if findings:
+        answering.note(f"list them with: codebatch query diagnostics --code {code}")
+    return answer_document(answering, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
+
+
+def _told(rule: dict[str, object]) -> list[str]:
+    """A rule for people: in few lines, then its example, or all that its tool says, which has one."""
+    lines = [
+        f"{rule['code']} {rule['name']}".rstrip(),
+        f"{rule['severity']}, {'on' if rule['enabled'] else 'off'}, from {rule['tool']}",
+        f"detects: {rule['summary']}",
+        f"why {rule['severity']}: {rule['severity_reason']}",
+        *([f"docs: {rule['url']}"] if rule["url"] else []),
+    ]
+    if rule["explanation"]:
+        lines += ["", *str(rule["explanation"]).rstrip().split("\n")]
+    elif rule["example"]:
+        lines += ["", "example:", *(f"  {line}" for line in str(rule["example"]).split("\n"))]
+    return [printable(line) for line in lines]
+
+
+def _no_rule(code: str, known: Collection[str]) -> InvalidInput:
+    if code in _OF_PARSE:
+        return InvalidInput(
+            f"{code!r} is not a lint rule; it is reported by the task `parse`",
+            hint=f"see: codebatch query diagnostics --code {code}",
+        )
+    meant = closest(code.upper(), known) or closest(code, known)
+    hint = f"did you mean {meant!r}?" if meant else "see: codebatch rules list"
+    return InvalidInput(f"no such rule {code!r}", hint=hint)
+
+
+def _has_batch(answering: Answering) -> bool:
+    if not answering.place.exists():
+        return False
+    try:
+        resolve_batch(answering.place.open(), None)
+    except UnknownId:
+        return False
+    return True
+
+
+@rules.command("test")
+@click.argument("paths", nargs=-1, type=SourcePath(), metavar="[FILE]...")
+@answering
+def test(answering: Answering, paths: tuple[Path, ...]) -> int:
+    """Test custom rules on their examples and on files.
+
+    Runs the rules in [[tasks.lint.rules]] on their `bad` examples, which must match, and on their `good` examples,
+    which must not. Also lists the findings in each FILE.
+
+    Exit status 1 if an example fails. Otherwise, exit status 3 if a rule exceeds the time limit per file.
+    """
+    from codebatch.operations.maintenance.rule_trials import test_rules
+
+    files = [(os.fsencode(path), _read(path)) for path in paths]
+    configuration = load_configuration(Path.cwd())
+    seconds = configuration.settings.file_seconds_max
+    answer = test_rules(_lint_settings(configuration), files, seconds=seconds)
+    lines = [record_line(found) for found in answer["findings"]]
+    lines += [_tried(file) for file in answer["files"]] if answer["rules"] else []
+    is_wrong = False
+    for row in answer["rules"]:
+        wrong = cast("list[dict[str, object]]", row["failed_examples"])
+        is_wrong = is_wrong or bool(wrong)
+        lines.append(f"{row['id']}: {count_of(cast('int', row['examples']), 'example')}, {len(wrong)} failed")
+        for each in wrong:
+            said = "no match found in the `bad`" if each["example"] == "bad" else "a match found in the `good`"
+            lines.append(f"  {said} example: {each['text']}")
+    answering.print(answer, lines)
+    if not answer["rules"]:
+        answering.note("no custom rules: add [[tasks.lint.rules]] to codebatch.toml")
+    for failure in answer["failures"]:
+        where = f"its {failure['example']} example" if "example" in failure else display_path(path_bytes(failure))
+        answering.tell(f"rule {failure['rule']} did not finish on {where}: {failure['reason']}")
+    return 1 if is_wrong else 3 if answer["failures"] else 0
+
+
+def _tried(file: JsonRecord) -> str:
+    """What became of a file that rules were to be tried on."""
+    shown = display_path(path_bytes(file))
+    if file["skip_reason"]:
+        return f"{shown}: skipped, {file['skip_reason']}"
+    return f"{shown}: {file['language']}, {count_of(cast('int', file['rules']), 'rule')} tried"
+
+
+@rules.command("new")
+@click.argument("rule_id", metavar="ID")
+@option(
+    "-l",
+    "--language",
+    "language",
+    metavar="NAME",
+    default_text="most frequent language in the project",
+    help="Language of the rule",
+)
+@answering
+def new(answering: Answering, rule_id: str, language: str | None) -> None:
+    """Add an example of a custom rule to the configuration file of the project."""
+    from codebatch.operations.project.scaffolding import new_rule
+
+    made = new_rule(Path.cwd(), rule_id, language)
+    answering.print(made, [f"{made.file}:", *(f"  {line}" for line in made.text.splitlines())])
+    answering.note("test its examples with: codebatch rules test")
+    answering.note("run it on the project with: codebatch run")
+
+
+def _every_rule() -> list[dict[str, object]]:
+    return cast("list[dict[str, object]]", load_question("list_rules")(_lint_settings()))
+
+
+def _lint_settings(configuration: Configuration | None = None) -> dict[str, Json]:
+    """Return the checked settings of lint in a configuration, by default the one here. Raises InvalidConfiguration."""
+    configuration = configuration or load_configuration(Path.cwd())
+    settings = configuration.settings.tasks.get("lint", {})
+    check_overrides(configuration.catalogue, {"lint": settings})
+    return settings
+
+
+def _read(path: Path) -> bytes:
+    """A file as it is on disk. Raises InvalidInput where there is none, and SourceUnreadable."""
+    try:
+        return read_regular(path, bytes_max=_FILE_BYTES_MAX, is_link_followed=True)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InvalidInput(f"{path}: {error.strerror}") from error
+    except OSError as error:
+        raise SourceUnreadable(f"cannot read {path}: {error.strerror}") from error

@@ -1,0 +1,63 @@
+"""`api`, `explain` and `completion`: descriptions of the command line, without a store."""
+
+from __future__ import annotations
+
+import click
+
+from codebatch.cli.answers.schemas import Completion
+from codebatch.cli.framework.commands import command
+from codebatch.cli.framework.context import Answering, answering, table
+from codebatch.cli.framework.exit import COMPLETE_VARIABLE
+
+_SHELLS = ("bash", "zsh", "fish")
+
+
+@command()
+@answering
+def api(answering: Answering) -> None:
+    """Describe the command line and its JSON answers, for programs.
+
+    With --json, prints every command, option, record kind and error, and the JSON schemas of all answers.
+    """
+    from codebatch.cli.reference.interface import describe
+
+    root = click.get_current_context().find_root().command
+    assert isinstance(root, click.Group)
+    described = describe(root)
+    rows = ((each.name, each.answer or "-", each.description) for each in described.commands)
+    answering.print(described, table(rows, ("command", "answer", "description")))
+
+
+@command()
+@click.argument("words", metavar="COMMAND...", nargs=-1, required=True)
+@answering
+def explain(answering: Answering, words: tuple[str, ...]) -> None:
+    """Show which files of the store a command reads.
+
+    COMMAND must be a command that only reads the store. `codebatch explain` itself does not read the store.
+    """
+    from codebatch.cli.framework.explain_answers import explain as explain_command
+
+    explained = explain_command(" ".join(words))
+    lines = [f"{each.description}" + "".join(f"\n  {path}" for path in each.paths) for each in explained.reads]
+    answering.print(explained, [each for line in lines for each in line.split("\n")])
+
+
+@command()
+@click.argument("shell", type=click.Choice(_SHELLS))
+@answering
+def completion(answering: Answering, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    For bash, add this line to ~/.bashrc:
+
+    \b
+    eval "$(codebatch completion bash)"
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    made = kind(click.get_current_context().find_root().command, {}, "codebatch", COMPLETE_VARIABLE)
+    script = made.source_template % made.source_vars()
+    answering.print(Completion(shell=shell, script=script), script.splitlines())

@@ -1,0 +1,109 @@
+"""`help` and `version`."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+
+import click
+import msgspec
+
+from codebatch import __version__
+from codebatch.cli.framework.commands import command
+from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.groups import Group
+from codebatch.cli.output.markdown import TOPICS, page, page_lines, title
+from codebatch.cli.output.tables import table
+from codebatch.cli.output.widths import terminal_width
+from codebatch.cli.reference.pages import GENERATED
+from codebatch.errors import InvalidInput
+
+ALL_TOPICS = (*TOPICS, *GENERATED)
+
+
+def _complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    root = ctx.find_root().command
+    assert isinstance(root, click.Group)
+    return [word for word in (*ALL_TOPICS, *root.list_commands(ctx)) if word.startswith(incomplete)]
+
+
+class HelpTopic(msgspec.Struct, frozen=True, kw_only=True):
+    """A help topic."""
+
+    topic: str
+    title: str
+
+
+class HelpShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer of `codebatch help`. Without an argument, `topics` lists all topics; otherwise `text` is a page in
+    Markdown.
+    """
+
+    topics: tuple[HelpTopic, ...] = ()
+    topic: str = ""
+    text: str = ""
+
+
+class VersionShown(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch version`."""
+
+    version: str
+    python: str
+
+
+@command("help")
+@click.argument("words", metavar="[TOPIC|COMMAND...]", nargs=-1, shell_complete=_complete)
+@answering
+def help_(answering: Answering, words: tuple[str, ...]) -> None:
+    """Show help on a topic or a command.
+
+    Without an argument, lists the topics. In a pipe, a topic is printed as Markdown.
+    """
+    if not words:
+        titles = {**{each: title(each) for each in TOPICS}, **{each: name for each, (name, _) in GENERATED.items()}}
+        topics = tuple(HelpTopic(topic=each, title=name) for each, name in titles.items())
+        rows = ((each.topic, each.title) for each in topics)
+        answering.print(HelpShown(topics=topics), table(rows, ("topic", "title")))
+        answering.note("read a topic with: codebatch help TOPIC")
+        return
+    if len(words) == 1 and words[0] in ALL_TOPICS:
+        text = _page(words[0])
+        columns = terminal_width()
+        lines: Iterable[str] = text.splitlines() if columns is None else page_lines(text, columns)
+    else:
+        text = _help_of_command(words)
+        lines = text.splitlines()
+    answering.print(HelpShown(topic=" ".join(words), text=text), lines)
+
+
+@command()
+@answering
+def version(answering: Answering) -> None:
+    """Print the versions of codebatch and Python."""
+    shown = VersionShown(version=__version__, python=platform.python_version())
+    answering.print(shown, [f"codebatch {shown.version} (Python {shown.python})"])
+
+
+def _page(topic: str) -> str:
+    """Return the Markdown of a topic."""
+    if topic not in GENERATED:
+        return page(topic)
+    root = click.get_current_context().find_root().command
+    assert isinstance(root, click.Group)
+    return GENERATED[topic][1](root)
+
+
+def _help_of_command(words: tuple[str, ...]) -> str:
+    """Return the help of a command. Raises InvalidInput if no command has these words."""
+    context = click.get_current_context().find_root()
+    for word in words:
+        group = context.command
+        below = group.get_command(context, word) if isinstance(group, click.Group) else None
+        if below is None:
+            of = "topic or command" if len(words) == 1 else "command"
+            topics = ALL_TOPICS if len(words) == 1 else ()
+            meant = group.meant(context, word, topics) if isinstance(group, Group) else None
+            hint = f"did you mean {meant!r}?" if meant else f"see: {context.command_path} --help"
+            raise InvalidInput(f"no such {of}: {' '.join(words)!r}", hint=hint)
+        context = click.Context(below, context, word, **group.context_settings)
+    return context.get_help()

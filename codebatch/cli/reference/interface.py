@@ -1,0 +1,368 @@
+"""What the command line is: its commands, and what each answers under `--json`. Imports every command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import UnionType
+from typing import get_args
+
+import click
+import msgspec
+
+from codebatch import __version__
+from codebatch.cli.answers import rules
+from codebatch.cli.answers import schemas as answers
+from codebatch.cli.answers.analysis_status import StatusAnswer
+from codebatch.cli.answers.differences import DiffAnswer, ImprovementsAnswer, RegressionsAnswer
+from codebatch.cli.answers.findings import CopiesAnswer, FindingsAnswer, HotspotsAnswer
+from codebatch.cli.answers.work_status import WorkStatus
+from codebatch.cli.compare.baseline import BaselineMade, BaselineRule, BaselineUpdated
+from codebatch.cli.compare.check import CheckAnswer
+from codebatch.cli.framework.answers import Answered
+from codebatch.cli.framework.commands import Option as CommandOption
+from codebatch.cli.framework.explain_answers import EXPLAINED, Explained
+from codebatch.cli.framework.groups import FLAGS, schema_of
+from codebatch.cli.query.export import ExportWritten
+from codebatch.cli.query.report import ReportWritten
+from codebatch.cli.reference.help import HelpShown, VersionShown
+from codebatch.cli.run.imports import ImportAnswer
+from codebatch.cli.run.reuse import VerifyAnswer
+from codebatch.cli.run.run import RunAnswer
+from codebatch.cli.run.task import TaskTested, TaskTried
+from codebatch.cli.run.trace import TraceWritten
+from codebatch.cli.store.collection import CollectedAnswer, StoreStatsAnswer
+from codebatch.cli.store.objects import ObjectShown
+from codebatch.cli.store.snapshots import SnapshotShown
+from codebatch.cli.work.ask import AskAnswer
+from codebatch.cli.work.control import AttemptRow
+from codebatch.cli.work.log import LogRow
+from codebatch.cli.work.questions import QuestionRow
+from codebatch.errors import CodebatchError
+from codebatch.model.record import Record
+from codebatch.model.task import PIPELINES
+from codebatch.model.work.event import AnyEvent
+from codebatch.operations.maintenance.cache_misses import MissesAnswer
+from codebatch.operations.maintenance.diagnosis import Diagnosis
+from codebatch.operations.project.scaffolding import NewRule, NewTask
+from codebatch.operations.queries.batches import ShardStatus, TaskStatus
+from codebatch.operations.queries.mentions import Mentions
+from codebatch.operations.runs.indexing import IndexAnswer
+from codebatch.query.answers.dependencies import Cycle, Dependent, Import
+from codebatch.query.answers.summary import SummaryAnswer
+from codebatch.selftests.catalogue import GateAbout, GateExplainAnswer
+from codebatch.selftests.findings import BundleResult, GateResult
+from codebatch.store.results.untrusted import UntrustedKey
+from codebatch.work.control.analysis import Analysis
+from codebatch.work.control.dry_run import Rehearsal
+
+_EVERYWHERE = {"store", "color", *FLAGS}
+
+
+class Argument(msgspec.Struct, frozen=True, kw_only=True):
+    """An argument of a command. `name` is its name as in the help of the command."""
+
+    name: str
+    required: bool
+    multiple: bool
+
+
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    """An option of a command.
+
+    - `value`: the placeholder for the value in help; null for a flag.
+    - `multiple`: whether the option is repeatable.
+    - `description`: a short text.
+    - `details`: further sentences, or empty.
+    - `default`: the default as help shows it, or null.
+    """
+
+    names: tuple[str, ...]
+    value: str | None
+    choices: tuple[str, ...]
+    required: bool
+    multiple: bool
+    description: str
+    details: str
+    default: str | None
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """A command.
+
+    `answer` is the name of the schema of its answer under `--json`. `explainable` is set if `codebatch explain` accepts
+    the command.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    description: str
+    arguments: tuple[Argument, ...]
+    options: tuple[Option, ...]
+    answer: str | None
+    explainable: bool
+
+
+class Error(msgspec.Struct, frozen=True, kw_only=True):
+    """An error code, and the exit status of commands that fail with it."""
+
+    code: str
+    exit: int
+    description: str
+
+
+class Api(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch api`.
+
+    - `options`: the options that every command has.
+    - `kinds`: the kinds of records, each with a description.
+    - `pipelines`: the tasks of each pipeline.
+    - `schemas`: the JSON schemas of all answers, by name.
+    """
+
+    version: str
+    commands: tuple[Command, ...]
+    options: tuple[Option, ...]
+    kinds: dict[str, str]
+    pipelines: dict[str, tuple[str, ...]]
+    errors: tuple[Error, ...]
+    schemas: dict[str, object]
+
+
+_NOTES = ("notes", tuple[str, ...])
+"""Notes on what the answer may lack, because files are partially parsed."""
+
+
+def _rows(name: str, type_: object, *members: tuple[str, object]) -> type[msgspec.Struct]:
+    """Return the answer of a command whose rows are the member `records`, with further members."""
+    words = "".join(map(str.capitalize, name.split("-")))
+    all_members = [("records", type_), *members]
+    answer = msgspec.defstruct(f"{words}Answer", all_members, bases=(Answered,), frozen=True, kw_only=True)
+    called = name.replace("-", " " if name.startswith("query-") else " --", 1)
+    answer.__doc__ = (
+        f"The answer of `codebatch {called}`.\n\n`complete`, `percent`, `stale` and `paths` are as in the answer of "
+        "`codebatch summary`."
+    )
+    return answer
+
+
+Records = list[Record] | dict[str, int]
+"""Whole records; numbers under `--count` and `--group-by`. `--fields` leaves fields out."""
+
+ANSWERS: dict[str, object] = {
+    "api": Api,
+    "ask": AskAnswer,
+    "baseline-create": BaselineMade,
+    "baseline-show": list[BaselineRule],
+    "baseline-update": BaselineUpdated,
+    "batch-init": answers.BatchMade,
+    "batch-list": list[answers.BatchRow],
+    "batch-outputs": answers.BatchOutputs,
+    "batch-show": answers.BatchShown,
+    "cancel": WorkStatus | StatusAnswer,
+    "callers": _rows("callers", list[answers.CallerRow], _NOTES),
+    "cat-object": ObjectShown,
+    "check": CheckAnswer,
+    "completion": answers.Completion,
+    "config-show": dict[str, answers.Setting],
+    "def": _rows("def", list[Record], _NOTES),
+    "diagnose": Diagnosis,
+    "diff": DiffAnswer,
+    "duplicates": CopiesAnswer,
+    "error": answers.ErrorAnswer,
+    "errors": _rows("errors", list[answers.ErrorFound | answers.FailureFound]),
+    "events": AnyEvent,
+    "explain": Explained,
+    "explain-miss": MissesAnswer,
+    "export": ExportWritten,
+    "files": _rows("files", list[answers.FileRow]),
+    "files-snapshot": list[answers.EntryRow],
+    "files-why": answers.WhyTaken,
+    "find": _rows("find", list[answers.FoundPlace] | dict[str, int]),
+    "findings": FindingsAnswer,
+    "follow": AnyEvent,
+    "gate-bundle": BundleResult,
+    "gate-explain": GateExplainAnswer,
+    "gate-list": list[GateAbout],
+    "gate-run": GateResult,
+    "gc": CollectedAnswer,
+    "graph": _rows("graph", list[Import]),
+    "graph-cycles": _rows("graph-cycles", list[Cycle]),
+    "graph-dot": _rows("graph-dot", list[tuple[str, str]]),
+    "help": HelpShown,
+    "hotspots": HotspotsAnswer,
+    "impact": _rows("impact", list[Dependent], ("mentions", Mentions | None)),
+    "impact-tests": _rows("impact-tests", list[str], ("mentions", Mentions | None)),
+    "improvements": ImprovementsAnswer,
+    "import": ImportAnswer,
+    "index-build": IndexAnswer,
+    "init": answers.StoreMade,
+    "inspect": _rows("inspect", list[Record]),
+    "inspect-explain": answers.InspectedOrigin,
+    "inspect-line": answers.LineInspected,
+    "pin": answers.Pinned,
+    "pipeline": answers.PipelineShown,
+    "pipelines": list[answers.PipelineRow],
+    "outline": _rows("outline", list[Record], _NOTES),
+    "query-diagnostics": _rows("query-diagnostics", Records),
+    "query-duplicates": _rows("query-duplicates", Records),
+    "query-edges": _rows("query-edges", Records),
+    "query-failures": _rows("query-failures", Records),
+    "query-files": _rows("query-files", Records),
+    "query-metrics": _rows("query-metrics", Records),
+    "query-outputs": _rows("query-outputs", Records),
+    "query-stats": _rows("query-stats", dict[str, int]),
+    "query-symbols": _rows("query-symbols", Records),
+    "references": _rows("references", list[answers.ReferenceRow], _NOTES),
+    "regressions": RegressionsAnswer,
+    "report": ReportWritten,
+    "resume": RunAnswer,
+    "rules-list": list[rules.RuleRow],
+    "rules-new": NewRule,
+    "rules-show": rules.RuleShown,
+    "rules-test": rules.RulesTested,
+    "run": RunAnswer,
+    "run-shard": answers.ShardsRan,
+    "shards": list[ShardStatus],
+    "snapshot-list": list[answers.ListedSnapshot],
+    "snapshot-show": SnapshotShown,
+    "snapshot-take": answers.SnapshotTaken,
+    "sql": answers.SqlAnswer,
+    "status": StatusAnswer,
+    "store-stats": StoreStatsAnswer,
+    "summary": SummaryAnswer,
+    "task-new": NewTask,
+    "task-test": TaskTested,
+    "task-try": TaskTried,
+    "tasks": list[TaskStatus],
+    "top": _rows("top", dict[str, int]),
+    "trace": TraceWritten,
+    "unpin": answers.Unpinned,
+    "verify": VerifyAnswer,
+    "verify-trust": UntrustedKey,
+    "version": VersionShown,
+    "work-analyze": Analysis,
+    "work-answer": WorkStatus,
+    "work-attempts": list[AttemptRow],
+    "work-dry-run": Rehearsal,
+    "work-log": list[LogRow],
+    "work-pause": WorkStatus,
+    "work-questions": list[QuestionRow],
+    "work-retry": WorkStatus,
+    "work-run": WorkStatus,
+    "work-set": WorkStatus,
+    "work-skip": WorkStatus,
+    "work-status": WorkStatus,
+    "work-unpause": WorkStatus,
+}
+"""The type of each answer, by name: the words of the command, or what else the member `schema` says."""
+
+_OF_EITHER_KIND = {"cancel"}
+"""Answers of batches of commands and of analyses, told apart by their `pipeline`."""
+
+
+def answer_schema(name: str) -> dict[str, object]:
+    """The JSON Schema of an answer, draft 2020-12."""
+    type_ = ANSWERS[name]
+    kinds = get_args(type_) if isinstance(type_, UnionType) and name in _OF_EITHER_KIND else (type_,)
+    bodies, parts = msgspec.json.schema_components(kinds, schema_hook=lambda _: {"description": "any JSON value"})
+    body = bodies[0] if len(bodies) == 1 else {"anyOf": list(bodies)}
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            described = parts[kind.__name__]
+            described["properties"]["schema"] = {"const": schema_of(name)}
+            described["required"].append("schema")
+    return {**schema_head(f"{name}-answer"), **body, "$defs": parts}
+
+
+def schema_head(name: str) -> dict[str, object]:
+    """What every schema of ours begins with."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"codebatch {name}"}
+
+
+def describe(group: click.Group) -> Api:
+    """All that the command line is, from its commands themselves. The same bytes each time."""
+    listed = [(words, command) for words, command in iter_commands(group) if not isinstance(command, click.Group)]
+    names: dict[int, list[str]] = {}
+    for words, command in listed:
+        names.setdefault(id(command), []).append(" ".join(words))
+    once = {id(command): command for _, command in listed}
+    return Api(
+        version=__version__,
+        commands=tuple(_described(names[each], command) for each, command in once.items()),
+        options=tuple(map(_option, _options_of(group))),
+        kinds={kind.__struct_config__.tag: _sentence(kind.__doc__) for kind in get_args(Record)},
+        pipelines={each.name: each.tasks for each in PIPELINES.values()},
+        errors=_errors(),
+        schemas={schema_of(name): answer_schema(name) for name in sorted(ANSWERS)},
+    )
+
+
+def iter_commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command and group below one, with its words."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*words, name), command
+        if isinstance(command, click.Group):
+            yield from iter_commands(command, (*words, name))
+
+
+def _described(names: list[str], command: click.Command) -> Command:
+    name = next((each for each in _answer_names(names) if each in ANSWERS), "")
+    return Command(
+        name=names[0],
+        aliases=tuple(names[1:]),
+        description=_sentence(command.help),
+        arguments=tuple(_argument(each) for each in command.params if isinstance(each, click.Argument)),
+        options=tuple(_option(each) for each in _options_of(command) if each.name not in _EVERYWHERE),
+        answer=schema_of(name) if name else None,
+        explainable=any(each in EXPLAINED for each in _answer_names(names)),
+    )
+
+
+def _answer_names(names: list[str]) -> list[str]:
+    """Return the names that the answer of a command may have, which is one of the names of the command."""
+    return [name.replace(" ", "-") for name in names]
+
+
+def _options_of(command: click.Command) -> list[click.Option]:
+    return [each for each in command.params if isinstance(each, click.Option)]
+
+
+def _argument(argument: click.Argument) -> Argument:
+    return Argument(
+        name=argument.make_metavar(click.Context(click.Command(""))),
+        required=argument.required,
+        multiple=argument.nargs != 1,
+    )
+
+
+def _option(option: click.Option) -> Option:
+    choices = option.type.choices if isinstance(option.type, click.Choice) else ()
+    return Option(
+        names=tuple(option.opts),
+        value=None if option.is_flag else option.metavar or option.type.name,
+        choices=tuple(map(str, choices)),
+        required=option.required,
+        multiple=option.multiple,
+        description=option.help or "",
+        details=option.details if isinstance(option, CommandOption) else "",
+        default=option.shown_default or None if isinstance(option, CommandOption) else None,
+    )
+
+
+def _errors() -> tuple[Error, ...]:
+    kinds: list[type[CodebatchError]] = [CodebatchError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    coded = [kind for kind in kinds[1:] if "code" in kind.__dict__]
+    told = [Error(code=kind.code, exit=kind.exit_status, description=_sentence(kind.__doc__)) for kind in coded]
+    unknown = "The command line has an unknown command or option, or an invalid value."
+    usage = Error(code="usage", exit=2, description=unknown)
+    return tuple(sorted([*told, usage], key=lambda error: error.code))
+
+
+def _sentence(text: str | None) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((text or "").strip().split("\n\n")[0].split())

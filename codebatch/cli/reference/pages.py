@@ -1,0 +1,73 @@
+"""The pages `commands` and `options` of `codebatch help`, as Markdown made from the definitions themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import click
+
+from codebatch.cli.framework.commands import Option, Row, summary_of
+from codebatch.cli.framework.common_options import common_options
+
+_COMMANDS = "All commands"
+_OPTIONS = "Options of many commands"
+
+
+def commands_page(root: click.Group) -> str:
+    """Return the page of all commands, by section."""
+    from codebatch.cli import SECTIONS  # imports this module
+
+    context = click.Context(root)
+    lines = [f"# {_COMMANDS}", "", "`codebatch help COMMAND` describes a command.", ""]
+    for title, section in SECTIONS.items():
+        rows: list[Row] = []
+        for name, (_, text) in section.items():
+            rows.append((name, text))
+            if not text.startswith("Same as "):
+                rows += _below(name, root.get_command(context, name))
+        lines += [f"## {title}", "", *_table(("command", "description"), rows), ""]
+    return _text(lines)
+
+
+def options_page(root: click.Group) -> str:
+    """Return the page of the options that many or all commands have."""
+    context = click.Context(root)
+    of_all = [each for each in root.params if isinstance(each, Option) and each.name != "version"]
+    lines = [f"# {_OPTIONS}", ""]
+    for title, options in (("Options of every command", of_all), ("Common options", common_options())):
+        rows = [
+            (row[0], each.text(is_detailed=True))
+            for each in options
+            if (row := each.get_help_record(context)) is not None
+        ]
+        lines += [f"## {title}", "", *_table(("option", "description"), rows), ""]
+    lines.append("The options of every command can stand before or after the name of the command.")
+    return _text(lines)
+
+
+GENERATED: dict[str, tuple[str, Callable[[click.Group], str]]] = {
+    "commands": (_COMMANDS, commands_page),
+    "options": (_OPTIONS, options_page),
+}
+"""Title and maker of each generated page, by topic."""
+
+
+def _below(name: str, command: click.Command | None) -> Iterator[Row]:
+    """Yield the commands of a group."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for word in command.list_commands(context):
+            below = command.get_command(context, word)
+            assert below is not None
+            yield f"{name} {word}", summary_of(below)
+
+
+def _table(header: Row, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a Markdown table whose columns are aligned in the source too."""
+    width = max(len(first) for first, _ in (header, *rows))
+    for first, second in (header, ("-" * width, "-" * len(header[1])), *rows):
+        yield f"| {first.ljust(width)} | {second} |"
+
+
+def _text(lines: Iterable[str]) -> str:
+    return "\n".join(lines).rstrip("\n") + "\n"

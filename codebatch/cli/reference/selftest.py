@@ -1,0 +1,205 @@
+"""`selftest`, with the alias `gate`: self-tests of a store, a batch and this program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+from msgspec.structs import asdict, replace
+
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.context import Answering, answering, batch_option, table
+from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.run.run import Teller
+from codebatch.errors import BatchIncomplete
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.runs.execution import Execution
+from codebatch.selftests.catalogue import GATES, GateExplainAnswer, about, check_bundle, find_gate
+from codebatch.selftests.findings import GateResult
+from codebatch.selftests.running import run_all, run_gate
+from codebatch.selftests.subject import Command, Program, Subject
+
+EXIT_FAILED = 1
+_SHOWN_MAX = 20
+
+
+@click.group(cls=Group)
+@answering_group
+def selftest() -> None:
+    """Run self-tests on the store, a batch and this installation."""
+
+
+@command("list")
+@option(
+    "--status",
+    metavar="STATUS",
+    type=click.Choice(["ENFORCED", "HARNESS", "PLACEHOLDER"]),
+    help="Only self-tests with this status of CodeBatch 1",
+    details="The statuses are ENFORCED, HARNESS and PLACEHOLDER. All self-tests are ENFORCED now.",
+)
+@option("--tag", metavar="TAG", help="Only self-tests with this tag, such as program, store or batch")
+@answering
+def gate_list(answering: Answering, status: str | None, tag: str | None) -> None:
+    """List the self-tests and what they check.
+
+    Self-tests are listed in the order in which `codebatch selftest bundle` runs them. The column of aliases shows their
+    names in CodeBatch 1.0.2.
+    """
+    gates = tuple(
+        about(each) for each in GATES if (not status or each.status == status) and (not tag or tag in each.tags)
+    )
+    rows = [(each.gate_id, each.status, " ".join(each.aliases) or "-", each.invariant) for each in gates]
+    answering.print(
+        gates,
+        table(rows, ("self-test", "status", "aliases", "checks")) if rows else [],
+        if_none="no matching self-tests",
+    )
+
+
+@command("run")
+@click.argument("name", metavar="NAME")
+@batch_option
+@answering
+def gate_run(answering: Answering, name: str, batch_reference: str | None) -> int:
+    """Run one self-test.
+
+    Exit status 1 if it fails. Exit status 3 if it is skipped because something that it needs is missing.
+    """
+    chosen = find_gate(name)
+    teller = Teller(answering)
+    subject = _subject(answering, batch_reference, teller)
+    subject.check_names()
+    result = _suggested(answering, run_gate(chosen, subject))
+    answering.print(result, _result_lines(result))
+    return _status(answering, [result])
+
+
+@command("bundle")
+@click.argument("name", metavar="[BUNDLE]", default="all")
+@batch_option
+@option("--fail-fast", is_flag=True, help="Stop at the first failure")
+@answering
+def gate_bundle(answering: Answering, name: str, batch_reference: str | None, fail_fast: bool) -> int:
+    """Run all self-tests.
+
+    BUNDLE is `all`. The names of CodeBatch 1.0.2 (phase1, phase2, phase3 and release) also run all self-tests. If
+    something that a self-test needs is missing, the self-test is skipped.
+
+    Exit status 1 if a self-test fails. Exit status 3 if all are skipped.
+    """
+    check_bundle(name)
+    teller = Teller(answering)
+    subject = _subject(answering, batch_reference, teller)
+    subject.check_names()
+    bundle = run_all(name, subject, is_stopping=fail_fast)
+    bundle = replace(bundle, results=tuple(_suggested(answering, result) for result in bundle.results))
+    lines = [line for result in bundle.results for line in _result_lines(result)]
+    counts = {"passed": bundle.passed_count, "failed": bundle.failed_count, "skipped": bundle.skipped_count}
+    lines.append(", ".join(f"{count:,} {word}" for word, count in counts.items() if count))
+    answering.print(bundle, lines)
+    return _status(answering, bundle.results)
+
+
+@command("explain")
+@click.argument("name", metavar="NAME")
+@answering
+def gate_explain(answering: Answering, name: str) -> None:
+    """Describe a self-test: what it checks, reads and writes."""
+    told = about(find_gate(name))
+    lines = [
+        f"{told.gate_id} ({told.status}): {told.invariant}",
+        f"names      {' '.join((told.gate_id, *told.aliases))}",
+        f"needs      {told.needs}",
+        f"checks     {told.inspects}",
+        f"writes     {told.writes or 'nothing'}",
+    ]
+    answering.print(GateExplainAnswer(**asdict(told)), lines)
+
+
+for _command in (gate_list, gate_run, gate_bundle, gate_explain):
+    selftest.add_command(_command)
+
+
+def _subject(answering: Answering, reference: str | None, teller: Teller) -> Subject:
+    return Subject(
+        answering.place,
+        reference,
+        execution=lambda: Execution(configuration=load_configuration(Path.cwd())),
+        program=program_of,
+        listener=teller,
+    )
+
+
+def program_of() -> Program:
+    """All commands, each imported, and the names that help lists."""
+    from codebatch.cli import SECTIONS, cli  # which imports us
+
+    commands: list[Command] = []
+    broken: list[str] = []
+    left: list[tuple[str, click.Group]] = [("", cli)]
+    while left:
+        before, group = left.pop()
+        ctx = click.Context(group)
+        for name in group.list_commands(ctx):
+            try:
+                command = group.get_command(ctx, name)
+            except (ImportError, AttributeError) as error:
+                broken.append(f"{before}{name} cannot be loaded: {error}")
+                continue
+            if command is None:
+                continue
+            of_it = (param for param in command.params if isinstance(param, click.Option))
+            options = frozenset(name for option in of_it for name in option.opts)
+            commands.append(Command(f"{before}{name}", command.help or "", options))
+            if isinstance(command, click.Group):
+                left.append((f"{before}{name} ", command))
+    told = tuple(name for section in SECTIONS.values() for name in section)
+    return Program(tuple(commands), told, tuple(broken), None if broken else _described(cli))
+
+
+def _described(root: click.Group) -> dict[str, frozenset[str]]:
+    """The options of each command, under each of its names, as `api --json` has them."""
+    from codebatch.cli.reference.interface import describe
+
+    told = describe(root)
+    common = {name for option in told.options for name in option.names} - {"-V", "--version"}
+    return {
+        name: frozenset(common.union(*(option.names for option in each.options)))
+        for each in told.commands
+        for name in (each.name, *each.aliases)
+    }
+
+
+def _suggested(answering: Answering, result: GateResult) -> GateResult:
+    """A result whose hints name the store that was named."""
+    failures = tuple(
+        replace(failure, suggestion=failure.suggestion and answering.suggest(failure.suggestion))
+        for failure in result.failures
+    )
+    return replace(result, failures=failures, reason=answering.suggest(result.reason))
+
+
+def _result_lines(result: GateResult) -> Iterator[str]:
+    looked = ", ".join(count_of(count, noun.removesuffix("s")) for noun, count in result.details.items())
+    failed = count_of(result.failures_count, "failure")
+    told = {"passed": looked, "failed": f"{failed}; {looked}" if looked else failed, "skipped": result.reason}
+    yield f"{result.outcome:7}  {result.gate_id:25}  {told[result.outcome]}".rstrip()
+    for failure in result.failures[:_SHOWN_MAX]:
+        yield f"    {failure.location}: {failure.message}" if failure.location else f"    {failure.message}"
+        differs = (("expected", failure.expected), ("actual", failure.actual), ("hint", failure.suggestion))
+        yield from (f"      {word}: {text}" for word, text in differs if text)
+    if (more := result.failures_count - _SHOWN_MAX) > 0:
+        yield f"    {count_of(more, 'more failure')}"
+
+
+def _status(answering: Answering, results: Sequence[GateResult]) -> int:
+    """The exit status. That gates are skipped for want of what they need is said, also to whom wants no notes."""
+    lacking = [result.gate_id for result in results if result.outcome == "skipped"]
+    if lacking:
+        answering.tell(f"incomplete: skipped {', '.join(lacking)}")
+    outcomes = {result.outcome for result in results}
+    if "failed" in outcomes:
+        return EXIT_FAILED
+    return BatchIncomplete.exit_status if outcomes == {"skipped"} else 0

@@ -1,0 +1,1 @@
+"""Commands that run analyses or manage their batches."""

@@ -1,0 +1,265 @@
+"""`batch`, `pipelines`, `pipeline`, `tasks`, `shards`: low-level commands for batches."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import click
+from msgspec.structs import asdict
+
+from codebatch.cli.answers.holders import instant
+from codebatch.cli.answers.schemas import (
+    BatchMade,
+    BatchOutputs,
+    BatchRow,
+    BatchShown,
+    PipelineRow,
+    PipelineShown,
+    TaskRow,
+)
+from codebatch.cli.framework.answers import ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.completion import complete_batch
+from codebatch.cli.framework.context import Answering, answering, asked_batch_option, batch_option, table
+from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.read_report import explain_option
+from codebatch.coordinator.analysis.planning import find_pipeline
+from codebatch.errors import InvalidInput
+from codebatch.model.entry import display_path
+from codebatch.model.task import PIPELINES, TaskDescription
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.queries import batches
+from codebatch.operations.queries.batch_query import shown_paths
+from codebatch.operations.queries.batches import ListedBatch
+from codebatch.plugins.entry_points import describe_task
+from codebatch.store.batches.batches import BatchDir, given_names
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.ids import latest_offset
+from codebatch.store.results.outputs import current_outputs
+
+
+@click.group(cls=Group)
+@answering_group
+def batch() -> None:
+    """Create a batch without running it, list and show batches."""
+
+
+@batch.command("init")
+@option(
+    "--snapshot",
+    "snapshot_reference",
+    metavar="ID",
+    default="latest",
+    default_text="latest of this project",
+    help="Snapshot ID, unique ID prefix, latest or latest~N",
+)
+@common_option("pipeline")
+@answering
+def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | None) -> None:
+    """Create a batch of a snapshot without running it."""
+    from codebatch.operations.runs.planning import plan_snapshot  # 15 ms that a list can do without
+
+    store = answering.place.open()
+    configuration = load_configuration(Path.cwd())
+    made, plan = plan_snapshot(configuration, store, snapshot_reference, pipeline, answering.note)
+    answering.tell_other_project(store, made)
+    size = f"{count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}"
+    answering.print(
+        BatchMade(batch_id=made.id, snapshot_id=plan.snapshot_id, pipeline=plan.pipeline, plan_digest=plan.digest),
+        [f"batch {made.id}: {size}, {', '.join(plan.task_names)}"],
+    )
+    answering.note(f"next: codebatch run --batch {made.id}")
+
+
+@batch.command("list")
+@option("--pipeline", metavar="NAME", help="Only batches of this pipeline; `work` selects task lists")
+@option("--active", "is_active", is_flag=True, help="Only batches that have not ended or that wait for an answer")
+@explain_option
+@answering
+def batch_list(answering: Answering, pipeline: str | None, is_active: bool) -> None:
+    """List all batches, the oldest first."""
+    store = answering.place.open()
+    given = given_names(store)
+    listed = batches.list_batches(store, answering.note, pipeline=pipeline)
+    rows = [_batch_row(each, given) for each in listed if each.is_active or not is_active]
+    shown = [asdict(row) | {"paths": ", ".join(row.paths), "names": _typed(row.names)} for row in rows]
+    answering.print(
+        rows,
+        table((row.values() for row in shown), shown[0]) if shown else [],
+        if_none="no matching batches" if pipeline or is_active else "no batches yet",
+    )
+
+
+@batch.command("show")
+@click.argument("named", metavar="[BATCH]", required=False, shell_complete=complete_batch)
+@asked_batch_option
+@option("--outputs", "only_outputs", is_flag=True, help="Print only the directory of the outputs of the batch")
+@answering
+def batch_show(answering: Answering, named: str | None, batch_reference: str | None, only_outputs: bool) -> None:
+    """Show a batch and the directory of its outputs.
+
+    Without BATCH or --batch, shows the batch that queries use by default. To read all symbols, for example:
+
+    \b
+    zstdcat "$(codebatch batch show --outputs)"/symbols/*.jsonl.zst
+
+    Exit status 3 with --outputs if the batch has no outputs yet.
+    """
+    if named is not None and batch_reference is not None:
+        raise InvalidInput("two batches were given", hint="give one batch, as ID or with --batch")
+    reference = batch_reference if named is None else named
+    if reference is None or latest_offset(reference) is not None or only_outputs:
+        asked = ask(answering, reference).question
+        store, found = asked.store, asked.batch
+    else:
+        store, found = answering.batch(reference, "any")
+    if not only_outputs:
+        _show(answering, store, found)
+        return
+    directory = str(batches.outputs_of(found))
+    if answering.as_json:
+        answering.print(BatchOutputs(outputs=directory), (), name="batch-outputs")
+        return
+    # For a shell, which opens what it is told byte by byte.
+    answering.display.make_way()
+    sys.stdout.buffer.write(os.fsencode(directory) + b"\n")
+    sys.stdout.flush()
+
+
+def _show(answering: Answering, store: StoreDir, found: BatchDir) -> None:
+    about, outputs = found.about, current_outputs(found)
+    root = None if outputs is None else str(outputs.root)
+    names = _names(found.id, given_names(store))
+    row = BatchShown(
+        batch_id=found.id,
+        created_at=instant(about.created_at_ns),
+        snapshot_id=about.snapshot_id,
+        pipeline=about.pipeline,
+        status=batches.state_of(store, found)[0],
+        source=", ".join(map(display_path, about.sources)),
+        paths=shown_paths(found),
+        plan_digest=about.plan_digest,
+        names=names,
+        outputs=root,
+    )
+    root_shown = "none yet" if root is None else display_path(os.fsencode(root))
+    paths_shown = ", ".join(shown_paths(found)) or "all"
+    shown = {**asdict(row), "paths": paths_shown, "names": _typed(names), "outputs": root_shown}
+    answering.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
+
+
+def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
+    """A batch in a list. Of one that cannot be read, nothing but its id is known."""
+    about = None if each.batch is None else each.batch.about
+    return BatchRow(
+        batch_id=each.id,
+        created_at="" if about is None else instant(about.created_at_ns),
+        snapshot_id="" if about is None else about.snapshot_id,
+        pipeline="" if about is None else about.pipeline,
+        status=each.state,
+        files=0 if about is None else about.items,
+        source="" if about is None else ", ".join(map(display_path, about.sources)),
+        paths=() if each.batch is None else shown_paths(each.batch),
+        names=_names(each.id, given),
+    )
+
+
+@command()
+@batch_option
+@explain_option
+@answering
+def tasks(answering: Answering, batch_reference: str | None) -> None:
+    """List the tasks of a batch and their progress."""
+    store, batch = answering.batch(batch_reference)
+    rows = batches.task_states(store, batch)
+    answering.print(
+        rows,
+        table(
+            ((r.task_id, r.status, ", ".join(r.depends_on) or "-", r.files_done, r.files_failed) for r in rows),
+            ("task", "status", "needs", "done", "failed"),
+        ),
+    )
+
+
+@command()
+@batch_option
+@option("--task", "task", metavar="NAME", required=True, help="Task whose shards are listed")
+@option(
+    "--status",
+    "wanted",
+    metavar="STATE",
+    type=click.Choice(["open", "ready", "running", "done", "failed"]),
+    help="Only shards in this state: open, running, done or failed",
+    details="The value ready is the same as open.",
+)
+@explain_option
+@answering
+def shards(answering: Answering, batch_reference: str | None, task: str, wanted: str | None) -> None:
+    """List the shards of one task.
+
+    A shard is a part of the files of a batch. Shards are listed in the order of their paths.
+    """
+    store, batch = answering.batch(batch_reference)
+    wanted = "open" if wanted == "ready" else wanted
+    rows = [asdict(each) for each in batches.shard_states(store, batch, task) if wanted in (None, each.status)]
+    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no matching shards")
+
+
+@command()
+@answering
+def pipelines(answering: Answering) -> None:
+    """List the pipelines."""
+    answering.print(
+        [PipelineRow(name=p.name, description=p.summary, tasks=p.tasks) for p in PIPELINES.values()],
+        table(
+            ((p.name, ", ".join(p.tasks), p.summary) for p in PIPELINES.values()), ("pipeline", "tasks", "description")
+        ),
+    )
+
+
+@command()
+@click.argument("name")
+@answering
+def pipeline(answering: Answering, name: str) -> None:
+    """List the tasks of a pipeline.
+
+    For each task, shows the tasks that it needs and the kinds of records that it emits.
+    """
+    configuration = load_configuration(Path.cwd())
+    chosen = find_pipeline(name, configuration.settings.tasks)
+    declared = [describe_task(configuration.catalogue, task) for task in chosen.tasks]
+    answering.print(
+        PipelineShown(name=chosen.name, description=chosen.summary, tasks=tuple(map(_task_row, declared))),
+        [
+            f"{chosen.name}: {chosen.summary}",
+            *table(
+                ((t.name, ", ".join(t.needs) or "-", ", ".join(t.records), t.summary) for t in declared),
+                ("task", "needs", "records", "description"),
+            ),
+        ],
+    )
+
+
+def _task_row(task: TaskDescription) -> TaskRow:
+    return TaskRow(
+        task_id=task.name,
+        version=task.version,
+        scope=task.scope,
+        depends_on=task.needs,
+        kinds=task.records,
+        description=task.summary,
+    )
+
+
+def _names(batch_id: str, given: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for name, named in given.items() if named == batch_id)
+
+
+def _typed(names: Iterable[str]) -> str:
+    """Names as they are typed."""
+    return ", ".join(f"@{name}" for name in names)

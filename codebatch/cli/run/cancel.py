@@ -1,0 +1,109 @@
+"""`cancel`: the end of a batch before it is complete.
+
+It is wanted at once: what only conducting needs is imported behind the request.
+"""
+
+from __future__ import annotations
+
+import click
+
+from codebatch.cli.answers.trust import telling_foreign
+from codebatch.cli.answers.work_status import answer_work, summary
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.work_options import live_batch_option, trust_option
+from codebatch.cli.output.progress import Stage
+from codebatch.errors import InvalidInput
+from codebatch.model.work.command import CommandId
+from codebatch.store.batches.batches import is_work
+from codebatch.work.control import cancel as cancelling
+from codebatch.work.control.batches import resolve_live
+from codebatch.work.control.listener import WorkListener, WorkProgress
+from codebatch.work.definition.tables import SECONDS_MAX
+
+_RUNNING_SHOWN = 3
+
+
+class EndTeller(WorkListener):
+    """Tells on standard error how a batch of commands comes to its end."""
+
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+
+    def note(self, text: str) -> None:
+        self._answering.note(text)
+
+    def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
+        more = f" and {len(running) - _RUNNING_SHOWN:,} more" if len(running) > _RUNNING_SHOWN else ""
+        told = f"{', '.join(running[:_RUNNING_SHOWN])}{more} of " if running else ""
+        self._answering.display.tell(Stage(f"waiting for {told}{who}"))
+
+    def update(self, progress: WorkProgress) -> None:
+        shown = ", ".join(each.id for each in progress.running[:_RUNNING_SHOWN])
+        self._answering.display.tell(Stage(f"waiting for {shown}" if shown else "ending"))
+
+
+def _finite(_: click.Context, __: click.Parameter, seconds: float | None) -> float | None:
+    if seconds is not None and not seconds <= SECONDS_MAX:  # Nor is it so of what is no number.
+        raise InvalidInput(f"--grace must be from 0 to {SECONDS_MAX:,}, not {seconds}")
+    return seconds
+
+
+@command()
+@live_batch_option
+@option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    callback=_finite,
+    metavar="SECONDS",
+    default_text="grace period of each task",
+    help="Task lists: grace period before running tasks are killed",
+)
+@option("--force", "is_forced", is_flag=True, help="First kill the processes that run the batch on this host")
+@option("--no-wait", is_flag=True, help="Do not wait until the batch has ended")
+@trust_option
+@answering
+def cancel(
+    answering: Answering,
+    batch_reference: str | None,
+    grace: float | None,
+    is_forced: bool,
+    no_wait: bool,
+    is_trusted: bool,
+) -> int:
+    """Cancel a running batch.
+
+    The batch may run in another terminal, in the background or on another host. `codebatch resume` continues it.
+
+    Running tasks of a task list are terminated, and killed after the grace period. Workers of an analysis finish their
+    current file. Results so far are kept.
+    """
+    store = answering.place.open()
+    batch = resolve_live(store, batch_reference, answering.note, kind="any")
+    if not is_work(batch):
+        if grace is not None or is_trusted:
+            raise InvalidInput(
+                "--grace and --trust apply only to `work` batches", hint=f"batch {batch.id} is an analysis"
+            )
+        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndTeller(answering))
+        from codebatch.cli.answers.analysis_status import answer_standing  # 20 ms
+
+        answering.batches.append(batch)
+        answer_standing(answering, store, batch, name="cancel")
+        return 0
+    found = telling_foreign(
+        answering,
+        lambda: cancelling.cancel_batch(
+            store,
+            batch,
+            grace_seconds=grace,
+            is_forced=is_forced,
+            waits=not no_wait,
+            is_trusted=is_trusted,
+            listener=EndTeller(answering),
+        ),
+    )
+    is_ended = found.standing.state.is_final and found.standing.coordinator is None and not found.standing.workers
+    how = "" if is_ended else "; running tasks are being stopped"
+    answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}{how}"])
+    return 0

@@ -1,0 +1,170 @@
+"""`follow` and `events`: the events of a batch, live or recorded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+import msgspec
+
+from codebatch.cli.answers.event_lines import event_line, is_told
+from codebatch.cli.answers.work_status import closed_texts
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.context import Answering, answering, batch_option
+from codebatch.cli.framework.read_report import explain_option
+from codebatch.cli.output.eta import eta_text
+from codebatch.cli.output.progress import Stage
+from codebatch.cli.output.terminal import printable
+from codebatch.errors import BatchIncomplete
+from codebatch.model.text.quantities import count_of
+from codebatch.model.work.event import AnyEvent, BatchEnded, BatchProgress, instant_ns
+from codebatch.operations.runs.events import Seen
+from codebatch.scheduling.lifecycle import CommandState
+from codebatch.store.batches.batches import BatchDir, is_work
+from codebatch.system.clock import wall_ns
+from codebatch.work.control.follow import cursor_of, followed_of, iter_followed
+
+since_option = option("--since", metavar="CURSOR", help="Print only events after the event with this cursor")
+
+_RUNNING = (CommandState.RUNNING.value,)
+_TO_GO = (CommandState.PENDING.value, CommandState.READY.value, "WAITING")
+
+
+@command()
+@batch_option
+@since_option
+@option("--keep", "keeps", is_flag=True, help="Keep waiting while no process runs the batch")
+@explain_option
+@answering
+def follow(answering: Answering, batch_reference: str | None, since: str | None, keeps: bool) -> int:
+    """Follow the progress of a batch until it ends.
+
+    The batch may run in another terminal, in the background or on another host. With --json each event is one line.
+
+    Exit status 0 if all is done. Exit status 3 otherwise, or if no process runs the batch.
+    """
+    place = cursor_of(since)
+    store, batch = answering.batch(batch_reference, "any")
+    moving = _Moving(answering, batch)
+    last_heard: AnyEvent | None = None
+    seen = Seen(is_conducted=False)
+    for one in iter_followed(followed_of(store, batch, place), keeps=keeps):
+        if isinstance(one, Seen):
+            if seen.is_conducted and not one.is_conducted and not one.is_over:
+                _tell_nobody(answering, batch, one, last_heard)
+            seen = one
+            moving.looked(one)
+        elif one is not None:
+            last_heard = one
+            _print(answering, one, only_told=True)
+            moving.heard(one)
+        moving.draw()
+    if seen.is_over and not isinstance(last_heard, BatchEnded) and not place.seq:
+        told = ", ".join(f"{count:,} {state.lower()}" for state, count in (seen.counts or {}).items())
+        answering.tell(f"events are missing; the batch has ended: {told}")
+    if seen.shortfall is not None:
+        raise _left_alone(batch, last_heard) if not seen.is_over and is_work(batch) else seen.shortfall
+    return 0
+
+
+@command()
+@batch_option
+@since_option
+@option("--follow", "is_followed", is_flag=True, help="Continue with new events until the batch ends")
+@explain_option
+@answering
+def events(answering: Answering, batch_reference: str | None, since: str | None, is_followed: bool) -> None:
+    """Print the events of a batch.
+
+    Each event is one line, with --json a JSON object. To continue after an event, pass its `cursor` to --since.
+    """
+    place = cursor_of(since)
+    store, batch = answering.batch(batch_reference, "any")
+    followed = followed_of(store, batch, place)
+    is_silent = not place.seq
+    for one in iter_followed(followed) if is_followed else followed.read():
+        if one is not None and not isinstance(one, Seen):
+            is_silent = False
+            _print(answering, one, only_told=False)
+    if is_silent:
+        answering.tell("no events: the batch has not started, or its events were removed")
+
+
+def _print(answering: Answering, event: AnyEvent, *, only_told: bool) -> None:
+    if answering.as_json:
+        line = msgspec.json.encode(event) + b"\n"
+    elif only_told and not is_told(event):
+        return
+    else:
+        line = printable(event_line(event)).encode(sys.stdout.encoding or "utf-8", "backslashreplace") + b"\n"
+    with answering.display.aside():
+        sys.stdout.buffer.write(line)
+        sys.stdout.flush()
+
+
+class _Moving:
+    """The line that moves while a batch is followed."""
+
+    def __init__(self, answering: Answering, batch: BatchDir) -> None:
+        self._answering = answering
+        self._things = "tasks" if is_work(batch) else "results"
+        self._counts: Mapping[str, int] = {}
+        self._progress: BatchProgress | None = None
+
+    def heard(self, event: AnyEvent) -> None:
+        """An event came."""
+        self._counts = event.counts
+        if isinstance(event, BatchProgress):
+            self._progress = event
+
+    def looked(self, seen: Seen) -> None:
+        """Somebody looked at the disk."""
+        if seen.counts is not None:
+            self._counts = seen.counts
+
+    def draw(self) -> None:
+        """Say how far it is."""
+        counts = self._counts
+        planned = sum(counts.values())
+        to_go = sum(counts.get(state, 0) for state in _TO_GO)
+        running = sum(counts.get(state, 0) for state in _RUNNING)
+        blocked = counts.get(CommandState.BLOCKED.value, 0)
+        done = counts.get(CommandState.DONE.value, 0)
+        more = [f"{running:,} running"] if running else []
+        more += [f"{count:,} {state.lower()}" for state, count in counts.items() if state in ("FAILED", "BLOCKED")]
+        more += [f"{to_go:,} left"] if to_go else []
+        closed = self._progress.closed_pools if self._progress is not None else ()
+        more += closed_texts({each.pool: instant_ns(each.until) for each in closed})
+        stage = Stage(
+            "following", planned - to_go - running - blocked, planned, self._things, ", ".join(more), is_even=False
+        )
+        self._answering.display.tell(msgspec.structs.replace(stage, left=self._left() if done < planned else ""))
+
+    def _left(self) -> str:
+        """By our own clock it gets less, be nothing told, unless it waits for an answer."""
+        if self._progress is None:
+            return ""
+        blocked = self._counts.get(CommandState.BLOCKED.value, 0)
+        past = 0.0 if blocked else max(0.0, (wall_ns() - instant_ns(self._progress.at)) / 1e9)
+        return eta_text(self._progress.eta_seconds, unknown=self._progress.without_estimate, blocked=blocked, past=past)
+
+
+def _tell_nobody(answering: Answering, batch: BatchDir, seen: Seen, last: AnyEvent | None) -> None:
+    if seen.alone:
+        them = "this task" if seen.alone == 1 else "these tasks"
+        runs = f"{count_of(seen.alone, 'task')} still {'runs' if seen.alone == 1 else 'run'}"
+        answering.note(
+            f"the batch is not running{_since(last)}, but {runs}; waiting for {them} to end; "
+            f"to resume the batch: codebatch resume --batch {batch.id}"
+        )
+
+
+def _left_alone(batch: BatchDir, last: AnyEvent | None) -> BatchIncomplete:
+    return BatchIncomplete(
+        f"batch {batch.id} has not ended, but it is not running{_since(last)}",
+        hint=f"resume it with: codebatch resume --batch {batch.id}",
+    )
+
+
+def _since(last: AnyEvent | None) -> str:
+    return "" if last is None else f" (last event at {event_line(last)[:8]})"

@@ -1,0 +1,128 @@
+"""`import`: findings of other tools, added to a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.context import Answering, answering, batch_option
+from codebatch.cli.run.run import Teller, executing
+from codebatch.model.analysis.imports import FORMATS, ImportFormat, LeftOut
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.runs.execution import Execution
+from codebatch.operations.runs.import_file import import_files
+
+
+class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch import`.
+
+    `batch_id` is the batch with the findings. `omitted` counts what was not imported, or is null if this is no longer
+    known. `action` is `ran` or `up to date`.
+    """
+
+    batch_id: str
+    snapshot_id: str
+    task: str
+    format: str
+    findings: int
+    omitted: LeftOut | None
+    status: str
+    action: str
+
+
+@command("import")
+@click.argument("form", metavar="FORMAT", type=click.Choice(FORMATS))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@option("--as", "task", metavar="TASK", required=True, help="Task name for the findings, such as eslint")
+@batch_option
+@option(
+    "--root",
+    metavar="DIR",
+    default_text="the source directory of the batch",
+    help="Project directory in which the tool ran",
+    details="Absolute paths in FILE are taken relative to this directory.",
+)
+@option("--allow-failed", is_flag=True, help="Accept files that are marked as incomplete")
+@answering
+@executing
+def import_(
+    answering: Answering,
+    execution: Execution,
+    form: ImportFormat,
+    files: tuple[str, ...],
+    task: str,
+    batch_reference: str | None,
+    root: str | None,
+    allow_failed: bool,
+) -> int:
+    """Import findings of other tools.
+
+    Each FILE is in FORMAT: sarif, checkstyle, rdjson or jsonl. If FILE is `-`, standard input is read.
+
+    Creates a new batch of the same snapshot, which becomes the latest batch. The new batch has all records of the old
+    batch, including earlier imports, and the findings of all FILEs as records of TASK. A second import with the same
+    TASK replaces the first import.
+
+    Findings in files that are not in the snapshot are not imported; their number is reported.
+
+    Later runs do not include imported findings. After each run, import them again.
+    """
+    imported = import_files(
+        execution,
+        answering.place.open(),
+        batch_reference,
+        files,
+        form=form,
+        task=task,
+        root=None if root is None else Path(root),
+        allow_failed=allow_failed,
+        listener=Teller(answering),
+    )
+    if imported.signal_status:
+        answering.note("stopped; nothing was imported")
+        return imported.signal_status
+    answering.batches.append(imported.batch)
+    for text in _left_out(imported.left_out):
+        answering.tell(text)
+    answer = ImportAnswer(
+        batch_id=imported.batch.id,
+        snapshot_id=imported.batch.about.snapshot_id,
+        task=task,
+        format=form,
+        findings=imported.findings,
+        omitted=imported.left_out,
+        status=imported.standing.state.value,
+        action=imported.action,
+    )
+    done = "" if imported.action == "new" else " (up to date, nothing to do)"
+    answering.print(answer, [f"{count_of(imported.findings, 'finding')} of {task} in {imported.batch.id}{done}"])
+    if imported.shortfall is not None:
+        raise imported.shortfall
+    if imported.findings:
+        answering.note(f"next: codebatch query diagnostics --task {task}")
+    return 0
+
+
+def _left_out(left_out: LeftOut | None) -> Iterator[str]:
+    """What of the file is no finding, and why."""
+    if left_out is None:
+        yield "the number of ignored findings is no longer known"
+        return
+    if left_out.unknown_files:
+        examples = ", ".join(left_out.examples)
+        is_elsewhere = any(each.startswith(("/", "file:")) for each in left_out.examples)
+        yield (
+            f"ignored: {count_of(left_out.unknown_files, 'finding')} in files that the batch does not have"
+            + (f" (such as {examples})" if examples else "")
+            + ("; set the directory that the tool analysed with --root DIR" if is_elsewhere else "")
+        )
+    if left_out.unknown_locations:
+        yield f"ignored: {count_of(left_out.unknown_locations, 'finding')} at locations that their files do not have"
+    if left_out.dismissed:
+        yield f"ignored: {count_of(left_out.dismissed, 'finding')} that the report marks as dismissed"
+    if left_out.tool_failed:
+        yield "the report is marked as incomplete: findings may be missing"

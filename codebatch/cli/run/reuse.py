@@ -1,0 +1,211 @@
+"""`explain-miss` and `verify`: why results were not reused, and whether reused ones are right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+from msgspec.structs import asdict
+
+from codebatch.cli.framework.answers import rerun, status_of, tell_lacking
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.completion import complete_batch
+from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.percentages import share_of
+from codebatch.cli.framework.read_report import explain_option
+from codebatch.cli.run.run import Teller
+from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.model.analysis.cache_misses import Difference
+from codebatch.model.digest import DIGEST_PATTERN
+from codebatch.model.entry import display_path, path_from_fields
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.maintenance.cache_misses import MissesAnswer, Reason, explain_misses
+from codebatch.operations.maintenance.verification import verify as verify_batch
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.runs.execution import Execution
+from codebatch.store.results.untrusted import UntrustedKey, trust
+
+_DIGEST_SHOWN = 12
+_SHOWN_MAX = 20
+_BATCH = re.compile(r"latest(~.*)?\Z|batch-|@[^/]+\Z")
+_TOLD = {
+    "object": "content",
+    "executable": "executable bit",
+    "config": "configuration",
+    "tree": "the set of files",
+    "paths": "the paths",
+    "shards": "other shards",
+    "path": "new file",
+    "task": "task not in the base",
+    "needs": "the cache key of",
+    "result": "no result in the base",
+    "base": "the base is",
+    "bases": "no older batch to reuse from",
+    "reuse": "reuse is off for this task",
+    "outside_key": "the older result depends on inputs not covered by the cache key:",
+    "untrusted": "found nondeterministic by verify,",
+    "round": "retried after a failure",
+    "not_taken": "the inputs are the same, but no result was reused: the cache was not searched, or had no result yet",
+    "unknown": "reused inputs have changed; which files changed is unknown",
+}
+
+
+class Otherwise(msgspec.Struct, frozen=True, kw_only=True):
+    """A result that differs when it is produced again. `first` and `second` are the first lines that differ."""
+
+    task: str
+    path: str
+    first: str
+    second: str
+
+
+class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch verify`.
+
+    - `files`: the number of files in the sample.
+    - `results`: the number of results that were compared.
+    - `different`: the number of results that differ. `differences` lists the first of these results.
+    - `failed`: the number of results that could not be produced again.
+    - `untrusted`: the cache keys whose results are not reused any more.
+    """
+
+    batch_id: str
+    files: int
+    results: int
+    failed: int
+    different: int
+    differences: tuple[Otherwise, ...]
+    untrusted: tuple[UntrustedKey, ...]
+
+
+@command("explain-miss")
+@click.argument("words", metavar="[BATCH] [FILE]", nargs=-1)
+@option("--task", "task", metavar="NAME", help="Only this task")
+@explain_option
+@answering
+def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None) -> int:
+    """Explain cache misses.
+
+    Shows why results of BATCH, by default the latest, were not reused from earlier batches, for all files or for FILE.
+    The inputs of BATCH are compared with the inputs of the most similar earlier batch.
+
+    A single argument is a FILE, unless it starts with `batch-` or is `latest`, `latest~N` or `@NAME`.
+    """
+    if len(words) > 2:
+        raise click.UsageError("give at most a batch and a file")
+    is_batch = len(words) == 2 or (words and _BATCH.match(words[0]))
+    reference, path = (*words, None)[:2] if is_batch else (None, *words, None)[:2]
+    store, batch = answering.batch(reference)
+    catalogue = load_configuration(Path.cwd()).catalogue
+    answer, whole = explain_misses(store, batch, catalogue, path=path, task=task, note=answering.note)
+    tell_lacking(answering, store, batch, whole)
+    answering.print(answer, _lines(answer))
+    return status_of(whole)
+
+
+@command("verify")
+@click.argument("reference", metavar="[BATCH]", required=False, shell_complete=complete_batch)
+@option(
+    "--sample",
+    "share",
+    callback=share_of,
+    default="5%",
+    metavar="PERCENT",
+    show_default=True,
+    help="Percentage of the files to run again; at least one file is run",
+)
+@option("--trust", "key", metavar="KEY", help="Do not verify; allow results with this cache key to be reused again")
+@common_option("jobs")
+@answering
+def verify(answering: Answering, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
+    """Run a sample of a batch again and compare the results.
+
+    Runs the tasks of BATCH, by default the latest, on a sample of its files again, without cached results. BATCH must
+    have ended. The sample of a batch is always the same. With --sample 100%, tasks that run once per project also run
+    again.
+
+    If a result differs, cached results of the task with the same cache key are not reused in later runs. To reuse them
+    again, pass the cache key to --trust.
+
+    Exit status 1 if a result differs. Exit status 3 if a result could not be produced again.
+    """
+    if key is not None:
+        if reference is not None:
+            raise InvalidInput("give a batch or a key, not both")
+        return _trust(answering, key)
+    store, batch = answering.batch(reference)
+    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    teller = Teller(answering)
+    verified = verify_batch(execution, store, batch, share, teller)
+    if verified.signal_status:
+        return verified.signal_status
+    shown = [Otherwise(task=task, **asdict(each)) for task, each in verified.differences[:_SHOWN_MAX]]
+    answer = VerifyAnswer(
+        batch_id=batch.id,
+        files=verified.files,
+        results=verified.results,
+        failed=verified.failed,
+        different=len(verified.differences),
+        differences=tuple(shown),
+        untrusted=verified.untrusted,
+    )
+    answering.print(answer, [each for line in _verified_lines(answer) for each in line.split("\n")])
+    for each in answer.untrusted:
+        answering.note(
+            f"results of {each.task} are no longer reused; to allow their reuse: codebatch verify --trust {each.key}"
+        )
+    if answer.different:
+        answering.note(f"batch {batch.id} is unchanged; run everything again with: {rerun(store, batch)} --again")
+        return 1
+    return BatchIncomplete.exit_status if answer.failed else 0
+
+
+def _verified_lines(answer: VerifyAnswer) -> Iterator[str]:
+    for each in answer.differences:
+        yield f"{each.task}: {each.path}\n  - {each.first}\n  + {each.second}"
+    if answer.different > len(answer.differences):
+        yield f"{answer.different - len(answer.differences):,} more results differ, but are not listed"
+    outcome = f"{answer.different:,} of them differ" if answer.different else "identical"
+    yield f"{count_of(answer.results, 'result')} for {count_of(answer.files, 'file')} verified: {outcome}"
+    if answer.failed:
+        yield f"{count_of(answer.failed, 'result')} could not be produced again"
+
+
+def _trust(answering: Answering, key: str) -> int:
+    store = answering.place.open()
+    with store.writing():
+        trusted = trust(store, key)
+    answering.print(trusted, [f"reused again: {trusted.task} {trusted.key}"], name="verify-trust")
+    return 0
+
+
+def _lines(answer: MissesAnswer) -> Iterator[str]:
+    for task in answer.tasks:
+        yield f"{task.task}: {task.executed:,} executed, {task.reused:,} reused"
+        for reason in task.reasons:
+            told = "; ".join(map(_told, reason.differences))
+            against = f" ({reason.base})" if reason.base else ""
+            yield f"  {reason.count:,}: {told}{against}{_first_paths(reason)}"
+
+
+def _told(difference: Difference) -> str:
+    words = [_TOLD.get(difference.field, difference.field), *([difference.name] if difference.name else [])]
+    if difference.new is not None:
+        words.append(f"{_short(difference.old)} -> {_short(difference.new)}")
+    elif difference.old is not None:
+        words.append(f"{_short(difference.old)} -> -" if difference.name else difference.old)
+    return " ".join(words)
+
+
+def _short(value: str | None) -> str:
+    return "-" if value is None else value[:_DIGEST_SHOWN] if DIGEST_PATTERN.match(value) else value
+
+
+def _first_paths(reason: Reason) -> str:
+    shown = [display_path(path_from_fields(row.get("path"), row.get("path_b64"))) for row in reason.paths]
+    more = reason.count - len(shown)
+    return f": {', '.join(shown)}{f' and {more:,} more' if more else ''}" if shown else ""

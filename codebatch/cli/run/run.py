@@ -1,0 +1,397 @@
+"""`run`, `resume`, `run-shard`: everything that executes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+from msgspec.structs import replace
+
+from codebatch.cli.answers.headline import next_command
+from codebatch.cli.answers.run_result import ran_lines
+from codebatch.cli.answers.schemas import ShardRan, ShardsRan
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, SourcePath, answering, batch_option
+from codebatch.cli.framework.work_options import Output, WorkWishes, output_option, reload_option, trust_option
+from codebatch.cli.output.progress import Stage
+from codebatch.cli.output.records import collected_line
+from codebatch.coordinator.analysis.progress_counter import Phase, Progress
+from codebatch.errors import InvalidInput, NoBatch
+from codebatch.model.entry import display_path
+from codebatch.model.text.quantities import count_of, human_bytes
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.queries.batch_query import shown_paths
+from codebatch.operations.queries.batches import task_states
+from codebatch.operations.runs import resume as continuing
+from codebatch.operations.runs.collection import Collected
+from codebatch.operations.runs.execution import Action, Execution, Listener
+from codebatch.operations.runs.headline import Headline
+from codebatch.operations.runs.run_result import RunResult
+from codebatch.store.batches.batches import BatchDir, is_work
+from codebatch.store.batches.resolution import resolve_batch
+
+if TYPE_CHECKING:
+    from codebatch.operations.project.project_snapshot import Frozen
+
+COLLECTED_SHOWN_MAX = 5
+
+_ACTIONS: dict[Action, str] = {
+    "new": "new",
+    "resumed": "resumed",
+    "joined": "joined: another process is already running it",
+    "up to date": "up to date, nothing to do",
+    "already ended": "ended before, with failures",
+}
+
+
+class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch run`.
+
+    - `action`: `ran`; `continued` after an interruption; `helped` another run; `up to date`; or `ended before`, if the
+      batch had ended with failures.
+    - `success`: whether the exit status is 0. Otherwise, `error` describes what is missing, if the batch has ended.
+    - `paths`: the paths of the project to which the batch is restricted.
+    - `reused`, `executed`: the numbers of results of file tasks that were taken from earlier batches or produced by
+      this run. Both are 0 if nothing was left to do.
+    - `inputs_outside_key`: by custom task, inputs that its cache key does not cover. Other batches do not reuse its
+      results.
+    - `headline`: the most important results so far.
+
+    Tasks and shards are counted as in the answer of `codebatch status`.
+    """
+
+    snapshot_id: str
+    batch_id: str
+    project: str
+    status: str
+    success: bool
+    error: str | None
+    tasks_completed: int
+    tasks_failed: int
+    shards_completed: int
+    shards_failed: int
+    result_digest: str | None
+    files: int
+    records: int
+    failures: int
+    reused: int
+    executed: int
+    seconds: float
+    action: str
+    paths: tuple[str, ...]
+    inputs_outside_key: dict[str, str]
+    headline: Headline
+
+
+class Teller(Listener):
+    """Tells on standard error how a run goes."""
+
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+
+    def note(self, text: str) -> None:
+        self._answering.note(text)
+
+    def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
+        self._answering.phase(phase, done, planned, things)
+
+    def frozen(self, frozen: Frozen) -> None:
+        how = "unchanged" if frozen.read_files == 0 else f"{frozen.read_files:,} read"
+        size = f"{count_of(frozen.files, 'file')}, {human_bytes(frozen.size_bytes)}"
+        self._answering.detail(f"snapshot {frozen.snapshot.id}: {size} ({how})")
+
+    def chosen(self, batch: BatchDir, action: Action) -> None:
+        self._answering.use_store_of(batch)
+        note = self.note if action == "joined" else self._answering.detail
+        note(f"batch {batch.id}: {_ACTIONS[action]}")
+
+    def update(self, progress: Progress) -> None:
+        planned, done = progress.results_planned, progress.results_done
+        unfinished = [task for task, count in progress.planned.items() if progress.done[task] < count]
+        has_last_only = planned - done <= len(unfinished)
+        parts = [f"{progress.records:,} records"] if progress.records else []
+        parts += [f"{progress.failures:,} failed"] if progress.failures else []
+        parts += unfinished if has_last_only else []
+        stage = Stage(
+            "running",
+            done,
+            planned,
+            "results",
+            more=", ".join(parts),
+            is_even=not has_last_only,
+            share=progress.work_done,
+        )
+        self._answering.display.tell(stage)
+
+    def collected(self, collected: Collected) -> None:
+        gone = (*collected.batches, *collected.snapshots)
+        more = f" and {len(gone) - COLLECTED_SHOWN_MAX:,} more" if len(gone) > COLLECTED_SHOWN_MAX else ""
+        named = f": {', '.join(gone[:COLLECTED_SHOWN_MAX])}{more}" if gone else ""
+        self.note(f"{collected_line(collected)}{named}")
+
+
+def executing(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options of every execution, as one `execution` argument."""
+
+    @common_option("jobs")
+    @common_option("file-seconds")
+    @common_option("memory-mb")
+    @common_option("take-over")
+    @functools.wraps(function)
+    def wrapped(
+        take_over: bool, jobs: int | None, file_seconds: float | None, memory_mb: int | None, **arguments: object
+    ) -> int:
+        execution = Execution(
+            configuration=load_configuration(Path.cwd()),
+            jobs=jobs,
+            file_seconds=file_seconds,
+            memory_mb=memory_mb,
+            take_over=take_over,
+        )
+        return function(execution=execution, **arguments)
+
+    return wrapped
+
+
+@command()
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=SourcePath())
+@common_option("pipeline")
+@option(
+    "--task",
+    "task",
+    metavar="NAME",
+    help="Run only this task",
+    details="If the task runs once per project, the tasks that it needs run too.",
+)
+@option("--name", metavar="NAME", help="Give the batch the name @NAME; `gc` never removes a named batch")
+@option("--again", is_flag=True, help="Create a new batch, and run everything again without cached results")
+@option(
+    "--no-cache",
+    is_flag=True,
+    help="Do not reuse cached results",
+    details="If a complete batch of the same files, tasks and settings exists, nothing is run unless --again is given.",
+)
+@common_option("include")
+@common_option("exclude")
+@option("--emit-ast", is_flag=True, help="Also store the syntax tree of every file")
+@option("--allow-empty", is_flag=True, help="Succeed if there is no file to analyse")
+@option(
+    "--shuffle",
+    "shuffle_seed",
+    type=int,
+    metavar="SEED",
+    help="Process files in a random order that SEED determines",
+    details="The order does not change the results.",
+)
+@common_option("batch", default_text="batch of the current files, or a new batch", help="Resume this batch")
+@answering
+@executing
+def run(
+    answering: Answering,
+    execution: Execution,
+    paths: tuple[Path, ...],
+    batch_reference: str | None,
+    pipeline: str | None,
+    task: str | None,
+    name: str | None,
+    again: bool,
+    no_cache: bool,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    emit_ast: bool,
+    allow_empty: bool,
+    shuffle_seed: int | None,
+) -> int:
+    """Analyse a project, reusing cached results.
+
+    Analyses each PATH, by default the current directory, and shows the most important findings.
+
+    Only files at or below each PATH are analysed and reported. The snapshot covers the whole project that contains
+    PATH: the git work tree, or the nearest directory with a configuration or a store.
+
+    The results of a run are stored as a batch. If a batch of the same files, tasks and settings exists, no new batch is
+    created. If this batch is complete, nothing is run. If it was interrupted, it is resumed. If it is still running,
+    this command helps to complete it.
+
+    --batch resumes a batch with the files, tasks and settings that it was created with.
+    """
+    execution = replace(execution, shuffle_seed=shuffle_seed, reuses=not no_cache)
+    if emit_ast:
+        configuration = execution.configuration.with_task_setting("parse", "emit_ast", True)
+        execution = replace(execution, configuration=configuration)
+    if batch_reference is None:
+        from codebatch.operations.runs.run import run_paths  # 25 ms that a batch does without as it was planned
+
+        ran = run_paths(
+            paths or (Path(),),
+            answering.place,
+            execution,
+            pipeline=pipeline,
+            task=task,
+            name=name,
+            again=again,
+            include=include,
+            exclude=exclude,
+            allow_empty=allow_empty,
+            listener=Teller(answering),
+        )
+        return _answer(answering, ran)
+    given: dict[str, object] = {"PATH": paths, "--pipeline": pipeline, "--again": again, "--allow-empty": allow_empty}
+    given |= {"--include": include, "--exclude": exclude}
+    _refuse_with_batch([name for name, value in given.items() if value])
+    store, batch = answering.batch(batch_reference)
+    ran = continuing.run_batch(execution, store, batch, task, Teller(answering), name=name)
+    return _answer(answering, ran)
+
+
+def _refuse_with_batch(options: list[str]) -> None:
+    """Raise InvalidInput if an option is given that only a new batch can have."""
+    if options:
+        raise InvalidInput(
+            f"{options[0]} cannot be used with --batch, which resumes a batch as it was planned",
+            hint="plan a new batch with: codebatch run PATH",
+        )
+
+
+@command()
+@batch_option
+@option("--force", "is_forced", is_flag=True, help="Task lists: also rerun completed tasks")
+@option("--only", multiple=True, metavar="TASK", help="Task lists: retry only these failed tasks")
+@option("--blocked", is_flag=True, help="Task lists: also rerun tasks that wait for an answer, without an answer")
+@option("--wait-answers", is_flag=True, help="Task lists: keep running while a question is open")
+@reload_option
+@output_option
+@trust_option
+@answering
+@executing
+def resume(
+    answering: Answering,
+    execution: Execution,
+    batch_reference: str | None,
+    is_forced: bool,
+    only: tuple[str, ...],
+    blocked: bool,
+    wait_answers: bool,
+    reloads: bool,
+    output: Output,
+    is_trusted: bool,
+) -> int:
+    """Resume an interrupted batch and retry what failed.
+
+    A resumed task list runs with the settings and definitions that it had when its batch was created. If the task list
+    has changed since, a note lists the changed tasks; --reload uses their current definitions.
+
+    -j, --file-seconds, --memory-mb and --take-over apply only to analyses.
+
+    If the latest batch is a task list and the store is given by --store or CODEBATCH_STORE, --batch is required.
+    """
+    store, batch = answering.batch(batch_reference, "any")
+    if is_work(batch):
+        from codebatch.cli.work.work import resume_work  # 30 ms that analyses do without
+        from codebatch.work.control.batches import refuse_unnamed
+
+        if batch_reference is None and answering.place.named is not None:
+            refuse_unnamed(batch)
+        if execution != Execution(configuration=execution.configuration):
+            raise InvalidInput(
+                "a `work` batch is resumed with the settings it was started with",
+                hint="start a new one: codebatch work run",
+            )
+        wishes = WorkWishes(is_forced=is_forced, only=only, blocked=blocked, wait_answers=wait_answers, reloads=reloads)
+        return resume_work(answering, store, batch, wishes, is_trusted=is_trusted, output=output)
+    if is_forced or is_trusted or only or blocked or wait_answers or reloads:
+        told = "--force, --trust, --only, --blocked, --wait-answers and --reload apply only to `work` batches"
+        raise InvalidInput(told, hint=f"batch {batch.id} is an analysis")
+    teller = Teller(answering)
+    ran = continuing.resume(execution, store, batch, teller)
+    return _answer(answering, ran)
+
+
+@command("run-shard")
+@batch_option
+@option("--task", "task", metavar="NAME", required=True, help="Task to run")
+@option("--shard", "prefix", metavar="PREFIX", required=True, help="Shards whose ID starts with PREFIX")
+@answering
+@executing
+def run_shard(answering: Answering, execution: Execution, batch_reference: str | None, task: str, prefix: str) -> int:
+    """Run one task on selected shards.
+
+    Exit status 3 if a shard fails or is not completed.
+    """
+    store, batch = answering.batch(batch_reference)
+    ran = continuing.run_shards(execution, store, batch, task, prefix)
+    shards = tuple(ShardRan(shard_id=shard, status=state) for shard, state in ran.states.items())
+    lines = [f"{shard}  {state}" for shard, state in [*ran.states.items(), *((each, "open") for each in ran.open)]]
+    answering.print(ShardsRan(batch_id=batch.id, shards=shards, unfinished=tuple(ran.open)), lines)
+    return ran.signal_status or (3 if ran.open or "failed" in ran.states.values() else 0)
+
+
+def _answer(answering: Answering, ran: RunResult) -> int:
+    """Say how it went; returns the exit status."""
+    batch, stands, summary = ran.batch, ran.standing, ran.summary
+    answering.batches.append(batch)
+    if ran.name_was is not None:
+        answering.tell(f"@{ran.name} is now {batch.id} (was {ran.name_was})")
+    if ran.missing_grammars:
+        told = ", ".join(f"{language} ({count_of(files, 'file')})" for language, files in ran.missing_grammars.items())
+        answering.note(f"no grammar for {told}: a package that codebatch requires is missing; reinstall codebatch")
+    tasks = task_states(ran.store, batch)
+    answer = RunAnswer(
+        snapshot_id=batch.about.snapshot_id,
+        batch_id=batch.id,
+        project=display_path(batch.about.project_root),
+        status=stands.state.value,
+        success=not (
+            ran.executed.signal_status or ran.shortfall or (stands.tally.failed and not stands.state.is_final)
+        ),
+        error=None if ran.shortfall is None else ran.shortfall.message,
+        tasks_completed=sum(task.status == "done" for task in tasks),
+        tasks_failed=sum(task.status == "failed" for task in tasks),
+        shards_completed=sum(task.shards_done - task.shards_failed for task in tasks),
+        shards_failed=sum(task.shards_failed for task in tasks),
+        result_digest=ran.result_digest,
+        files=summary.files,
+        records=summary.records,
+        failures=summary.failures,
+        reused=ran.executed.reused,
+        executed=ran.executed.executed,
+        seconds=ran.seconds,
+        action=ran.action,
+        paths=shown_paths(batch),
+        inputs_outside_key=dict(ran.inputs_outside_key),
+        headline=ran.headline,
+    )
+    for task, besides in ran.inputs_outside_key.items():
+        told = (
+            f"results of {task} are not reused by later runs: they depend on inputs not covered by the cache "
+            f"key: {besides}"
+        )
+        answering.note(f"{told} (declare them in `files` and `tools` of [tasks.{task}])")
+    answering.print(answer, () if answering.as_json else ran_lines(answering, ran))
+    if ran.headline.history_note:
+        answering.note(ran.headline.history_note)
+    if ran.executed.signal_status:
+        answering.note(f"stopped; resume with: codebatch run --batch {batch.id}")
+        return ran.executed.signal_status
+    if ran.shortfall is not None:
+        raise ran.shortfall
+    if not stands.state.is_final:
+        return 3 if stands.tally.failed else 0
+    command = next_command(ran.headline)
+    if command is not None:
+        answering.note(f"next: {command}" + ("" if _is_default(answering, ran) else f" --batch {batch.id}"))
+    return 0
+
+
+def _is_default(answering: Answering, ran: RunResult) -> bool:
+    """Return whether a question that names no batch, asked in the current directory, goes to the one that was run."""
+    store = replace(ran.store, project=answering.place.project)
+    try:
+        return resolve_batch(store, None, whole=True).id == ran.batch.id
+    except NoBatch:
+        return False

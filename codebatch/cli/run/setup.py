@@ -1,0 +1,90 @@
+"""`init` and `config`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from codebatch.cli.answers.schemas import Setting, StoreMade
+from codebatch.cli.framework.commands import command
+from codebatch.cli.framework.context import Answering, SourcePath, answering
+from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.errors import InvalidInput
+from codebatch.model.task import Json
+from codebatch.operations.project.stores import StorePlace
+from codebatch.store import layout
+from codebatch.store.batches.store import create_store, holds_only_a_store
+from codebatch.system.files.files import RealFiles
+
+
+@command()
+@click.argument("path", required=False, type=SourcePath())
+@answering
+def init(answering: Answering, path: Path | None) -> None:
+    """Create a store.
+
+    If PATH is the directory of a project, the store is created at PATH/.codebatch, otherwise at PATH.
+
+    Without PATH, the store is created at the location in --store or CODEBATCH_STORE. Without these, it is created as
+    .codebatch at the top of the git work tree, or in the current directory.
+    """
+    place = answering.place
+    if path is not None and answering.store_path is not None:
+        raise InvalidInput("two stores were given", hint="give one store, as PATH or with --store")
+    is_project = path is not None and _is_project(path)
+    if path is not None and is_project:
+        path = path / layout.STORE_DIRECTORY
+    named = path or place.named
+    chosen = named or place.new_place(is_asked=True)
+    is_named = named is not None and not is_project
+    store, is_new = create_store(answering.files or RealFiles(), chosen, is_named=is_named)
+    answering.print(
+        StoreMade(store=str(store.root), id=store.id, created=is_new),
+        [f"{'initialized' if is_new else 'already a store:'} {store.root}"],
+    )
+    if is_new:
+        is_found = named is None or StorePlace().root() == store.root
+        answering.note("next: codebatch run ." + ("" if is_found else f" --store {shlex.quote(str(chosen))}"))
+
+
+def _is_project(path: Path) -> bool:
+    """Return whether a directory holds something that no store has, or is the current one: a store goes below it."""
+    is_store = (path / layout.STORE_FILE).exists() and (path / layout.OBJECTS).is_dir()
+    if is_store or not path.is_dir():
+        return False
+    return path.samefile(Path.cwd()) or not holds_only_a_store(path)
+
+
+@click.group(cls=Group)
+@answering_group
+def config() -> None:
+    """Show the effective configuration."""
+
+
+@config.command()
+@answering
+def show(answering: Answering) -> None:
+    """Show every setting, its value and its origin."""
+    from codebatch.coordinator.processes.limits import default_memory_bytes
+    from codebatch.operations.project.configuration import load_configuration
+
+    loaded = load_configuration(Path.cwd())
+    rows = loaded.rows(default_memory_bytes(loaded.jobs))
+    answering.print(
+        {name: Setting(value=value, origin=origin) for name, value, origin in rows},
+        [f"{line}  # {origin}" for name, value, origin in rows for line in _toml_lines(name, value)],
+        name="",
+    )
+
+
+def _toml_lines(name: str, value: Json) -> Iterator[str]:
+    """A setting as it may stand in codebatch.toml."""
+    if isinstance(value, dict) and value:
+        for key, below in value.items():
+            yield from _toml_lines(f"{name}.{key}", below)
+    else:
+        yield f"{name} = {msgspec.json.encode(value).decode()}"

@@ -1,0 +1,140 @@
+"""`task`: custom tasks, their creation and tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, SourcePath, answering
+from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.output.records import record_line
+from codebatch.model.record import Record
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.maintenance.determinism_check import Difference, try_task
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.queries.failure_evidence import taken_apart
+from codebatch.operations.runs.execution import Execution, Listener
+
+_SHOWN_MAX = 20
+
+
+class TaskTested(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch task test`. `different` is the number of files whose results differ. `differences` lists
+    the first of these files.
+    """
+
+    task: str
+    files: int
+    records: int
+    failures: int
+    different: int
+    differences: tuple[Difference, ...]
+
+
+class TaskTried(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch task try`: the records of the task.
+
+    If the task failed, `reason` is the kind of failure, and `evidence` has details such as a traceback.
+    """
+
+    task: str
+    records: list[Record]
+    reason: str
+    evidence: str
+
+
+class _Notes(Listener):
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+
+    def note(self, text: str) -> None:
+        self._answering.note(text)
+
+
+@click.group(cls=Group)
+@answering_group
+def task() -> None:
+    """Create and test custom tasks."""
+
+
+@task.command("test")
+@click.argument("name", metavar="NAME")
+@click.argument("path", metavar="[PATH]", type=SourcePath(), default=Path())
+@common_option("jobs")
+@answering
+def test(answering: Answering, name: str, path: Path, jobs: int | None) -> int:
+    """Run a task twice and compare the results.
+
+    Runs task NAME on PATH, by default the current directory. The second run uses small shards in another order, and
+    another hash seed of Python. Nothing is stored.
+
+    Exit status 1 if the results of a file differ.
+    """
+    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    tried = try_task(execution, name, [path], _Notes(answering))
+    if tried.signal_status:
+        return tried.signal_status
+    shown = tried.differences[:_SHOWN_MAX]
+    lines = [f"{each.path}:\n  - {each.first}\n  + {each.second}" for each in shown]
+    if len(tried.differences) > len(shown):
+        lines.append(f"{len(tried.differences) - len(shown):,} more files are not listed")
+    outcome = f"{count_of(len(tried.differences), 'file')} differ" if tried.differences else "identical"
+    lines.append(f"{tried.task}: {count_of(tried.files, 'file')}, {count_of(tried.records, 'record')}, {outcome}")
+    if tried.failures:
+        lines.append(f"{count_of(tried.failures, 'result')} failed")
+    tested = TaskTested(
+        task=tried.task,
+        files=tried.files,
+        records=tried.records,
+        failures=tried.failures,
+        different=len(tried.differences),
+        differences=shown,
+    )
+    answering.print(tested, [each for line in lines for each in line.split("\n")])
+    return 1 if tried.differences else 0
+
+
+@task.command("try")
+@click.argument("name", metavar="NAME")
+@click.argument("path", metavar="FILE", type=SourcePath())
+@answering
+def try_(answering: Answering, name: str, path: Path) -> int:
+    """Run a task on one file and show its results.
+
+    The task runs as in `codebatch run`. Nothing is stored.
+
+    Exit status 1 if the task fails. Its exception and traceback are shown.
+    """
+    from codebatch.operations.maintenance.task_trial import try_file
+
+    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=1)
+    tried = try_file(execution, name, path, _Notes(answering))
+    if tried.signal_status:
+        return tried.signal_status
+    document = {"task": tried.task, "records": tried.records, "reason": tried.reason, "evidence": tried.evidence}
+    lines = list(map(record_line, tried.records))
+    if tried.reason:
+        raised = taken_apart(tried.evidence)
+        lines += [f"{tried.task} failed: {tried.reason}", *(f"  {line}" for line in (*raised.what, *raised.frames))]
+    answering.print(document, lines, if_none=f"{tried.task} has no records for {path}")
+    return 1 if tried.reason else 0
+
+
+@task.command("new")
+@click.argument("name", metavar="NAME")
+@answering
+def new(answering: Answering, name: str) -> None:
+    """Create an example of a custom task.
+
+    Writes a task to tools/NAME.py, a test of the task, and its entry in the configuration file.
+    """
+    from codebatch.operations.project.scaffolding import new_task
+
+    made = new_task(Path.cwd(), name)
+    named = (f"{made.configuration}:", *(f"  {line}" for line in made.text.splitlines()))
+    answering.print(made, [made.file, made.test, *named])
+    answering.note(f"try it on a file with: codebatch task try {name} FILE")
+    answering.note("run it on all files with: codebatch run")

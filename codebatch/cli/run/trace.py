@@ -1,0 +1,53 @@
+"""`trace`: the timeline of a batch, for viewers of traces."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.context import Answering, answering, batch_option
+from codebatch.cli.framework.output_files import STANDARD_OUTPUT, refuse_in_store, target_of, write_target
+from codebatch.cli.framework.read_report import explain_option
+from codebatch.errors import InvalidInput
+from codebatch.model.text.quantities import human_bytes
+from codebatch.work.control.trace import trace_of
+
+
+class TraceWritten(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch trace`: the path and the size of the file that was written."""
+
+    batch_id: str
+    path: str
+    bytes: int
+
+
+@command()
+@batch_option
+@option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, default_text="standard output", help="File to write")
+@explain_option
+@answering
+def trace(answering: Answering, batch_reference: str | None, output: str) -> None:
+    """Write a timeline of a batch for Perfetto.
+
+    Open the file in https://ui.perfetto.dev or chrome://tracing.
+
+    For an analysis, each track is a worker process. For a task list, each track is a slot, which runs one task at a
+    time; arrows are dependencies.
+    """
+    if output == STANDARD_OUTPUT:
+        if answering.as_json:
+            raise InvalidInput("--json cannot be used with a trace on standard output; write it to a file with -o FILE")
+        data = trace_of(*answering.batch(batch_reference, "any"))
+        answering.display.make_way()
+        sys.stdout.buffer.write(data + b"\n")
+        sys.stdout.flush()
+        return
+    target = target_of(output, "codebatch trace -o FILE")
+    store, batch = answering.batch(batch_reference, "any")
+    refuse_in_store(target, store.root)
+    data = trace_of(store, batch)
+    write_target(target, data)
+    written = TraceWritten(batch_id=batch.id, path=output, bytes=len(data))
+    answering.print(written, [f"{output}: {human_bytes(len(data))}; open it with https://ui.perfetto.dev"])

@@ -1,0 +1,120 @@
+"""`gc`, `pin`, `unpin` and `store-stats`: the size of a store, and what is removed from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from msgspec.structs import asdict
+
+from codebatch.cli.answers.schemas import PartHeld, Pinned, Unpinned
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.completion import complete_batch
+from codebatch.cli.framework.context import Answering, answering, table
+from codebatch.cli.framework.read_report import explain_option
+from codebatch.cli.output.records import collected_line
+from codebatch.model.text.quantities import human_bytes
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.runs.collection import Collected, StoreStats, collect_garbage, stats_of
+from codebatch.store.batches import pins
+
+
+class CollectedAnswer(Collected, frozen=True, kw_only=True):
+    """The answer of `codebatch gc`."""
+
+    dry_run: bool
+
+
+class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
+    """The answer of `codebatch store-stats`."""
+
+    store: str
+    parts: dict[str, PartHeld]  # type: ignore[assignment]
+
+
+@command()
+@option(
+    "--keep",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default_text="50",
+    help="Number of complete batches to keep for each combination of source, paths and pipeline",
+    details="The setting `keep` in [store] of the configuration changes the default.",
+)
+@option("--dry-run", "is_dry", is_flag=True, help="Show what would be removed, and change nothing")
+@answering
+def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
+    """Remove old batches and the data that only they use.
+
+    Batches are grouped by source, paths and pipeline. In each group, the latest N complete batches are kept, and the
+    latest N incomplete batches that have ended. --keep sets N. Batches that are pinned, named, running or unfinished
+    are always kept.
+
+    Snapshots without a batch are removed 14 days after they were last taken, unless they are pinned. Objects, such as
+    file contents, are removed if no snapshot or batch uses them.
+
+    If a copied store has identical result files, they are hard-linked to save space.
+
+    `codebatch run` also removes old batches of the project, and once a day unused objects. Nothing is removed while
+    another process writes to the store.
+    """
+    chosen = keep or load_configuration(Path.cwd()).settings.store.keep
+    collected = collect_garbage(answering.place.open(), keep=chosen, is_dry=is_dry, note=answering.tell)
+    gone = [
+        *(f"batch     {each}" for each in collected.batches),
+        *(f"snapshot  {each}" for each in collected.snapshots),
+    ]
+    answering.print(
+        CollectedAnswer(dry_run=is_dry, **asdict(collected)), [*gone, collected_line(collected, is_dry=is_dry)]
+    )
+
+
+@command()
+@click.argument("reference", metavar="BATCH|SNAPSHOT", shell_complete=complete_batch)
+@answering
+def pin(answering: Answering, reference: str) -> None:
+    """Protect a batch or snapshot from removal.
+
+    The protection lasts until `codebatch unpin`.
+    """
+    store = answering.place.open()
+    with store.writing():
+        found = pins.pin(store, reference, answering.note)
+    answering.print(Pinned(pinned=found), [f"pinned {found}"])
+
+
+@command()
+@click.argument("reference", metavar="BATCH|SNAPSHOT|@NAME", shell_complete=complete_batch)
+@answering
+def unpin(answering: Answering, reference: str) -> None:
+    """Undo pin, or remove the name of a batch.
+
+    Pins and names protect a batch from removal.
+    """
+    store = answering.place.open()
+    with store.writing():
+        found = pins.unpin(store, reference, answering.note)
+    answering.print(Unpinned(unpinned=found), [f"unpinned {found}"])
+
+
+@command("store-stats")
+@explain_option
+@answering
+def store_stats(answering: Answering) -> None:
+    """Show what the store holds and how large it is.
+
+    Files that are hard-linked several times are counted once. Pinned and named batches are listed.
+    """
+    store = answering.place.open()
+    stats = stats_of(store)
+    parts = {part: PartHeld(files=files, bytes=held) for part, (files, held) in stats.parts.items()}
+    lines = [
+        f"store     {store.root}",
+        f"size      {human_bytes(stats.bytes)} ({human_bytes(stats.bytes + stats.shared_bytes)} without hard links)",
+        f"batches   {stats.batches:,}",
+        f"snapshots {stats.snapshots:,}",
+        *(f"pinned    {each}" for each in stats.pinned),
+        *(f"named     {batch_id} @{name}" for name, batch_id in stats.batch_names.items()),
+        *table(((part, files, held) for part, (files, held) in stats.parts.items()), ("part", "files", "bytes")),
+    ]
+    answering.print(StoreStatsAnswer(store=str(store.root), **{**asdict(stats), "parts": parts}), lines)

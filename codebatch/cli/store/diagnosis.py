@@ -1,0 +1,85 @@
+"""`diagnose`: damage of a store, and its repair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.percentages import share_of
+from codebatch.cli.run.run import Teller
+from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.maintenance.diagnosis import Damage, Diagnosis, repair
+from codebatch.operations.maintenance.diagnosis import diagnose as diagnose_store
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.runs.execution import Execution
+
+_NAMES_SHOWN_MAX = 3
+
+
+@command()
+@option("--full", "is_full", is_flag=True, help="Verify all data, not only metadata and sizes")
+@option(
+    "--sample",
+    "share",
+    callback=share_of,
+    default="",
+    metavar="PERCENT",
+    help="Also verify the data of this percentage of the result files",
+    details="At least one file is verified. Each call verifies different files.",
+)
+@option("--repair", "is_repairing", is_flag=True, help="Verify all data, and repair damaged result files")
+@common_option("jobs")
+@answering
+def diagnose(answering: Answering, is_full: bool, share: float, is_repairing: bool, jobs: int | None) -> int:
+    """Check the store for damage and repair it.
+
+    Checks metadata, snapshots and the result files of all batches. If several batches share a result file, it is
+    counted once and listed with all its names.
+
+    --repair replaces a damaged result file under all its names. It copies an identical file, or runs the task again.
+
+    Exit status 4 if damage remains.
+    """
+    if share and (is_full or is_repairing):
+        raise InvalidInput(
+            f"--sample cannot be used with {'--full' if is_full else '--repair'}, which reads every byte"
+        )
+    store, signal_status = answering.place.open(), 0
+    if is_repairing:
+        execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
+        teller = Teller(answering)
+        diagnosis, signal_status = repair(execution, store, teller)
+    else:
+        diagnosis = diagnose_store(store, is_full=is_full, share=share)
+    answering.print(diagnosis, _lines(diagnosis))
+    if diagnosis.damaged and not signal_status:
+        told = f"{count_of(len(diagnosis.damaged), 'file')} of the store {_are(len(diagnosis.damaged))} damaged"
+        raise StoreCorrupt(told, hint=diagnosis.damaged[0].hint)
+    return signal_status
+
+
+def _lines(diagnosis: Diagnosis) -> Iterator[str]:
+    for word, listed in (("repaired", diagnosis.repaired), ("damaged", diagnosis.damaged)):
+        for each in listed:
+            yield f"{word:8} {_names(each)}: {each.problem}"
+    files = f"{count_of(diagnosis.files, 'shard file')} ({count_of(diagnosis.names, 'path')})"
+    batches = count_of(diagnosis.batches, "batch", "batches")
+    counts = {"damaged": len(diagnosis.damaged), "repaired": len(diagnosis.repaired)}
+    found = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "no damage"
+    if found == "no damage" and not diagnosis.full:
+        sampled = f" or in the data of {diagnosis.fully_read:,} of these files" if diagnosis.fully_read else ""
+        found += f" found in metadata and sizes{sampled}; verify all data with --full"
+    yield f"{batches}, {count_of(diagnosis.snapshots, 'snapshot')}, {files}: {found}"
+
+
+def _names(damage: Damage) -> str:
+    more = len(damage.names) - _NAMES_SHOWN_MAX
+    return ", ".join(damage.names[:_NAMES_SHOWN_MAX]) + (f" and {count_of(more, 'more name')}" if more > 0 else "")
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

@@ -1,0 +1,59 @@
+"""`cat-object`: an object of the store."""
+
+from __future__ import annotations
+
+import base64
+import sys
+
+import click
+import msgspec
+
+from codebatch.cli.framework.commands import command
+from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.read_report import explain_option
+from codebatch.errors import InvalidId, UnknownId
+from codebatch.model.digest import DIGEST_PATTERN, Digest
+
+_OF_VERSION_1 = "sha256:"
+
+
+class ObjectShown(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch cat-object`. `bytes` is the size of the object."""
+
+    object: str
+    bytes: int
+    content_b64: str
+
+
+@command("cat-object")
+@click.argument("name", metavar="SHA256")
+@explain_option
+@answering
+def cat_object(answering: Answering, name: str) -> None:
+    """Print an object of the store.
+
+    An object is the content of a file. SHA256 is the digest of the object: the value of `object` in `codebatch files
+    --json`.
+
+    On a terminal, control characters are shown as escapes.
+    """
+    digest = name.removeprefix(_OF_VERSION_1)
+    if not DIGEST_PATTERN.match(digest):
+        raise InvalidId(
+            f"{name!r} is not a sha256 (64 hex digits)",
+            hint="list the sha256 of each file (member `object`) with: codebatch files --json",
+        )
+    objects = answering.place.open().objects()
+    if objects.location(Digest(digest)) is None:
+        raise UnknownId(
+            f"object {digest} is missing or damaged in the store",
+            hint="list the objects of files with: codebatch files --json",
+        )
+    content = objects.read(Digest(digest))
+    if answering.as_json or sys.stdout.isatty():
+        shown = ObjectShown(object=digest, bytes=len(content), content_b64=base64.b64encode(content).decode("ascii"))
+        answering.print(shown, content.decode("utf-8", "backslashreplace").split("\n"))
+        return
+    answering.display.make_way()
+    sys.stdout.buffer.write(content)
+    sys.stdout.flush()

@@ -1,0 +1,274 @@
+"""`snapshot` and `files`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import get_args
+
+import click
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
+
+from codebatch.cli.answers.schemas import EntryRow, FileRow, ListedSnapshot, SkippedPath, SnapshotTaken, WhyTaken
+from codebatch.cli.framework.answers import answer_rows, ask
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.context import Answering, SourcePath, answering, table, whole_batch_option
+from codebatch.cli.framework.groups import FLAGS, Group, answering_group
+from codebatch.cli.framework.read_report import explain_option
+from codebatch.cli.output.records import counted
+from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
+from codebatch.model.entry import Entry, display_path, path_row
+from codebatch.model.record import FileClass, ParseState
+from codebatch.model.text.quantities import count_of, human_bytes
+from codebatch.operations.project import project_snapshot
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.path_selection import explain
+from codebatch.query.filters.filters import JsonRecord
+from codebatch.store.batches.snapshot_references import resolve_snapshot
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.snapshots.snapshots import SnapshotSource, load_snapshot, mark_as_taken, snapshot_ids
+
+FILE_CLASSES: tuple[FileClass, ...] = get_args(FileClass)
+PARSE_STATES: tuple[ParseState, ...] = get_args(ParseState)
+
+
+class SnapshotShown(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch snapshot show`. `listing` is set with --files."""
+
+    snapshot_id: str
+    created_at: str
+    digest: str
+    files: int
+    bytes: int
+    entries: int
+    source: SnapshotSource
+    listing: tuple[EntryRow, ...] | UnsetType = UNSET
+
+
+_FLAGS = tuple(word for words, _ in FLAGS.values() for word in words)
+
+
+class SnapshotGroup(Group):
+    """`snapshot DIR` takes one; the names of commands are reserved (`snapshot ./list` for a directory so named)."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the name `take` before the first word that is neither an option of every command nor a command."""
+        place = 0
+        while place < len(args) and args[place].startswith(("--store", "--color", *_FLAGS)):
+            place += 2 if args[place] in ("--store", "--color") else 1
+        word = args[place] if place < len(args) else None
+        if word not in (None, "-h", "--help", *self.commands):
+            args = [*args[:place], "take", *args[place:]]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=SnapshotGroup, subcommand_metavar="PATH...|list|show")
+@answering_group
+def snapshot() -> None:
+    """Take, list and show snapshots.
+
+    `codebatch snapshot PATH` is short for `codebatch snapshot take PATH`.
+    """
+
+
+@snapshot.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=SourcePath())
+@common_option("include")
+@common_option("exclude")
+@option("--rehash", is_flag=True, help="Read every file, even if the stat cache shows that it has not changed")
+@answering
+def take(
+    answering: Answering, paths: tuple[Path, ...], include: tuple[str, ...], exclude: tuple[str, ...], rehash: bool
+) -> None:
+    """Take a snapshot of directories or files.
+
+    The same files give the same snapshot ID on any machine.
+
+    A snapshot without a batch is removed 14 days after it was last taken, unless it is pinned with `codebatch pin`.
+    """
+    rules = project_snapshot.rules_for(load_configuration(Path.cwd()), include, exclude, rehash=rehash)
+    store = answering.place.open_or_make(answering.note)
+    with store.writing():
+        taken = project_snapshot.take(store, paths, rules, answering.phase)
+        mark_as_taken(store.files, store.root, taken.snapshot_id)
+    for note in taken.notes:
+        answering.note(note)
+    answering.print(
+        SnapshotTaken(
+            snapshot_id=taken.snapshot_id,
+            digest=taken.digest,
+            files=taken.files,
+            bytes=taken.bytes,
+            entries=taken.entries,
+            read_files=taken.read_files,
+            reused=taken.reused,
+            skipped=tuple(_skipped(one.path, one.reason) for one in taken.skipped),
+        ),
+        [f"snapshot {taken.snapshot_id}: {count_of(taken.files, 'file')}, {human_bytes(taken.bytes)}"],
+    )
+    answering.note(f"next: codebatch batch init --snapshot {taken.snapshot_id}")
+
+
+@snapshot.command("list")
+@explain_option
+@answering
+def snapshot_list(answering: Answering) -> None:
+    """List all snapshots."""
+    store = answering.place.open()
+    rows = [_snapshot_row(answering, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
+    cells = [asdict(row) for row in rows]
+    answering.print(rows, table((row.values() for row in cells), cells[0]) if cells else [], if_none="no snapshots yet")
+
+
+@snapshot.command("show")
+@click.argument("reference", metavar="[ID]", default="latest")
+@option("--files", "with_files", is_flag=True, help="Also list the entries of the snapshot")
+@explain_option
+@answering
+def snapshot_show(answering: Answering, reference: str, with_files: bool) -> None:
+    """Show a snapshot.
+
+    ID is a snapshot ID, a unique ID prefix, latest or latest~N. The default is the latest of this project.
+    """
+    store = answering.place.open()
+    found = resolve_snapshot(store, reference, answering.note)
+    about = found.document
+    shown = SnapshotShown(
+        snapshot_id=about.snapshot_id,
+        created_at=about.created_at,
+        digest=about.digest,
+        files=about.files,
+        bytes=about.bytes,
+        entries=about.entries,
+        source=about.source,
+        listing=tuple(map(_entry_row, found.entries)) if with_files else UNSET,
+    )
+    cells = asdict(shown) | {"source": ", ".join(about.source.roots)}
+    del cells["listing"]
+    lines = [f"{name.ljust(12)} {value}" for name, value in cells.items()]
+    answering.print(shown, [*lines, *(entry.text for entry in found.entries if with_files)])
+
+
+def _snapshot_row(answering: Answering, store: StoreDir, snapshot_id: str) -> ListedSnapshot:
+    """A snapshot in a list. One that cannot be read is listed as DAMAGED and hides no other."""
+    try:
+        one = load_snapshot(store.files, store.root, snapshot_id).document
+    except (StoreCorrupt, UnknownId) as error:
+        answering.note(f"{snapshot_id}: {error.message}")
+        return ListedSnapshot(snapshot_id=snapshot_id, created_at="", status="DAMAGED", files=0, bytes=0, source="")
+    return ListedSnapshot(
+        snapshot_id=one.snapshot_id,
+        created_at=one.created_at,
+        status="READY",
+        files=one.files,
+        bytes=one.bytes,
+        source=", ".join(one.source.roots),
+    )
+
+
+@command()
+@whole_batch_option
+@option("--snapshot", "snapshot_reference", metavar="ID", help="List the entries of this snapshot")
+@option(
+    "--why",
+    "why_path",
+    metavar="PATH",
+    type=SourcePath(),
+    help="Explain which rule includes or excludes a path of the current project",
+)
+@common_option("include", help="With --why: include only paths matching this gitignore-style pattern")
+@common_option("exclude", help="With --why: exclude paths matching this gitignore-style pattern")
+@option(
+    "--parse",
+    "parse",
+    multiple=True,
+    metavar="STATE",
+    type=click.Choice(PARSE_STATES),
+    help=f"Only files with this parse state: {', '.join(PARSE_STATES[:-1])} or {PARSE_STATES[-1]}",
+)
+@option(
+    "--class",
+    "file_class",
+    multiple=True,
+    metavar="CLASS",
+    type=click.Choice(FILE_CLASSES),
+    help="Only files of this class",
+    details=f"Classes are {', '.join(FILE_CLASSES[:-1])} and {FILE_CLASSES[-1]}.",
+)
+@common_option("limit")
+@explain_option
+@answering
+def files(
+    answering: Answering,
+    batch_reference: str | None,
+    snapshot_reference: str | None,
+    why_path: Path | None,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    parse: tuple[str, ...],
+    file_class: tuple[str, ...],
+    limit: int | None,
+) -> int:
+    """List files, or explain why a path is included or excluded.
+
+    Lists the files of a batch with their language and number of lines. --snapshot lists the entries of a snapshot
+    instead. --why explains a single path.
+    """
+    if (parse or file_class) and (why_path is not None or snapshot_reference is not None):
+        raise InvalidInput("--parse and --class apply only to batches")
+    if why_path is None and (include or exclude):
+        raise InvalidInput("--include and --exclude need --why", hint="give the path with --why PATH")
+    if why_path is not None and (batch_reference is not None or snapshot_reference is not None):
+        raise InvalidInput("--why cannot be used with --batch or --snapshot")
+    if why_path is not None:
+        _answer_why(answering, why_path, include, exclude)
+        return 0
+    if batch_reference is not None and snapshot_reference is not None:
+        raise InvalidInput("--batch cannot be used with --snapshot")
+    if snapshot_reference is not None:
+        snapshot = resolve_snapshot(answering.place.open(), snapshot_reference, answering.note)
+        rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
+        lines = (entry.text for entry in snapshot.entries[:limit])
+        answering.print(rows, lines, if_none="no files", name="files-snapshot")
+        return 0
+    answer = ask(answering, batch_reference).entries(limit, parse=parse or None, file_class=file_class or None)
+    found = [_file_row(entry, record or {}) for entry, record in answer.found]
+    lines = (
+        f"{entry.text}  {told.get('lang', '?')}  {counted(told.get('lines'), 'line')}"
+        for entry, told in ((entry, record or {}) for entry, record in answer.found)
+    )
+    return answer_rows(
+        answering, answer, found, lines, if_none="no matching files" if parse or file_class else "no files"
+    )
+
+
+def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+    rules = project_snapshot.rules_for(load_configuration(Path.cwd()), include, exclude)
+    answer = explain(path, rules, answering.place)
+    mode = f" (listing: {answer.mode})" if answer.mode else ""
+    name = os.fsencode(path)
+    answering.print(
+        WhyTaken(**path_row(name), included=answer.included, rule=answer.rule, mode=answer.mode),
+        [f"{display_path(name)}: {'included' if answer.included else 'excluded'}: {answer.rule}{mode}"],
+        name="files-why",
+    )
+
+
+def _entry_row(entry: Entry) -> EntryRow:
+    return EntryRow(
+        **path_row(entry.path), kind=entry.kind, executable=entry.executable, size=entry.size, object=entry.object
+    )
+
+
+def _file_row(entry: Entry, told: JsonRecord) -> FileRow:
+    """An entry with what a batch says of it, if anything."""
+    said = {name: told[name] for name in ("lang", "lines", "class", "parse") if name in told}
+    row: dict[str, object] = msgspec.to_builtins(_entry_row(entry))
+    return msgspec.convert(row | said, FileRow)
+
+
+def _skipped(path: bytes, reason: str) -> SkippedPath:
+    return SkippedPath(**path_row(path), reason=reason, shown=display_path(path))

@@ -1,0 +1,39 @@
+"""`ask`: a question of a task to people."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.context import Answering, answering
+from codebatch.work.control.ask import NOT_ANSWERED
+from codebatch.work.control.ask import ask as ask_people
+
+
+class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch ask`. `answer` is null if the question is not answered yet."""
+
+    answer: str | None
+
+
+@command()
+@click.argument("text")
+@option("--choice", "choices", multiple=True, metavar="TEXT", help="Allowed answer")
+@option("--wait", "waits", is_flag=True, help="Keep running and wait for the answer")
+@option("--human", is_flag=True, help="Accept only answers of people, not of rules and programs")
+@answering
+def ask(answering: Answering, text: str, choices: tuple[str, ...], waits: bool, human: bool) -> int:
+    """Ask a question from within a task.
+
+    For example, in a shell script:
+
+    \b
+    db=$(codebatch ask "Which database?") || exit 75
+
+    If the same TEXT was answered before, prints the answer. Otherwise, the exit status is 75, and the task should end:
+    it is run again when the question is answered. With --wait, the command waits for the answer instead.
+    """
+    answer = ask_people(text, choices=choices, human=human, wait=waits)
+    answering.print(AskAnswer(answer=answer), [] if answer is None else [answer])
+    return NOT_ANSWERED if answer is None else 0

@@ -1,0 +1,237 @@
+"""`work retry`, `skip`, `pause`, `unpause`, `set` and `attempts`: commands that change or describe a task list."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from codebatch.cli.answers.holders import instant
+from codebatch.cli.answers.trust import telling_foreign
+from codebatch.cli.answers.work_progress import WorkTeller
+from codebatch.cli.answers.work_result import answer_ran
+from codebatch.cli.answers.work_status import answer_work, first_line, summary, why_failed, why_stopped
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.completion import complete_command
+from codebatch.cli.framework.context import Answering, answering, work_batch_option
+from codebatch.cli.framework.read_report import explain_option
+from codebatch.cli.framework.work_options import Output, live_batch_option, output_option, reload_option, trust_option
+from codebatch.cli.output.tables import table
+from codebatch.errors import InvalidInput
+from codebatch.model.outcome import Said
+from codebatch.model.text.quantities import human_bytes, human_seconds
+from codebatch.work.control import requests, run
+from codebatch.work.control.attempts import AttemptMade, attempts_of
+from codebatch.work.control.batches import WorkBatch, look_at, refuse_unnamed, resolve_live
+from codebatch.work.control.list_changes import warn_of_changes
+from codebatch.work.definition.tables import NUMBER_MAX
+
+tasks_argument = click.argument("tasks", metavar="TASK...", nargs=-1, required=True, shell_complete=complete_command)
+
+
+class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt of a task.
+
+    - `outcome`: result, failed, blocked, cancelled, stopped, interrupted, running or unreadable.
+    - `reason`: for a stopped attempt, `signal`, `timeout`, `failure` or `cancel`. `detail` is the signal, or the task
+      that failed.
+    - `try_number`: the number of the try.
+    - `result_text`, `cost`, `session`: values from the JSON output of the command.
+
+    Values that are recorded only in journals are null if the journals no longer exist.
+    """
+
+    task: str
+    round: int
+    try_number: int | None
+    started_at: str | None
+    seconds: float | None
+    outcome: str
+    reason: str | None
+    detail: str
+    exit_status: int | None
+    memory_peak_bytes: int | None
+    result_text: str
+    cost: float | None
+    session: str
+    log: str
+
+
+@command()
+@tasks_argument
+@work_batch_option
+@option("--dependents", is_flag=True, help="Also rerun the tasks that depend on the given tasks")
+@option("--no-run", is_flag=True, help="Do not resume the batch")
+@reload_option
+@output_option
+@trust_option
+@answering
+def retry(
+    answering: Answering,
+    tasks: tuple[str, ...],
+    batch_reference: str | None,
+    dependents: bool,
+    no_run: bool,
+    reloads: bool,
+    output: Output,
+    is_trusted: bool,
+) -> int:
+    """Run tasks again, whatever their outcome.
+
+    If other tasks were skipped because TASK failed or was skipped, they run too. Each TASK gets its full number of
+    tries again. If the batch is not running, this command resumes it.
+    """
+    if no_run and reloads:
+        raise InvalidInput(
+            "--reload cannot be used with --no-run",
+            hint="to reload the task list, run afterwards: codebatch resume --reload",
+        )
+    store, batch = answering.batch(batch_reference, "work")
+    if batch_reference is None and answering.place.named is not None and not no_run:
+        refuse_unnamed(batch)
+    if reloads:  # Before anything is asked: the batch would begin the task with its old definition.
+        run.refuse_conducted(look_at(store, batch))
+    found = requests.retry_tasks(store, batch, tasks, dependents=dependents)
+    teller = WorkTeller(answering, output)
+    if found.standing.coordinator is not None or no_run:
+        if not no_run:
+            warn_of_changes(found, teller)
+        return _answer(answering, found)
+    ran = telling_foreign(
+        answering, lambda: run.go_on(store, batch, reloads=reloads, is_trusted=is_trusted, listener=teller)
+    )
+    return answer_ran(answering, ran)
+
+
+@command()
+@tasks_argument
+@option("--as-done", is_flag=True, help="Treat the tasks as done, so that tasks that need them run")
+@live_batch_option
+@answering
+def skip(answering: Answering, tasks: tuple[str, ...], as_done: bool, batch_reference: str | None) -> int:
+    """Skip tasks, and terminate them if they are running.
+
+    Tasks that need a skipped task are skipped too. `codebatch work retry` undoes this.
+    """
+    store = answering.place.open()
+    batch = resolve_live(store, batch_reference, answering.note)
+    return _answer(answering, requests.skip_tasks(store, batch, tasks, as_done=as_done))
+
+
+@command()
+@live_batch_option
+@answering
+def pause(answering: Answering, batch_reference: str | None) -> int:
+    """Start no more tasks until `work unpause` or `resume`.
+
+    Running tasks continue.
+    """
+    store = answering.place.open()
+    return _answer(answering, requests.pause_batch(store, resolve_live(store, batch_reference, answering.note)))
+
+
+@command()
+@live_batch_option
+@answering
+def unpause(answering: Answering, batch_reference: str | None) -> int:
+    """Start tasks again after `work pause`."""
+    store = answering.place.open()
+    return _answer(answering, requests.unpause_batch(store, resolve_live(store, batch_reference, answering.note)))
+
+
+@command("set")
+@click.argument("settings", metavar="SETTING=N...", nargs=-1, required=True)
+@live_batch_option
+@answering
+def change(answering: Answering, settings: tuple[str, ...], batch_reference: str | None) -> int:
+    """Change limits of a running batch.
+
+    max-parallel=N sets the maximum number of tasks that run at once. pool.NAME=N sets the size of a resource pool.
+    Running tasks continue.
+    """
+    max_parallel: int | None = None
+    pools: dict[str, int] = {}
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        if not value.isdecimal() or len(value) > len("1000000"):
+            hint = f"for example: max-parallel=4, pool.browser=2 (1 to {NUMBER_MAX:,})"
+            raise InvalidInput(f"{setting!r} is not NAME=NUMBER", hint=hint)
+        if name == "max-parallel":
+            max_parallel = int(value)
+        elif name.startswith("pool."):
+            pools[name.removeprefix("pool.")] = int(value)
+        else:
+            raise InvalidInput(f"unknown setting {name!r}", hint="settings: max-parallel, pool.NAME")
+    store = answering.place.open()
+    batch = resolve_live(store, batch_reference, answering.note)
+    return _answer(answering, requests.change_batch(store, batch, max_parallel=max_parallel, pools=pools))
+
+
+def _answer(answering: Answering, found: WorkBatch) -> int:
+    answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}"])
+    if found.standing.coordinator is None:
+        answering.note(f"this batch is not running; resume it with: codebatch resume --batch {found.batch.id}")
+    return 0
+
+
+@command()
+@click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=complete_command)
+@work_batch_option
+@explain_option
+@answering
+def attempts(answering: Answering, tasks: tuple[str, ...], batch_reference: str | None) -> None:
+    """List the attempts of tasks.
+
+    Shows when each attempt of TASK began, how long it took and how it ended. Without TASK, shows the attempts of all
+    tasks.
+    """
+    found = look_at(*answering.batch(batch_reference, "work"))
+    made = attempts_of(found, tasks)
+    answering.batches.append(found.batch)
+    columns = ("task", "attempt", "try", "started", "duration", "outcome", "reason", "memory", "cost", "message")
+    shown = len(columns) if any(each.said for each in made) else columns.index("cost")
+    rows = (_cells(each)[:shown] for each in made)
+    answering.print([_row(each) for each in made], table(rows, columns[:shown]))
+    if not made:
+        answering.note("no task has started")
+
+
+def _cells(made: AttemptMade) -> tuple[str, ...]:
+    said = made.said or Said()
+    return (
+        made.task,
+        str(made.round),
+        "-" if made.number is None else str(made.number),
+        "-" if made.began_ns is None else instant(made.began_ns),
+        "-" if made.seconds is None else human_seconds(made.seconds),
+        made.ended,
+        _why(made) or "-",
+        "-" if made.memory_peak_bytes is None else human_bytes(made.memory_peak_bytes),
+        "-" if said.cost is None else f"{said.cost:g}",
+        first_line(said.text) or "-",
+    )
+
+
+def _why(made: AttemptMade) -> str:
+    if made.ended == "stopped" and made.stopped is not None:
+        return f"stopped{why_stopped(made.stopped.cause, made.stopped.detail)}"
+    return why_failed(made.reason, made.exit_status)
+
+
+def _row(made: AttemptMade) -> AttemptRow:
+    said = made.said or Said()
+    return AttemptRow(
+        task=made.task,
+        round=made.round,
+        try_number=made.number,
+        started_at=None if made.began_ns is None else instant(made.began_ns),
+        seconds=made.seconds,
+        outcome=made.ended,
+        reason=made.reason if made.stopped is None else made.stopped.cause,
+        detail="" if made.stopped is None else made.stopped.detail,
+        exit_status=made.exit_status,
+        memory_peak_bytes=made.memory_peak_bytes,
+        result_text=said.text,
+        cost=said.cost,
+        session=said.session,
+        log=str(made.log),
+    )

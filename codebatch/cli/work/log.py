@@ -1,0 +1,115 @@
+"""`work log`: the output of tasks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.completion import complete_command
+from codebatch.cli.framework.context import Answering, answering, work_batch_option
+from codebatch.cli.framework.read_report import explain_option
+from codebatch.cli.output.colors import is_colored
+from codebatch.cli.output.program_output import ProgramOutput
+from codebatch.errors import InvalidInput
+from codebatch.scheduling.lifecycle import CommandState
+from codebatch.store.work.logs import last_lines
+from codebatch.work.control.batches import WorkBatch, look_at
+from codebatch.work.control.logs import AttemptLog, find_log, iter_log, log_of
+
+_LINES_IN_JSON = 20
+
+
+class LogRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A log in the answer of `codebatch work log`. `bytes` is its size, or null if the log no longer exists.
+
+    `last` has its last lines.
+    """
+
+    task: str
+    round: int
+    path: str
+    bytes: int | None
+    last: tuple[str, ...]
+
+
+@command("log")
+@click.argument("task", required=False, shell_complete=complete_command)
+@work_batch_option
+@option(
+    "--round",
+    "round_",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Print the log of an earlier round",
+    details="`codebatch work attempts` lists the rounds of a task.",
+)
+@option("--tail", type=click.IntRange(min=1), metavar="LINES", help="Print only the last lines")
+@option("--raw", "is_raw", is_flag=True, help="Print control characters as they are, on a terminal too")
+@explain_option
+@answering
+def log(
+    answering: Answering,
+    task: str | None,
+    batch_reference: str | None,
+    round_: int | None,
+    tail: int | None,
+    is_raw: bool,
+) -> None:
+    """Print the output of a task.
+
+    Without TASK, prints the output of all failed and blocked tasks, each line prefixed with its task.
+
+    In a file or pipe, the output is unchanged. On a terminal, control characters other than colours are shown as
+    escapes.
+    """
+    if task is None and round_ is not None:
+        raise InvalidInput("--round needs a TASK", hint="give the task: codebatch work log TASK --round N")
+    found = look_at(*answering.batch(batch_reference, "work"))
+    failed = (CommandState.FAILED, CommandState.BLOCKED)
+    logs = [log_of(found, each) for each in found.of(*failed)] if task is None else [find_log(found, task, round_)]
+    if answering.as_json:
+        answering.print([_log_row(found, each, tail or _LINES_IN_JSON) for each in logs], ())
+        return
+    is_escaped = sys.stdout.isatty() and not is_raw
+    answering.display.make_way()
+    for each in logs:
+        if each.bytes is None:
+            answering.tell(f"the log of {each.task} is missing: {each.path}")
+        pieces = iter_log(found.batch.files, each, tail=tail)
+        mark = f"[{each.task}] " if task is None else ""
+        if is_escaped:
+            output = ProgramOutput(is_colored=is_colored(answering.color))
+            pieces = (f"{mark}{output.line(line)}\n".encode() for line in _lines(pieces))
+        elif mark:
+            pieces = _prefixed(mark.encode(), pieces)
+        for piece in pieces:
+            getattr(sys.stdout, "unfiltered", sys.stdout.buffer).write(piece)
+        sys.stdout.flush()
+    if not logs:
+        answering.note("no task failed")
+
+
+def _log_row(found: WorkBatch, log: AttemptLog, lines: int) -> LogRow:
+    last = tuple(last_lines(found.batch.files, log.path, lines))
+    return LogRow(task=log.task, round=log.round, path=str(log.path), bytes=log.bytes, last=last)
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
+    """Yield the lines of a log as text. Invalid UTF-8 is replaced."""
+    for lines in _prefixed(b"", pieces):
+        yield from lines.decode("utf-8", "replace").removesuffix("\n").split("\n")
+
+
+def _prefixed(mark: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield whole lines, each behind a mark."""
+    begun = b""
+    for piece in pieces:
+        *lines, begun = (begun + piece).split(b"\n")
+        if lines:
+            yield b"".join(mark + line + b"\n" for line in lines)
+    if begun:
+        yield mark + begun + b"\n"

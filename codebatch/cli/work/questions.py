@@ -1,0 +1,158 @@
+"""`work questions` and `work answer`: the questions that tasks ask people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from codebatch.cli.answers.trust import telling_foreign
+from codebatch.cli.answers.work_progress import WorkTeller
+from codebatch.cli.answers.work_result import answer_ran
+from codebatch.cli.answers.work_status import answer_work, summary
+from codebatch.cli.framework.commands import command, option
+from codebatch.cli.framework.common_options import common_option
+from codebatch.cli.framework.completion import complete_command
+from codebatch.cli.framework.context import Answering, answering, work_batch_option
+from codebatch.cli.framework.read_report import explain_option
+from codebatch.cli.framework.work_options import Output, output_option, trust_option
+from codebatch.errors import InvalidInput
+from codebatch.model.work.question import QUESTION_TEXT_BYTES_MAX
+from codebatch.work.control import run
+from codebatch.work.control.batches import look_at, resolve_live
+from codebatch.work.control.list_changes import warn_of_changes
+from codebatch.work.control.questions import OpenQuestion, answer_question, open_questions
+
+_DIGITS_SHOWN = 8
+
+
+class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that waits for an answer.
+
+    - `kind`: `asked` by the task itself. Otherwise codebatch asks, because the task was `interrupted`, printed nothing
+      for too long (`stall`) or has no try left (`exhausted`).
+    - `choices`: the allowed answers. If it is empty, any answer is allowed.
+    - `live`: the task keeps running while it waits.
+    - `human`: only a person may answer.
+    - `question`: the digest that identifies the question.
+    """
+
+    task: str
+    round: int
+    kind: str
+    text: str
+    choices: tuple[str, ...]
+    live: bool
+    human: bool
+    question: str
+
+
+@command()
+@work_batch_option
+@explain_option
+@answering
+def questions(answering: Answering, batch_reference: str | None) -> None:
+    """List the questions of tasks that wait for an answer.
+
+    Each question is listed with the command to answer it.
+    """
+    found = look_at(*answering.batch(batch_reference, "work"))
+    waiting = open_questions(found)
+    answering.batches.append(found.batch)
+    lines = [line for each in waiting for line in _told(each, found.batch.id)]
+    answering.print([_row(each) for each in waiting], lines)
+    if not waiting:
+        answering.note("no task is waiting for an answer")
+
+
+def _told(question: OpenQuestion, batch: str) -> Iterator[str]:
+    how = ", still running" if question.is_live else ""
+    first, *more = question.text.splitlines() or [""]
+    yield f"{question.task}  ({question.digest[:_DIGITS_SHOWN]}, attempt {question.round}{how})  {first}"
+    yield from (f"    {line}" for line in more)
+    if question.choices:
+        yield f"    one of: {', '.join(question.choices)}"
+    yield f"    codebatch work answer {question.task} ANSWER --batch {batch}"
+
+
+def _row(question: OpenQuestion) -> QuestionRow:
+    return QuestionRow(
+        task=question.task,
+        round=question.round,
+        kind=question.kind,
+        text=question.text,
+        choices=question.choices,
+        live=question.is_live,
+        human=question.is_human,
+        question=question.digest,
+    )
+
+
+@command()
+@click.argument("task", shell_complete=complete_command)
+@click.argument("text", metavar="[ANSWER|-]", required=False)
+@option(
+    "--question",
+    metavar="DIGEST",
+    help="Answer only if the task still asks this question",
+    details="`codebatch work questions` shows the digest of each question.",
+)
+@option("--editor", "edits", is_flag=True, help="Write the answer in $EDITOR")
+@option("--resume", "resumes", is_flag=True, help="Resume the batch if it is not running")
+@common_option("batch", default_text="the only running task list, else the latest")
+@output_option
+@trust_option
+@answering
+def answer(
+    answering: Answering,
+    task: str,
+    text: str | None,
+    question: str | None,
+    edits: bool,
+    resumes: bool,
+    batch_reference: str | None,
+    output: Output,
+    is_trusted: bool,
+) -> int:
+    """Answer the question of a task.
+
+    `-` reads the answer from standard input.
+
+    If a task was interrupted, printed nothing for too long or has no try left, codebatch may ask how to continue.
+    Answer `again` to run the task again, `failed` to let it fail, or `done` to treat it as done.
+
+    If the batch is running, the task continues at once. Otherwise, it continues with `codebatch resume`. Only the first
+    answer to a question is accepted; a second answer is an error.
+    """
+    store = answering.place.open()
+    batch = resolve_live(store, batch_reference, answering.note, else_latest=True)
+    said = _text(text, edits=edits)
+    found = answer_question(store, batch, task, said, question=question)
+    teller = WorkTeller(answering, output)
+    if found.standing.coordinator is not None:
+        warn_of_changes(found, teller)
+    elif resumes:
+        ran = telling_foreign(answering, lambda: run.go_on(store, batch, is_trusted=is_trusted, listener=teller))
+        return answer_ran(answering, ran)
+    first = said.strip().splitlines()[0]
+    answer_work(answering, found, [f"{task}: {first}; {summary(found)}"])
+    if found.standing.coordinator is None:
+        answering.note(f"resume it with: codebatch resume --batch {found.batch.id}")
+    return 0
+
+
+def _text(text: str | None, *, edits: bool) -> str:
+    """The answer, from wherever it comes. What a file or an editor ends with is no part of it."""
+    if edits == (text is not None):
+        raise InvalidInput("no answer given" if text is None else "ANSWER cannot be used with --editor")
+    if edits:
+        written = click.edit("")
+        if written is None:
+            raise InvalidInput("the editor was closed without an answer")
+        return written.rstrip("\n")
+    if text == "-":
+        return sys.stdin.buffer.read(QUESTION_TEXT_BYTES_MAX + 1).decode("utf-8", "replace").rstrip("\n")
+    assert text is not None
+    return text

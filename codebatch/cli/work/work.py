@@ -1,0 +1,261 @@
+"""`work`: task lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar, get_args
+
+import click
+
+from codebatch.cli.answers.dry_run import answer_rehearsal
+from codebatch.cli.answers.trust import telling_foreign
+from codebatch.cli.answers.work_analysis import Form, answer_listed
+from codebatch.cli.answers.work_progress import WorkTeller
+from codebatch.cli.answers.work_result import answer_nothing_left, answer_ran
+from codebatch.cli.answers.work_status import answer_work
+from codebatch.cli.framework.commands import option
+from codebatch.cli.framework.context import Answering, answering
+from codebatch.cli.framework.groups import Group, answering_group
+from codebatch.cli.framework.work_lists import Listing, list_options
+from codebatch.cli.framework.work_options import Output, WorkWishes, output_option, trust_option
+from codebatch.cli.work import control, log, questions
+from codebatch.errors import NothingLeft
+from codebatch.model.work.work_batch import RETRIES_MAX, Halt, OnFailure, Strategy
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.scheduling.lifecycle import BatchState
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.work.control import run
+from codebatch.work.control.detached_run import run_detached
+from codebatch.work.control.dry_run import rehearse
+from codebatch.work.definition.settings import WorkOptions
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_parallel_option = option(
+    "-j", "--max-parallel", metavar="N", type=click.IntRange(min=1), help="Maximum number of tasks that run at once"
+)
+_strategy_option = option(
+    "--strategy",
+    metavar="STRATEGY",
+    type=click.Choice(get_args(Strategy)),
+    help="Order of tasks: serial, parallel or auto",
+    details="With auto, tasks run in parallel, and dependencies are inferred from the texts of the tasks.",
+)
+
+
+@click.group(cls=Group)
+@answering_group
+def work() -> None:
+    """Run task lists, show their logs and answer their questions.
+
+    A task list is a file of commands with dependencies, such as builds, migrations or other long jobs. It can be
+    resumed after any interruption. `status`, `follow`, `resume` and `cancel` work on task lists too.
+    """
+
+
+@work.command("run")
+@click.argument("tasks", metavar="[TASK]...", nargs=-1)
+@list_options
+@_parallel_option
+@_strategy_option
+@option(
+    "--on-failure",
+    metavar="ACTION",
+    type=click.Choice(get_args(OnFailure)),
+    default_text="skip-dependents",
+    help="After a failure: skip-dependents, continue or stop",
+)
+@option(
+    "--failures-max",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default_text="1",
+    help="With --on-failure stop or --halt: number of failures after which the batch stops",
+)
+@option(
+    "--halt",
+    metavar="WHEN",
+    type=click.Choice(get_args(Halt)),
+    help="Stop at a failure: soon or now",
+    details="With soon, running tasks finish. With now, running tasks are terminated.",
+)
+@option(
+    "--timeout",
+    type=float,
+    metavar="SECONDS",
+    help="Time limit of the whole batch",
+    details="After `codebatch resume`, the time limit starts again.",
+)
+@option("--retry", metavar="N", type=click.IntRange(0, RETRIES_MAX), help="Retry each failed task up to N times")
+@option("--wait-answers", is_flag=True, help="Keep running while a question is open")
+@option(
+    "--env",
+    "variables",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="Set an environment variable for every task",
+    details="Without VALUE, the value is taken from your environment and is not stored.",
+)
+@option("--parallel-batches", "is_beside", is_flag=True, help="Run even if another batch runs in the same directory")
+@option(
+    "--yes",
+    "is_sure",
+    is_flag=True,
+    help="Accept inferred dependencies without asking",
+    details="With -q, inferred dependencies are not listed either.",
+)
+@option("--analyze", "is_looked_at", is_flag=True, help="Run nothing; same as `codebatch work analyze`")
+@option("--dry-run", "is_rehearsed", is_flag=True, help="Show when each task would start, and run nothing")
+@option("--detach", "is_detached", is_flag=True, help="Run in the background and print the batch ID")
+@output_option
+@trust_option
+@answering
+def work_run(
+    answering: Answering,
+    tasks: tuple[str, ...],
+    paths: tuple[Path, ...],
+    max_parallel: int | None,
+    strategy: Strategy | None,
+    on_failure: OnFailure | None,
+    failures_max: int | None,
+    halt: Halt | None,
+    timeout: float | None,
+    listing: Listing,
+    retry: int | None,
+    wait_answers: bool,
+    variables: tuple[str, ...],
+    is_beside: bool,
+    is_sure: bool,
+    is_looked_at: bool,
+    is_rehearsed: bool,
+    is_detached: bool,
+    output: Output,
+    is_trusted: bool,
+) -> int:
+    """Run the tasks of a task list in dependency order.
+
+    Runs each TASK and the tasks that it needs, by default all tasks. Each run is stored as a new batch. Options
+    override the settings in the file.
+
+    `codebatch resume` continues a batch that was interrupted or in which a task failed. Exit status 3 if a task is not
+    done.
+    """
+    options = WorkOptions(
+        tasks=tasks,
+        max_parallel=max_parallel,
+        strategy=strategy,
+        on_failure=on_failure,
+        failures_max=failures_max,
+        halt=halt,
+        timeout=timeout,
+        retry=retry,
+        wait_answers=wait_answers,
+        env=variables,
+        infer_command=not (is_looked_at or is_rehearsed),
+        **listing,
+    )
+    if is_looked_at:
+        answer_listed(answering, run.list_files(paths, options, answering.place), "text", None)
+        return 0
+    if is_rehearsed:
+        answer_rehearsal(answering, rehearse(paths, options, answering.place))
+        return 0
+    listener = WorkTeller(answering, output, is_sure=is_sure)
+    place, keep = answering.place, load_configuration(Path.cwd()).settings.store.keep
+    try:
+        if not is_detached:
+            ran = run.run_files(
+                paths, options, place, keep=keep, is_beside=is_beside, is_trusted=is_trusted, listener=listener
+            )
+            return answer_ran(answering, ran)
+        found = run_detached(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener)
+    except NothingLeft as left:
+        return answer_nothing_left(answering, left)
+    answer_work(answering, found, [found.batch.id])
+    answering.note(f"follow it with: codebatch follow --batch {found.batch.id}")
+    return 0
+
+
+@work.command("analyze")
+@click.argument("tasks", metavar="[TASK]...", nargs=-1)
+@list_options
+@_parallel_option
+@_strategy_option
+@option(
+    "--format",
+    "form",
+    metavar="FORMAT",
+    type=click.Choice(get_args(Form)),
+    default="text",
+    show_default=True,
+    help="Output format: text, json, dot or mermaid",
+)
+@option("--run-infer", is_flag=True, help="Run the command that the setting `infer` of the file defines")
+@option(
+    "--write",
+    "written",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write inferred dependencies to a new TOML file",
+)
+@answering
+def work_analyze(
+    answering: Answering,
+    tasks: tuple[str, ...],
+    paths: tuple[Path, ...],
+    listing: Listing,
+    max_parallel: int | None,
+    strategy: Strategy | None,
+    form: Form,
+    run_infer: bool,
+    written: Path | None,
+) -> None:
+    """Show the dependencies and the critical path of a task list.
+
+    Lists the dependencies of each TASK with the reason for each dependency. Estimates the total time for different
+    numbers of parallel tasks.
+
+    Nothing is run. A store is needed only for --unfinished and --blocked. Exit status 2 if dependencies form a cycle.
+    """
+    options = WorkOptions(tasks=tasks, max_parallel=max_parallel, strategy=strategy, infer_command=run_infer, **listing)
+    answer_listed(answering, run.list_files(paths, options, answering.place), form, written)
+
+
+for each in (
+    log.log,
+    questions.questions,
+    questions.answer,
+    control.retry,
+    control.skip,
+    control.pause,
+    control.unpause,
+    control.change,
+    control.attempts,
+):
+    work.add_command(each)
+
+
+def resume_work(
+    answering: Answering, store: StoreDir, batch: BatchDir, wishes: WorkWishes, *, is_trusted: bool, output: Output
+) -> int:
+    """Go on with a batch of commands, and say how it went; returns the exit status."""
+    teller = WorkTeller(answering, output)
+    ran = telling_foreign(
+        answering,
+        lambda: run.resume_work(
+            store,
+            batch,
+            is_forced=wishes.is_forced,
+            only=wishes.only,
+            blocked=wishes.blocked,
+            wait_answers=wishes.wait_answers,
+            reloads=wishes.reloads,
+            is_trusted=is_trusted,
+            listener=teller,
+        ),
+    )
+    if ran.standing.state is BatchState.COMPLETED and not ran.seconds:
+        answering.note("all tasks are done; rerun them with --force")
+    return answer_ran(answering, ran, name="work-status")

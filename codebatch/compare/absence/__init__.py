@@ -1,0 +1,1 @@
+"""Reasons why a finding is absent from the other batch."""

@@ -1,0 +1,1 @@
+"""Matching of files, lines and findings of two batches."""

@@ -1,0 +1,298 @@
+"""Taking over what older batches found: before any work begins, what need not be done again is committed or promised.
+
+A shard of which an older batch holds just the same items is committed here, by a further name of the old file. Of one
+that differs in some items the rest is promised: its worker serves them from the older batch, does the others, and
+commits once.
+"""
+
+from __future__ import annotations
+
+import bisect
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, islice, pairwise, product
+
+import msgspec
+from msgspec.structs import replace
+
+from codebatch.model.analysis.result_key import Items, result_key, same_items
+from codebatch.model.digest import Digest
+from codebatch.model.outcome import Outcome, Unit
+from codebatch.model.plan import Plan, PlannedTask, contexts_seen
+from codebatch.model.shard import ProjectWork, Shard, ShardId
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.protocol.messages import Served
+from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.store import layout
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.damage import missing_where_unsound
+from codebatch.store.results.bases import Base, Beside, Held, ShardPlace, open_base
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import Committer, EncodedOutcome, Outcomes, join_parts
+from codebatch.store.results.shard_adoption import adopt_shard
+from codebatch.store.snapshots.snapshots import Snapshot
+
+_OUTCOMES_A_COMMIT = 10_000
+# A further base is looked at where so much of the work still misses: it takes reading a plan and a snapshot.
+_MISSES_WORTH_A_BASE = 1 / 256
+# Of what doing it would cost.
+_COST_OF_SERVING = 0.05
+
+
+class Promised(msgspec.Struct):
+    """What workers need not do: of each shard and task the runs of items that an older batch has results of.
+
+    Of each project task `projects` has the older batch from whose result it may go on.
+    """
+
+    runs: dict[tuple[ShardId, str], list[Served]] = msgspec.field(default_factory=dict)
+    projects: dict[ShardId, Served] = msgspec.field(default_factory=dict)
+
+    def of(self, unit: Unit) -> tuple[Served, ...]:
+        """What of it concerns a unit. A unit of a later round does again what was done before."""
+        if unit.round > 1:
+            return ()
+        if unit.shard in self.projects:
+            return (self.projects[unit.shard],)
+        return tuple(
+            run
+            for task in unit.tasks
+            for run in self.runs.get((unit.shard, task), ())
+            if run.start < unit.end and unit.start < run.end
+        )
+
+    def lessen(self, costs: Mapping[ShardId, Sequence[float]], tasks: int) -> dict[ShardId, Sequence[float]]:
+        """Cumulative estimates of all work, of so many tasks a file, without what need not be done."""
+        lessened = dict(costs)
+        shares: dict[ShardId, list[float]] = {}
+        for (shard, _), runs in self.runs.items():
+            of_items = shares.setdefault(shard, [1.0] * (len(costs[shard]) - 1))
+            for run in runs:
+                for item in range(run.start, run.end):
+                    of_items[item] -= (1 - _COST_OF_SERVING) / tasks
+        for shard, of_items in shares.items():
+            each = (after - before for before, after in pairwise(costs[shard]))
+            lessened[shard] = list(accumulate(map(operator.mul, each, of_items), initial=0.0))
+        return lessened
+
+
+class Reuse(msgspec.Struct, frozen=True):
+    """The older batches that a batch may take results from. Without any, all is done anew.
+
+    None is taken of the result keys that are `untrusted`. `snapshot` is the batch's.
+    """
+
+    store: StoreDir
+    catalogue: TaskCatalogue
+    bases: tuple[str, ...]
+    untrusted: frozenset[Digest] = frozenset()
+    snapshot: Snapshot | None = None
+
+    def take_over(
+        self,
+        batch: BatchDir,
+        plan: Plan,
+        items: Items,
+        committer: Committer,
+        *,
+        tasks: frozenset[str] | None,
+        shards: frozenset[ShardId] | None,
+    ) -> Promised:
+        """Commit every shard that an older batch has whole; returns what else need not be done.
+
+        That is of all tasks and shards, or of these. What is committed is on disk on return. A base that is gone or
+        damaged has nothing. Raises StoreUnwritable.
+        """
+        if not self.bases:
+            return Promised()
+        usable = [task for task in plan.tasks if self._is_usable(plan, task) and (tasks is None or task.name in tasks)]
+        beside = Beside(self.snapshot, items.entries) if self.snapshot is not None and not plan.paths else None
+        taking = _Taking(batch, plan, items, beside, shards)
+        bases = self._opened()
+        for base in bases:
+            if not taking.is_worth_a_base:
+                break
+            with missing_where_unsound():
+                taking.look_at(base, [task for task in usable if task.scope == "file"])
+        taking.commit(committer)
+        likeliest = sorted(bases, key=lambda base: base.snapshot_id != plan.snapshot_id) if shards is None else []
+        for base, task in product(likeliest, usable):
+            if task.scope == "project":
+                with missing_where_unsound():
+                    taking.look_for_project(base, task)
+                taking.commit(committer)
+        return taking.promised
+
+    def _is_usable(self, plan: Plan, task: PlannedTask) -> bool:
+        """Whether a task's results may be taken over: it is not set otherwise, and it is trusted, as is all that a
+        project task needs.
+        """
+        needed = plan.needed_for(task.name) if task.scope == "project" else {task.name}
+        keys = {result_key(each) for each in plan.tasks if each.name in needed}
+        place = self.catalogue.own_places.get(task.name)
+        return (place is None or place.reuse) and keys.isdisjoint(self.untrusted)
+
+    def _opened(self) -> list[Base]:
+        bases: list[Base] = []
+        for batch_id in self.bases:
+            with missing_where_unsound():
+                bases.append(open_base(self.store, batch_id))
+        return bases
+
+
+class _Taking:
+    """What was found in the bases so far."""
+
+    def __init__(
+        self, batch: BatchDir, plan: Plan, items: Items, beside: Beside | None, shards: frozenset[ShardId] | None
+    ) -> None:
+        self._batch = batch
+        self._plan = plan
+        self._items = items
+        self._beside = beside
+        self._seen = contexts_seen(plan.tasks)
+        self._outcomes = Outcomes(batch.files, batch.root)
+        ledger = self._ledger()
+        self._adopted: list[Outcome] = []
+        self.promised = Promised()
+        self._projects: set[ShardId] = set()
+        holes = {
+            (shard, task): ledger.holes(shard, task)
+            for shard, task in ledger.chains
+            if isinstance(ledger.work[shard], Shard) and (shards is None or shard in shards)
+        }
+        self._open = {pair: sum(end - start for start, end in each) for pair, each in holes.items() if each}
+        self._untouched = {pair for pair, each in holes.items() if each == [(0, ledger.work[pair[0]].items)]}
+        self._pairs = sum(self._open.values())
+
+    def _ledger(self) -> Ledger:
+        return load_ledger(self._plan, Outcomes(self._batch.files, self._batch.root))
+
+    @property
+    def is_worth_a_base(self) -> bool:
+        """Whether so much still misses that another base is worth reading."""
+        missing = sum(self._open.values())
+        return missing > 0 and missing >= self._pairs * _MISSES_WORTH_A_BASE
+
+    def look_at(self, base: Base, tasks: Sequence[PlannedTask]) -> None:
+        """Take all that a base has of what still misses. Raises StoreError where it cannot be read."""
+        keys = {task.name: result_key(task) for task in base.plan.tasks}
+        same: dict[frozenset[str], list[int]] = {}
+        items = base.items(self._beside)
+        for task in tasks:
+            if keys.get(task.name) != result_key(task):
+                continue
+            contexts = self._seen[task.name]
+            if contexts not in same:
+                same[contexts] = same_items(self._items, items, contexts)
+            held = [each for each in base.held(task.name) if not each.unkeyed]
+            lacking = base.without_objects(task.name)
+            for shard in self._plan.shards:
+                if (shard.id, task.name) in self._open:
+                    places = same[contexts][shard.start : shard.end]
+                    if lacking:
+                        places = [-1 if place in lacking else place for place in places]
+                    self._take(base, task.name, shard, places, held)
+
+    def _take(self, base: Base, task: str, shard: Shard, places: Sequence[int], held: Sequence[Held]) -> None:
+        key = (shard.id, task)
+        first = bisect.bisect_right(held, next((place for place in places if place >= 0), 0), key=_start) - 1
+        runs = list(_runs(places, held[max(first, 0) :], base.id, task))
+        known = self.promised.runs.get(key, [])
+        if key in self._untouched and len(runs) == 1 and runs[0].end - runs[0].start == shard.items:
+            each = held[max(first, 0)]
+            if each.file is not None and (each.start, each.end - each.start) == (runs[0].first, shard.items):
+                if self._adopt(shard, task, each.file):
+                    self.promised.runs.pop(key, None)
+                    del self._open[key]
+                return  # Else it is damaged: another base may have it.
+        taken = {item for run in known for item in range(run.start, run.end)}
+        missing = [-1 if item in taken else place for item, place in enumerate(places)]
+        fresh = list(_runs(missing, held[max(first, 0) :], base.id, task)) if taken else runs
+        self.promised.runs[key] = sorted([*known, *fresh], key=lambda run: run.start)
+        self._open[key] = max(0, self._open[key] - sum(run.end - run.start for run in fresh))
+
+    def look_for_project(self, base: Base, task: PlannedTask) -> None:
+        """Take a project task's result where it was made of the very same: the snapshot, and results of every file.
+
+        Of another state of the tree it is promised, for the task to go on from.
+        """
+        work = ProjectWork(task.name)
+        needed = sorted(self._plan.needed_for(task.name) - {task.name})
+        known = {each.name: each.key for each in base.plan.tasks}
+        if (
+            not self._plan.shards
+            or work.id in self._projects
+            or known.get(task.name) != task.key
+            or base.plan.paths != self._plan.paths
+            or any(not base.has_all(name) for name in (task.name, *needed))
+            or any(held.unkeyed for name in (task.name, *needed) for held in base.held(name))
+        ):
+            return
+        if base.plan.snapshot_digest != self._plan.snapshot_digest:
+            if not self._plan.paths:  # Else of the files outside it is not known which differ.
+                served = Served(task=task.name, start=0, end=1, base=base.id, first=0)
+                self.promised.projects[work.id] = served
+                self._projects.add(work.id)
+            return
+        ledger = self._ledger()
+        if (
+            base.plan.shards != self._plan.shards
+            or not ledger.open_units(work.id)
+            or any(
+                link.type != "result" or link.outcome.inputs_outside_key
+                for shard in self._plan.shards
+                for name in needed
+                for link in ledger.walk(shard.id, name)
+            )
+        ):
+            return
+        parts: list[EncodedOutcome] = []
+        for shard, held in zip(self._plan.shards, base.held(task.name), strict=True):
+            part = adopt_shard(self._batch.files, self._outcomes, shard, task.name, held.file) if held.file else None
+            if part is None:
+                return
+            parts.append(part)
+        whole = Outcome(shard=work.id, task=task.name, start=0, end=1, type="result", inputs=ledger.inputs(task.name))
+        self._adopted.append(join_parts(whole, parts).outcome)
+        self._projects.add(work.id)
+
+    def _adopt(self, shard: Shard, task: str, place: ShardPlace) -> bool:
+        adopted = adopt_shard(self._batch.files, self._outcomes, shard, task, place)
+        if adopted is not None:
+            self._adopted.append(replace(adopted.outcome, reused=shard.items))
+        return adopted is not None
+
+    def commit(self, committer: Committer) -> None:
+        """Make what was adopted ours. On return it is on disk."""
+        if not self._adopted:
+            return
+        self._batch.files.sync_directory(self._batch.root / layout.RESULTS)
+        more = iter(self._adopted)
+        while some := list(islice(more, _OUTCOMES_A_COMMIT)):
+            committer.adopt(some)
+        self._adopted.clear()
+
+
+def _start(held: Held) -> int:
+    return held.start
+
+
+def _runs(places: Sequence[int], held: Sequence[Held], base: str, task: str) -> Iterator[Served]:
+    """The runs of items that are one behind the other in the base, all of them with results there."""
+    ranges = iter(held)
+    at = next(ranges, None)
+    start = 0
+    while start < len(places):
+        first = places[start]
+        while at is not None and first >= at.end:
+            at = next(ranges, None)
+        if first < 0 or at is None or first < at.start:
+            start += 1
+            continue
+        end = start + 1
+        while end < len(places) and places[end] == first + end - start and places[end] < at.end:
+            end += 1
+        yield Served(task=task, start=start, end=end, base=base, first=first)
+        start = end

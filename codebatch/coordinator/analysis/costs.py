@@ -1,0 +1,64 @@
+"""Estimated cost of the work, in bytes of source. It orders the work, and decides how many workers start first.
+
+How long a byte takes is not known before workers are observed (codebatch/scheduling/analysis/throughput.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codebatch.model.entry import Entry
+from codebatch.model.plan import Plan
+from codebatch.model.shard import ProjectWork, ShardId
+
+COST_PER_FILE = 2048
+"""Cost of a file besides its bytes."""
+
+COST_PER_WORKER = 1_500_000
+"""Cost that is worth a worker before any is observed."""
+
+PARSED_BYTES_MAX = 8 << 20
+"""Size above which the built-in tasks do not look into a file."""
+
+PROJECT_SHARE = 0.02
+"""Cost of a project task, as a share of the cost of all files."""
+
+_PROJECT_SHARES = {"duplicates": 0.08}
+
+_BINARY_SUFFIXES = frozenset(
+    b"7z a avi bin bmp bz2 class db dll docx dylib eot exe flac gif gz ico jar jpeg jpg mo mov mp3 mp4 o ogg otf "
+    b"parquet pdf png pptx pyc pyd so sqlite tar tgz tif tiff ttf wasm wav webm webp whl woff woff2 xls xlsx xz zip "
+    b"zst".split()
+)
+
+
+def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
+    """Return cumulative costs by shard. With a seed the costs of shards are random, and so is their order.
+
+    A project task costs a share of all files, about what was measured for the built-in ones.
+    """
+    chance = None
+    if shuffle_seed is not None:
+        from random import Random
+
+        chance = Random(shuffle_seed)  # noqa: S311 (an order, no secret)
+    costs: dict[ShardId, list[float]] = {}
+    for shard in plan.shards:
+        factor = chance.random() if chance else 1.0
+        column = [0.0]
+        for item in items[shard.start : shard.end]:
+            column.append(column[-1] + factor * (_source_bytes(item) + COST_PER_FILE))
+        costs[shard.id] = column
+    whole = sum(column[-1] for column in costs.values())
+    for task in plan.project_tasks:
+        costs[ProjectWork(task).id] = [0.0, _PROJECT_SHARES.get(task, PROJECT_SHARE) * whole]
+    return costs
+
+
+def _source_bytes(entry: Entry) -> int:
+    """Return the bytes of a file that tasks look into, as far as its name and size show."""
+    if entry.size <= COST_PER_FILE:
+        return entry.size
+    _, dot, suffix = entry.path.rpartition(b".")
+    is_binary = bool(dot) and suffix.lower() in _BINARY_SUFFIXES
+    return 0 if is_binary or entry.size > PARSED_BYTES_MAX else entry.size

@@ -1,0 +1,137 @@
+"""Running a batch from its present state to its merged outputs."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from codebatch.coordinator.analysis.adoption import Reuse
+from codebatch.coordinator.analysis.costs import COST_PER_WORKER, estimate
+from codebatch.coordinator.analysis.loop import Coordinator, Watcher
+from codebatch.coordinator.analysis.merge import merge_outputs
+from codebatch.coordinator.analysis.planning import check_tools
+from codebatch.coordinator.analysis.process_backend import ProcessCrew
+from codebatch.coordinator.analysis.progress_counter import Scope
+from codebatch.coordinator.processes.limits import Limits
+from codebatch.errors import Stopped, StoreCorrupt
+from codebatch.model.plan import Plan, items_of
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.store.batches.batches import BatchDir, snapshot_of
+from codebatch.store.batches.holders import HolderFile, new_holder_id
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.results.ledgers import tally_of
+from codebatch.store.results.outputs import Outputs
+from codebatch.store.results.untrusted import untrusted_keys
+from codebatch.store.snapshots.snapshots import Snapshot
+from codebatch.system.clock import running_ns, wall_ns
+from codebatch.system.host import this_host, usable_cores
+
+
+class Executed(msgspec.Struct, frozen=True):
+    """How an execution went: 0, or the exit status of the signal that ended it early.
+
+    Of the results that file tasks have of files by now, so many were `reused`, taken over from older batches, and so
+    many `executed`.
+    """
+
+    signal_status: int
+    reused: int
+    executed: int
+
+
+NOTHING_EXECUTED = Executed(0, 0, 0)
+
+STARTS_PER_CORE_MAX = 2
+"""Workers that start at a time on each core. More would only delay one another: a start is mostly computing."""
+
+
+def execute(
+    store: StoreDir,
+    batch: BatchDir,
+    *,
+    catalogue: TaskCatalogue,
+    jobs: int,
+    limits: Limits,
+    scope: Scope,
+    watcher: Watcher | None,
+    reuses: bool = True,
+    hash_seed: int = 0,
+    store_lock: int | None = None,
+    snapshot: Snapshot | None = None,
+    keeps_terms: bool = False,
+) -> Executed:
+    """Do what is open in a batch, and merge once nothing is. Signals are heard in the main thread alone.
+
+    `store_lock` is the descriptor of the caller's lock of the store: workers hold it for as long as they live.
+    `snapshot` is the batch's, where the caller has it: what it has decoded is not decoded again.
+    `keeps_terms`: workers write what is posted, for an index that is to be made.
+    What older batches have is taken over where it `reuses` them. Raises ToolMismatch, EnvironmentBroken,
+    StoreUnwritable, or StoreCorrupt, which is Stopped after a signal; what was committed before is kept.
+    """
+    plan = batch.plan()
+    catalogue = catalogue.with_imports(batch.about.imports)
+    check_tools(catalogue, plan)
+    snapshot = snapshot or snapshot_of(store, batch)
+    assert snapshot.id == plan.snapshot_id
+    reuse = Reuse(store, catalogue, batch.about.bases, untrusted_keys(store), snapshot) if reuses else None
+    items = items_of(snapshot.entries, plan.paths)
+    about = HolderFile(
+        holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
+    )
+    crew = ProcessCrew(
+        batch,
+        store_root=str(store.root),
+        coordinator=about.holder,
+        own_places=catalogue.own_places,
+        limits=limits,
+        workers_max=min(jobs, len(items) + len(plan.project_tasks)),
+        running_ns=running_ns,
+        hash_seed=hash_seed,
+        store_lock=store_lock,
+        keeps_terms=keeps_terms,
+    )
+    coordinator = Coordinator(
+        batch,
+        plan,
+        items,
+        crew,
+        about=about,
+        jobs=jobs,
+        costs=estimate(plan, items, scope.shuffle_seed),
+        cost_per_worker=COST_PER_WORKER,
+        starts_max=STARTS_PER_CORE_MAX * usable_cores(),
+        scope=scope,
+        watcher=watcher,
+        wall_ns=wall_ns,
+        reuse=reuse,
+    )
+    try:
+        run_and_merge(coordinator, batch, plan, watcher)
+    except StoreCorrupt as damage:
+        if crew.exit_status:
+            raise Stopped.before_mending(damage, crew.exit_status) from damage
+        raise
+    done = coordinator.progress
+    of_files = sum(count for task, count in done.done.items() if task not in plan.project_tasks)
+    return Executed(crew.exit_status, done.reused, of_files - done.reused)
+
+
+def run_and_merge(
+    coordinator: Coordinator, batch: BatchDir, plan: Plan, watcher: Watcher | None = None
+) -> Outputs | None:
+    """Work until nothing is left to do here; merge if nothing is left at all, else return None.
+
+    Raises as `Coordinator.run` does. The coordinator is closed, whatever happens.
+    """
+    try:
+        coordinator.run()
+        if tally_of(coordinator.ledger).open:
+            return None
+        if watcher is not None:
+            watcher.phase("merging")
+        outputs = merge_outputs(batch, plan, coordinator.ledger)
+        coordinator.note_merged(sum(task.counts.records for task in outputs.manifest.tasks))
+        return outputs
+    finally:
+        coordinator.close()

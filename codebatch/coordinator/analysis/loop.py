@@ -1,0 +1,379 @@
+"""The coordinator: one thread that hears of its crew and of the disk, the engine inside.
+
+It turns what is heard (messages, deaths, other coordinators' commits) into events of the engine, and the engine's
+actions into messages, workers and commits. Nothing here decides what runs where; processes, signals and limits are the
+crew's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from codebatch.coordinator.analysis.adoption import Promised, Reuse
+from codebatch.coordinator.analysis.progress_counter import Phase, Progress, RunningUnit, Scope, Score
+from codebatch.coordinator.analysis.remote_holders import held_elsewhere
+from codebatch.coordinator.analysis.worker_deaths import death_entry, items_at_death, last_words, task_at_death
+from codebatch.coordinator.processes.worker_backend import (
+    Crew,
+    Died,
+    DrainAsked,
+    Member,
+    Said,
+    Tick,
+    finished_items,
+    position,
+    positions,
+)
+from codebatch.errors import CodebatchError, EnvironmentBroken, StoreError, error_of
+from codebatch.model.analysis.result_key import Items
+from codebatch.model.entry import Entry, display_path
+from codebatch.model.outcome import Register, Unit
+from codebatch.model.plan import Plan
+from codebatch.model.shard import ProjectWork, ShardId, path_of
+from codebatch.model.text.quantities import count_of
+from codebatch.protocol import messages
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.scheduling.actions import Assign, Break, Fail, Retire, Shrink, Spawn, Survey
+from codebatch.scheduling.analysis.driver import Deed, Driver
+from codebatch.scheduling.analysis.session import Session
+from codebatch.scheduling.events import (
+    Committed,
+    DrainRequested,
+    Event,
+    Finished,
+    Lost,
+    ProgressReport,
+    Ready,
+    Refused,
+    Released,
+    Started,
+    Surveyed,
+    UnitKey,
+    WorkerId,
+)
+from codebatch.store.batches import journal
+from codebatch.store.batches.batches import BatchDir, make_batch_directories
+from codebatch.store.batches.holders import Holder, HolderFile, LeaseReader
+from codebatch.store.batches.leftovers import BatchLeftovers
+from codebatch.store.results.ledgers import load_ledger, scan
+from codebatch.store.results.outcomes import Committer, Outcomes, failed_outcome
+
+
+class Watcher(Protocol):
+    """Who is told of progress."""
+
+    def note(self, text: str) -> None:
+        """Report something worth knowing."""
+
+    def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
+        """This is done now, and so much of it, both 0 where that is not known."""
+
+    def update(self, progress: Progress) -> None:
+        """Called after each turn: whenever something was heard, and ten times a second where nothing is."""
+
+
+class Coordinator:
+    """One run over one batch, with a crew of its own."""
+
+    def __init__(
+        self,
+        batch: BatchDir,
+        plan: Plan,
+        items: Sequence[Entry],
+        crew: Crew,
+        *,
+        about: HolderFile,
+        jobs: int,
+        costs: Mapping[ShardId, Sequence[float]],
+        cost_per_worker: float,
+        starts_max: int,
+        scope: Scope,
+        watcher: Watcher | None,
+        wall_ns: Callable[[], int],
+        reuse: Reuse | None = None,
+    ) -> None:
+        """`items` are the plan's, in its order; `about` is what this process is known by; costs are as in Session."""
+        self._batch = batch
+        self._plan = plan
+        self._crew = crew
+        self._watcher = watcher
+        self._items = items
+        self._work = plan.work()
+        with contextlib.ExitStack() as opened:
+            self._holder = Holder(batch.files, batch.root, about)
+            opened.callback(self._holder.close)
+            self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)
+            opened.callback(self._journal.close)
+            self._committer = Committer(batch.files, batch.root, about.holder)
+            opened.callback(self._committer.close)
+            make_batch_directories(batch)
+            self._outcomes = Outcomes(batch.files, batch.root)
+            self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
+            self._sweep()
+            self._promised = Promised()
+            if reuse:
+                self._promised = reuse.take_over(
+                    batch, plan, Items(items, plan.contexts), self._committer, tasks=scope.tasks, shards=scope.shards
+                )
+            self.ledger = load_ledger(plan, self._outcomes)
+            leases = self._leases.leases()
+            self._opened = opened.pop_all()
+        if scope.retry_failed:
+            self.ledger.retry_unsuccessful()
+        self._frame_writer = FrameWriter()
+        open_costs = self._promised.lessen(costs, len(plan.tasks) - len(plan.project_tasks))
+        self._session = Session(
+            self.ledger,
+            costs=open_costs,
+            jobs=jobs,
+            cost_per_worker=cost_per_worker,
+            starts_max=starts_max,
+            tasks=scope.tasks,
+            shards=scope.shards,
+            leased={key: lease.epoch for key, lease in leases.items() if lease.is_live},
+            epochs={key: lease.epoch for key, lease in leases.items()},
+        )
+        self._workers: dict[WorkerId, Member] = {}
+        self._units: Counter[WorkerId] = Counter()
+        self._driver = Driver(self._session, self._do, self._note)
+        self._spawned = self._refused = self._learned = 0
+        self._last_words = ""
+        self._refusal: CodebatchError | None = None
+        self._score = Score(plan, self.ledger, open_costs, scope)
+
+    def run(self) -> None:
+        """Work until nothing is left to do here, or somebody drains us.
+
+        Raises EnvironmentBroken, or what a worker gave up for; what is committed stays, and the next run continues.
+        """
+        self._journal.write(journal.Started(pid=self._holder.about.pid))
+        self._crew.begin()
+        try:
+            self._handle(Started())
+            while self._driver.end is None:
+                self._turn()
+            self._tell_to_drain()
+            while self._workers:
+                self._turn()
+        finally:
+            self._crew.end()
+        self._journal.write(journal.Ended(reason=type(self._driver.end).__name__.lower()))
+        if self._refusal is not None:
+            raise self._refusal
+        if isinstance(self._driver.end, Break):
+            raise EnvironmentBroken(
+                f"{self._driver.end.deaths} workers died in a row without finishing anything; last worker: "
+                f"{self._last_words}",
+                hint=f"fix the cause, then resume with: codebatch resume --batch {self._batch.id}",
+            )
+
+    def close(self) -> None:
+        """Give up the leases. Call it after merging, so that nobody thinks the batch is stalled."""
+        # What we cannot look at now, the next one does.
+        with self._opened, contextlib.suppress(OSError, StoreError):
+            left = BatchLeftovers(self._batch.files, self._batch.root)
+            left.sweep(self._leases.holders(), self._holder.id)
+
+    @property
+    def progress(self) -> Progress:
+        """How far this run is."""
+        running = (
+            RunningUnit(unit, finished_items(self._crew.step(worker), unit, self._units[worker]))
+            for worker in self._workers
+            if (unit := self._session.running_unit(worker)) is not None
+        )
+        return self._score.progress(running, workers=len(self._workers))
+
+    def note_merged(self, records: int) -> None:
+        """Write to the journal that the outputs are merged."""
+        self._journal.write(journal.Merged(records=records))
+
+    def _turn(self) -> None:
+        """Wait for something to be heard, at most a moment, and see to it."""
+        for heard in self._crew.wait():
+            match heard:
+                case Said(worker, message):
+                    self._receive(worker, message)
+                case Died():
+                    self._bury(heard)
+                case DrainAsked(reason):
+                    self._journal.write(journal.Drained(reason=reason))
+                    self._drain()
+                case Tick(seconds):
+                    units = [
+                        (worker, self._session.running_unit(worker), self._units[worker]) for worker in self._workers
+                    ]
+                    self._handle(ProgressReport(seconds, positions(self._crew, units)))
+        if self._session.is_waiting_for_others and self._driver.end is None:
+            self._look_at_others()
+        if self._watcher is not None:
+            self._watcher.update(self.progress)
+
+    def _handle(self, event: Event) -> None:
+        self._driver.handle(event)
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, Committed):
+            self._score.note(event.commits)
+
+    def _do(self, action: Deed) -> None:
+        match action:
+            case Spawn():
+                self._spawn()
+            case Assign(worker, unit, epoch):
+                self._units[worker] += 1
+                self._crew.send(worker, messages.Assign(unit=unit, epoch=epoch, served=self._promised.of(unit)))
+            case Survey(worker):
+                step = self._crew.step(worker)
+                self._handle(Surveyed(worker, position(step, self._running(worker), self._units[worker])))
+            case Shrink(worker, end):
+                self._crew.send(worker, messages.Shrink(start=self._running(worker).start, end=end))
+            case Retire(worker):
+                self._crew.send(worker, messages.Stop())
+            case Fail():
+                self._fail(action)
+
+    def _running(self, worker: WorkerId) -> Unit:
+        unit = self._session.running_unit(worker)
+        assert unit is not None
+        return unit
+
+    def _spawn(self) -> None:
+        self._spawned += 1
+        worker = WorkerId(self._spawned)
+        try:
+            member = self._crew.start(worker)
+        except OSError as error:
+            if not self._workers:
+                raise
+            self._refused += 1
+            if self._watcher is not None and self._refused == 1:
+                self._watcher.note(
+                    f"cannot start another worker: {error.strerror}; "
+                    f"continuing with {count_of(len(self._workers), 'worker')}"
+                )
+            self._handle(Lost(worker, None, "crash"))
+            return
+        self._workers[worker] = member
+        self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
+
+    def _receive(self, worker: WorkerId, message: messages.FromWorker) -> None:
+        match message:
+            case messages.Hello():
+                self._idle(worker, Ready(worker))
+            case messages.Refused(epoch=epoch):
+                self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
+                self._idle(worker, Refused(worker, epoch))
+                self._learn()
+            case messages.Committed(commit=commit, lost=lost):
+                self._handle(Committed((commit,)))
+                if lost:
+                    # Another process settled this before. Unless we learn how, the work stays open here for ever.
+                    self._learn()
+            case messages.Returned() | messages.Delayed():
+                pass  # Said by workers for commands alone.
+            case messages.Finished(is_worn=is_worn):
+                self._idle(worker, Finished(worker, is_worn))
+            case messages.GaveUp(code=code, message=text, hint=hint):
+                self._refusal = self._refusal or error_of(code, text, hint)
+                self._drain()
+
+    def _idle(self, worker: WorkerId, event: Ready | Refused | Finished) -> None:
+        """A worker has nothing to do now. Once the session is over it has nothing to wait for either."""
+        if self._driver.end is None:
+            self._handle(event)
+        else:
+            self._crew.send(worker, messages.Stop())
+
+    def _drain(self) -> None:
+        self._tell_to_drain()
+        self._handle(DrainRequested())
+
+    def _tell_to_drain(self) -> None:
+        """What workers are at is not to be done to the end of the unit, which may take minutes."""
+        for worker in self._workers:
+            self._crew.send(worker, messages.Drain())
+
+    def _bury(self, died: Died) -> None:
+        if self._driver.end is None:
+            self._learn()  # It may have died between its last link and its report.
+        member = self._workers.pop(died.worker)
+        self._last_words = last_words(died)
+        unit = self._session.running_unit(died.worker)
+        if died.returncode == 0 and (unit is None or self._driver.end is not None):
+            if self._driver.end is None:
+                self._handle(Lost(died.worker, None, "crash"))
+            return
+        items = items_at_death(died, unit)
+        task = task_at_death(died, self._plan) if items is not None else None
+        work = self._work[unit.shard] if unit is not None else None
+        self._journal.write(death_entry(died, member, unit, items, task, work, self._items))
+        if self._driver.end is None:
+            self._handle(Lost(died.worker, items, died.reason, died.is_from_outside, task))
+
+    def _fail(self, action: Fail) -> None:
+        work = self._work[action.shard]
+        path = path_of(work, action.item, self._items)
+        encoded = [
+            failed_outcome(
+                path,
+                Register(action.shard, action.item, task, action.round),
+                action.reason,
+                self._frame_writer,
+                inputs=self.ledger.inputs(task) if isinstance(work, ProjectWork) else None,
+            )
+            for task in action.tasks
+        ]
+        commit = self._committer.commit(encoded, epoch=0, round_=action.round)
+        for outcome in commit.outcomes:
+            self._journal.write(
+                journal.Failed(
+                    shard=outcome.shard,
+                    start=outcome.start,
+                    end=outcome.end,
+                    task=outcome.task,
+                    round=action.round,
+                    path=display_path(path),
+                    reason=action.reason,
+                )
+            )
+        self._handle(Committed((commit,)))
+        if len(commit.outcomes) < len(encoded):
+            self._learn()
+
+    def _learn(self) -> None:
+        """Take note of what is committed on disk and was not reported: by other coordinators, and by the dead."""
+        found = scan(self.ledger, self._outcomes)
+        self._learned += len(found.commits)
+        if found.commits or found.unreadable:
+            self._handle(Committed(tuple(found.commits), tuple(found.unreadable)))
+
+    def _look_at_others(self) -> None:
+        """Nothing is left here but what others hold: see what they committed, take over from the dead and the stuck."""
+        self._learn()
+        if not self._session.foreign or self._driver.end is not None:
+            return
+        leases = self._leases.leases()
+        held: dict[UnitKey, HolderFile] = {}
+        for key in sorted(self._session.foreign):
+            lease = leases.get(key)
+            if lease is None or not lease.is_live or self._crew.is_stuck(lease.holder):
+                self._handle(Released(key, lease.epoch if lease else 0))
+            else:
+                held[key] = lease.holder
+        silent = [self._crew.is_silent(holder, self._learned) for holder in held.values()]
+        if held and all(silent) and held.keys() == self._session.foreign and not self._session.is_working:
+            self._refusal = held_elsewhere(self._batch.id, held)
+            self._drain()
+
+    def _sweep(self) -> None:
+        """Kill the processes and remove the files that the dead left."""
+        left = BatchLeftovers(self._batch.files, self._batch.root)
+        holders = self._leases.holders()
+        self._crew.kill_left_of(
+            {holder.holder for holder, is_live in holders if not is_live and holder.role == "worker"}
+        )
+        left.sweep(holders, self._holder.id)

@@ -1,0 +1,144 @@
+"""Merging: the outcomes of every shard, one after the other in path order, whatever happened on the way.
+
+A shard that one outcome covers is copied as it is, frames and all; one assembled from several is framed anew, so that
+the bytes of a shard do not tell how its work was split.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from codebatch.model.analysis.item_table import make_row, result_digest, task_digest
+from codebatch.model.digest import Digest
+from codebatch.model.documents import encode_document
+from codebatch.model.outcome import Outcome, first_unkeyed
+from codebatch.model.plan import Plan, PlannedTask
+from codebatch.model.record_counts import add_counts
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.scheduling.analysis.chains import Link
+from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.store import layout
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.results.outputs import Manifest, Outputs, OutputShard, TaskOutput
+from codebatch.store.results.shard_files import Trailer, make_trailer, read_trailer
+from codebatch.store.sharing import share
+
+
+def merge_outputs(batch: BatchDir, plan: Plan, ledger: Ledger) -> Outputs:
+    """Publish the outputs of a batch whose every shard is complete. Any number of processes may do it at once.
+
+    On return they are on disk. Raises StoreCorrupt where an outcome's bytes are not there.
+    """
+    files = batch.files
+    building = batch.root / layout.OUTPUTS / f".{uuid.uuid4().hex}.tmp"
+    files.make_directory(building)
+    try:
+        outcomes = Outcomes(files, batch.root)
+        with files.keeping_open(batch.root / layout.RESULTS, building):
+            tasks = tuple(_merge_task(batch, outcomes, building, ledger, task) for task in plan.tasks)
+        digest = result_digest((task.task, task.digest) for task in tasks)
+        manifest = Manifest(
+            plan_digest=plan.digest,
+            result_digest=digest,
+            generation=_generation(ledger),
+            items=plan.items,
+            tasks=tasks,
+        )
+        files.write_new(building / layout.MANIFEST_FILE, encode_document(manifest))
+        # Who linked a register may have died before its fsync: what the outputs rest on must outlast power loss too.
+        files.make_directory(batch.root / layout.OUTCOMES)
+        files.sync_directory(batch.root / layout.OUTCOMES)
+        target = batch.root / layout.OUTPUTS / digest
+        files.publish_directory(building, target)
+    except BaseException:
+        files.remove_tree(building)
+        raise
+    return Outputs(files, target, manifest)
+
+
+def _generation(ledger: Ledger) -> int:
+    return sum(link.round - 1 for shard, task in ledger.chains for link in ledger.walk(shard, task))
+
+
+def _merge_task(
+    batch: BatchDir, outcomes: Outcomes, building: Path, ledger: Ledger, planned: PlannedTask
+) -> TaskOutput:
+    directory = building / planned.name
+    batch.files.make_directory(directory)
+    frame_writer = FrameWriter()
+    shards: list[OutputShard] = []
+    tables: list[bytes] = []
+
+    def files_of_shards() -> Iterator[tuple[Path, bytes]]:
+        for place, (shard, items, links) in enumerate(ledger.pieces(planned.name)):
+            assert planned.scope == "project" or not links or links[-1].end == items, "a chain that ends early"
+            path = directory / layout.shard_file_name(place, shard)
+            if (adopted := _adopted(links)) is not None:
+                trailer = outcomes.read_trailer(adopted)
+                share(batch.files, outcomes.adopted_path(adopted.file), path)
+            else:
+                data, trailer = make_shard_file(outcomes, frame_writer, items, links)
+                yield path, data
+            tables.append(trailer.table)
+            shards.append(
+                OutputShard(
+                    shard=shard,
+                    length=trailer.length,
+                    trailer=trailer.size,
+                    digest=trailer.digest,
+                    bytes=trailer.bytes,
+                    failed=sum(link.type == "failed" for link in links),
+                    cancelled=sum(link.end - link.start for link in links if link.type == "cancelled"),
+                    reused=items if adopted is not None else sum(link.outcome.reused for link in links),
+                    inputs_outside_key=first_unkeyed(link.outcome for link in links),
+                    counts=add_counts(link.outcome.counts for link in links),
+                )
+            )
+
+    batch.files.write_many(files_of_shards())
+    batch.files.sync_directory(directory)
+    return TaskOutput(
+        task=planned.name,
+        scope=planned.scope,
+        digest=Digest(task_digest(b"".join(tables))),
+        length=sum(shard.length for shard in shards),
+        bytes=sum(shard.bytes for shard in shards),
+        failed=sum(shard.failed for shard in shards),
+        cancelled=sum(shard.cancelled for shard in shards),
+        counts=add_counts(shard.counts for shard in shards),
+        shards=tuple(shards),
+    )
+
+
+def _adopted(links: Sequence[Link]) -> Outcome | None:
+    """The one outcome of a shard, where it lies in a shard file already."""
+    return links[0].outcome if len(links) == 1 and links[0].outcome.file else None
+
+
+def make_shard_file(
+    outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: list[Link]
+) -> tuple[bytes, Trailer]:
+    """A whole shard file of so many items, and its trailer. Raises StoreCorrupt."""
+    frames, table, size = _assemble(outcomes, frame_writer, items, links)
+    end = make_trailer(frames, table, size)
+    return frames + end, read_trailer(end)
+
+
+def _assemble(outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: list[Link]) -> tuple[bytes, bytes, int]:
+    """The frames, the item table and the size in bytes of the records of a shard of so many items.
+
+    Where a project task failed there is its failure at the first item of all, and nothing at the others.
+    """
+    ends = [0, *(link.end for link in links)]
+    assert ends[:-1] == [link.start for link in links], "a chain with a hole"
+    if len(links) == 1 and links[0].type == "result":
+        frames, rows = outcomes.read_bytes(links[0].segment, links[0].outcome)
+        return frames, rows, links[0].outcome.bytes
+    tables = [outcomes.read_bytes(link.segment, link.outcome)[1] for link in links]
+    tables += [make_row(b"")] * (items - ends[-1])
+    blocks = (b"".join(outcomes.iter_items(link.segment, link.outcome)) for link in links)
+    frames = b"".join(frame_writer.iter_encode(blocks))
+    return frames, b"".join(tables), sum(link.outcome.bytes for link in links)

@@ -1,0 +1,193 @@
+"""Planning: a snapshot and a pipeline, resolved to tasks with keys, contexts and shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from codebatch.errors import InvalidConfiguration, InvalidInput
+from codebatch.model.analysis.shard_boundaries import cut_shards
+from codebatch.model.plan import ContextTable, Plan, PlannedTask, items_of, order_tasks, plan_digest, task_key
+from codebatch.model.shard import ShardRule
+from codebatch.model.task import PIPELINES, Context, Json, Pipeline
+from codebatch.model.text.suggestions import did_you_mean
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.entry_points import (
+    describe_task,
+    implementation_digest,
+    load_declaration,
+    mismatch,
+    tool_versions,
+)
+from codebatch.plugins.settings import configure, contexts_of, evaluate_context, prepare
+from codebatch.store.snapshots.snapshots import Snapshot
+
+
+def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
+    """A pipeline by name; `full` runs every task that the configuration names besides. Raises InvalidInput."""
+    pipeline = PIPELINES.get(name)
+    if pipeline is None:
+        raise InvalidInput(f"unknown pipeline {name!r}", hint=did_you_mean(name, PIPELINES))
+    if name != "full":
+        return pipeline
+    return replace(pipeline, tasks=(*pipeline.tasks, *sorted(set(configured) - set(pipeline.tasks))))
+
+
+def check_overrides(catalogue: TaskCatalogue, overrides: Mapping[str, Mapping[str, Json]]) -> None:
+    """Refuse settings of tasks that there are not, that a task does not have, or that it cannot use.
+
+    Raises InvalidConfiguration.
+    """
+    if catalogue.isolated is not None:
+        catalogue.isolated.look_ahead(overrides)
+    for name, settings in overrides.items():
+        effective_config(catalogue, name, settings)
+
+
+def effective_config(catalogue: TaskCatalogue, name: str, settings: Mapping[str, Json]) -> dict[str, Json]:
+    """A task's configuration, defaults included, as JSON. Raises InvalidConfiguration."""
+    isolated = catalogue.isolation_of(name)
+    if isolated is not None:
+        return isolated.configure(name, settings)
+    return configure(load_declaration(catalogue, name), settings)
+
+
+def prepare_tasks(
+    catalogue: TaskCatalogue,
+    names: Sequence[str],
+    overrides: Mapping[str, Mapping[str, Json]],
+    *,
+    is_project: bool,
+) -> tuple[dict[str, Mapping[str, Json]], list[str]]:
+    """The overrides to plan with, and what is done otherwise than they say, for people.
+
+    `is_project` is whether what is planned is the project that they are of. Raises InvalidConfiguration.
+    """
+    prepared, notes = dict(overrides), []
+    for name in names:
+        settings, isolated = overrides.get(name, {}), catalogue.isolation_of(name)
+        if isolated is not None:
+            made = isolated.prepare(name, settings, is_project=is_project)
+        else:
+            made = prepare(load_declaration(catalogue, name), settings, is_project=is_project)
+        if made is not None:
+            prepared[name], note = made
+            notes += [note] if note else []
+    return prepared, notes
+
+
+def resolve_tasks(
+    catalogue: TaskCatalogue, names: Sequence[str], overrides: Mapping[str, Mapping[str, Json]] | None = None
+) -> tuple[PlannedTask, ...]:
+    """The tasks as this installation would run them, in order. Raises InvalidConfiguration or InvalidInput."""
+    declarations = {name: describe_task(catalogue, name) for name in names}
+    try:
+        ordered = order_tasks(names, {name: declaration.needs for name, declaration in declarations.items()})
+    except ValueError as error:
+        raise InvalidInput(str(error)) from error
+    planned: dict[str, PlannedTask] = {}
+    for name in ordered:
+        declaration = declarations[name]
+        for need in declaration.needs:
+            if declaration.scope == "file" and declarations[need].scope == "project":
+                raise InvalidConfiguration(
+                    f"the task {name!r} of file scope cannot need {need!r}, a task of project scope"
+                )
+        config = effective_config(catalogue, name, (overrides or {}).get(name, {}))
+        digest = implementation_digest(catalogue, declaration)
+        tools = tool_versions(declaration)
+        planned[name] = PlannedTask(
+            name=name,
+            version=declaration.version,
+            scope=declaration.scope,
+            needs=declaration.needs,
+            implementation_digest=digest,
+            config=config,
+            tools=tools,
+            contexts=tuple(sorted(_context_names(catalogue, name, config))),
+            key=task_key(
+                name=name,
+                version=declaration.version,
+                implementation_digest=digest,
+                config=config,
+                tools=tools,
+                needs=[(need, planned[need].key) for need in declaration.needs],
+            ),
+        )
+    return tuple(planned.values())
+
+
+def _context_names(catalogue: TaskCatalogue, name: str, config: Mapping[str, Json]) -> Iterable[str]:
+    """The names of the contexts that a task declares as it is configured."""
+    isolated = catalogue.isolation_of(name)
+    if isolated is not None:
+        return isolated.context_names(name, config)
+    return contexts_of(load_declaration(catalogue, name), config)
+
+
+def missing_tools(catalogue: TaskCatalogue, tasks: Sequence[PlannedTask]) -> dict[str, str]:
+    """What tasks cannot do for want of an optional tool, and the distribution that each lacks."""
+    return {
+        purpose: tool
+        for task in tasks
+        for tool, purpose in describe_task(catalogue, task.name).optional_tools.items()
+        if tool not in task.tools
+    }
+
+
+def make_plan(
+    catalogue: TaskCatalogue,
+    snapshot: Snapshot,
+    pipeline: str,
+    tasks: Sequence[PlannedTask],
+    rule: ShardRule,
+    paths: tuple[bytes, ...] = (),
+) -> Plan:
+    """Resolve everything. A pure function of its arguments and the declared contexts.
+
+    `paths` restrict the work; contexts see the whole snapshot all the same.
+    """
+    items = items_of(snapshot.entries, paths)
+    functions: dict[str, Context] = {}
+    contexts: dict[str, ContextTable] = {}
+    for task in tasks:
+        if catalogue.isolation_of(task.name) is None:
+            functions.update(contexts_of(load_declaration(catalogue, task.name), task.config))
+    for task in tasks:
+        isolated = catalogue.isolation_of(task.name)
+        if isolated is not None and not functions.keys() >= set(task.contexts):
+            contexts |= isolated.evaluate_contexts(task.name, task.config, snapshot, items)
+    contexts |= {name: evaluate_context(context, snapshot, items) for name, context in functions.items()}
+    return Plan(
+        digest=plan_digest(snapshot.digest, tasks, paths),
+        snapshot_id=snapshot.id,
+        snapshot_digest=snapshot.digest,
+        pipeline=pipeline,
+        paths=paths,
+        tasks=tuple(tasks),
+        shard_rule=rule,
+        shards=tuple(cut_shards(items, rule)),
+        contexts=dict(sorted(contexts.items())),
+    )
+
+
+def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
+    """Refuse to work on a plan whose tasks this installation would run differently. Raises ToolMismatch."""
+    configs = {task.name: task.config for task in plan.tasks}
+    for task in plan.tasks:
+        describe_task(catalogue, task.name)
+        try:
+            effective_config(catalogue, task.name, task.config)
+        except InvalidConfiguration as error:  # Not of a user: of a version with other settings.
+            raise mismatch(task.name, ["config"]) from error
+    here = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}
+    for task in plan.tasks:
+        own = here[task.name]
+        if own.key != task.key:
+            different = [
+                field
+                for field in ("version", "implementation_digest", "config", "tools")
+                if getattr(own, field) != getattr(task, field)
+            ]
+            raise mismatch(task.name, different)

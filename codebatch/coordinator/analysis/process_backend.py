@@ -1,0 +1,200 @@
+"""A crew of processes on this machine: one selector over their channels, their standard error and our signals."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Callable, Mapping
+
+from codebatch.coordinator.processes.channels import Channels
+from codebatch.coordinator.processes.descriptors import enough_descriptors
+from codebatch.coordinator.processes.limits import Guard, Limits
+from codebatch.coordinator.processes.signals import SignalCounter
+from codebatch.coordinator.processes.worker_backend import Died, DrainAsked, Heard, Member, Tick
+from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
+from codebatch.errors import StoreError
+from codebatch.model.outcome import HolderId
+from codebatch.model.task import OwnPlace
+from codebatch.protocol.launch import HOLDER_VARIABLE
+from codebatch.protocol.messages import ToWorker
+from codebatch.scheduling.events import WorkerId
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import HolderFile
+from codebatch.store.work.requests import is_cancelled
+from codebatch.system.processes.memory import kill_marked
+from codebatch.system.processes.processes import Orphans, describe_end, kill_group
+from codebatch.system.processes.progress_cell import Step
+from codebatch.system.stopwatch import PAUSE_SECONDS
+
+_REQUESTS_EVERY_NS = 200_000_000
+_TICK_EVERY_NS = 100_000_000
+
+
+class ProcessCrew:
+    """Implements Crew, in one thread: that starts processes, and where it is the main one handles signals.
+
+    The first signal is heard as DrainAsked, the second ends the workers' process groups, the third kills them. A Cancel
+    among the batch's requests is heard as DrainAsked, too.
+    """
+
+    def __init__(
+        self,
+        batch: BatchDir,
+        *,
+        store_root: str,
+        coordinator: HolderId,
+        own_places: Mapping[str, OwnPlace],
+        limits: Limits,
+        workers_max: int,
+        running_ns: Callable[[], int],
+        hash_seed: int = 0,
+        store_lock: int | None = None,
+        keeps_terms: bool = False,
+    ) -> None:
+        """`own_places` are where the user's own tasks lie; `running_ns` is a clock that stops in suspend.
+
+        `workers_max` workers live at once at most.
+
+        `hash_seed` is what Python's hashes of text begin with in workers: nothing may depend on it. `store_lock` is the
+        descriptor of our lock of the store, which workers inherit. `keeps_terms` is as in `Launch`.
+        """
+        self._batch = batch
+        self._store_root = store_root
+        self._coordinator = coordinator
+        self._own_places = own_places
+        self._hash_seed = hash_seed
+        self._guard = Guard(limits)
+        self._workers_max = workers_max
+        self._descriptors = contextlib.ExitStack()
+        self._running_ns = running_ns
+        self._store_lock = store_lock
+        self._keeps_terms = keeps_terms
+        self._holders: set[HolderId] = set()
+        self._signals = SignalCounter()
+        self._channels = Channels(self._signals)
+        self._workers = self._channels.workers
+        self._signals_seen = 0
+        self._requests_looked_ns = 0
+        self._is_cancelled = False
+
+    @property
+    def exit_status(self) -> int:
+        """130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP; 0 where there was none."""
+        return self._signals.exit_status
+
+    def begin(self) -> None:
+        self._orphans = Orphans()
+        self._ticked_ns = self._running_ns()
+        self._channels.begin()
+
+    def end(self) -> None:
+        """Leave no process behind, nor what tasks started and detached, be it that the disk refuses to tidy up."""
+        with contextlib.ExitStack() as ending:
+            ending.callback(self._channels.close)
+            ending.callback(self._descriptors.close)
+            ending.callback(self._orphans.end)
+            if self._holders:
+                ending.callback(kill_marked, HOLDER_VARIABLE, self._holders)
+            for worker in self._workers.values():
+                ending.callback(worker.bury)
+                worker.kill("abandoned")
+            self._workers.clear()
+
+    def start(self, worker: WorkerId) -> Member:
+        if not self._holders:
+            self._descriptors.enter_context(enough_descriptors(self._workers_max))
+        started = start_worker(
+            worker,
+            self._batch,
+            store_root=self._store_root,
+            coordinator=self._coordinator,
+            own_places=self._own_places,
+            hash_seed=self._hash_seed,
+            store_lock=self._store_lock,
+            keeps_terms=self._keeps_terms,
+        )
+        self._channels.add(started)
+        self._holders.add(started.holder)
+        return Member(holder=started.holder, pid=started.process.pid)
+
+    def send(self, worker: WorkerId, message: ToWorker) -> None:
+        self._channels.send(worker, message)
+
+    def wait(self) -> list[Heard | Tick]:
+        came, is_any = self._channels.hear()
+        self._guard.look(self._running_ns() / 1e9)
+        heard: list[Heard | Tick] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
+        heard += self._obey_signals()
+        heard += self._heed_requests()
+        heard += self._tick()
+        self._guard.enforce(self._workers.values())
+        if not is_any:
+            self._orphans.reap([worker.process.pid for worker in self._workers.values()])
+        return heard
+
+    def step(self, worker: WorkerId) -> Step | None:
+        return self._workers[worker].step() if worker in self._workers else None
+
+    def is_stuck(self, holder: HolderFile) -> bool:
+        return self._guard.is_stuck(self._batch, holder)
+
+    def is_silent(self, holder: HolderFile, commits: int) -> bool:
+        return self._guard.is_silent(self._batch, holder, commits)
+
+    def kill_left_of(self, dead: set[HolderId]) -> None:
+        if dead:
+            kill_marked(HOLDER_VARIABLE, dead)
+
+    def _bury(self, worker: WorkerProcess) -> Died:
+        self._channels.remove(worker)
+        step = worker.step()
+        death = worker.bury()
+        reason, is_from_outside = self._guard.reason_of(worker, death)
+        return Died(
+            worker=worker.id,
+            returncode=death.returncode,
+            how=describe_end(death.returncode),
+            killed_for=worker.killed_for,
+            reason=reason,
+            is_from_outside=is_from_outside,
+            step=step,
+            stderr=worker.stderr_text,
+            memory_peak_bytes=death.memory_peak_bytes,
+        )
+
+    def _obey_signals(self) -> list[Heard]:
+        if self._signals.is_suspension_asked:
+            self._suspend()
+        before, self._signals_seen = self._signals_seen, self._signals.count
+        if self._signals_seen > max(before, 1):
+            number = signal.SIGTERM if self._signals_seen == 2 else signal.SIGKILL
+            for worker in self._workers.values():
+                worker.kill("interrupted", number)
+        if before or not self._signals_seen:
+            return []
+        assert self._signals.first is not None, "a signal was counted"
+        return [DrainAsked(self._signals.first.name)]
+
+    def _heed_requests(self) -> list[Heard]:
+        """Whoever begins to work on a batch lifts what was cancelled before: what stands is of now."""
+        if self._is_cancelled or self._running_ns() - self._requests_looked_ns < _REQUESTS_EVERY_NS:
+            return []
+        self._requests_looked_ns = self._running_ns()
+        with contextlib.suppress(StoreError):  # Nobody can tell what was asked.
+            self._is_cancelled = is_cancelled(self._batch.files, self._batch.root)
+        return [DrainAsked("cancel")] if self._is_cancelled else []
+
+    def _tick(self) -> list[Tick]:
+        passed_ns = self._running_ns() - self._ticked_ns
+        if passed_ns < _TICK_EVERY_NS:
+            return []
+        self._ticked_ns += passed_ns
+        return [Tick(min(passed_ns / 1e9, PAUSE_SECONDS))]
+
+    def _suspend(self) -> None:
+        """Ctrl-Z: stop the workers, then ourselves; go on together when continued."""
+        for worker in self._workers.values():
+            kill_group(worker.process, signal.SIGSTOP)
+        self._signals.suspend()
+        for worker in self._workers.values():
+            kill_group(worker.process, signal.SIGCONT)

@@ -1,0 +1,145 @@
+"""How far a run is: items and records, each outcome counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from codebatch.model.outcome import Commit, Register, Unit
+from codebatch.model.plan import Plan
+from codebatch.model.shard import ProjectWork, ShardId
+from codebatch.scheduling.analysis.chains import Link
+from codebatch.scheduling.analysis.ledger import Ledger
+
+Phase = Literal[
+    "listing", "reading", "planning", "running", "merging", "counting", "reading history", "comparing versions",
+    "indexing", "collecting",
+]  # fmt: skip
+"""What a run is at: paths of the tree, their content, the plan, the work, its outputs, their records, the commits of
+the tree, versions of its files, the index, and what nobody needs any more."""
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a batch to work on, whether failed work is done again, and a seed for a random order of units.
+
+    `take_over`: what processes on other hosts hold is done here too.
+    """
+
+    tasks: frozenset[str] | None = None
+    shards: frozenset[ShardId] | None = None
+    retry_failed: bool = False
+    shuffle_seed: int | None = None
+    take_over: bool = False
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a run is: items by task, of which a project task has one.
+
+    `results_planned` counts the results in the scope of the run, one for each item and task; `results_done` counts
+    those that are committed and those that workers hold. `work_done` is the same as a share of the estimated cost.
+    `reused` of the done ones were taken over from older batches.
+    """
+
+    planned: Mapping[str, int]
+    done: Mapping[str, int]
+    results_planned: int
+    results_done: int
+    work_done: float
+    reused: int
+    records: int
+    failures: int
+    workers: int
+
+
+class RunningUnit(NamedTuple):
+    """A unit that a worker has, and how many of its items the worker has finished."""
+
+    unit: Unit
+    items_done: int
+
+
+class Score:
+    """Counts what stands in a ledger: the links of its chains, and no register that they do not reach."""
+
+    def __init__(self, plan: Plan, ledger: Ledger, costs: Mapping[ShardId, Sequence[float]], scope: Scope) -> None:
+        """`costs` are cumulative estimates by item. What failed does not count if it is to be done again."""
+        self._ledger = ledger
+        self._costs = costs
+        self._planned = {task.name: 1 if task.scope == "project" else plan.items for task in plan.tasks}
+        self._done = dict.fromkeys(plan.task_names, 0)
+        self._records = self._failures = self._served = 0
+        self._file_tasks = max(1, len(plan.tasks) - len(plan.project_tasks))
+        self._projects = {ProjectWork(task).id for task in plan.project_tasks}
+        self._scope = {
+            (shard, task)
+            for shard, task in ledger.chains
+            if (scope.tasks is None or task in scope.tasks) and (scope.shards is None or shard in scope.shards)
+        }
+        self._results_planned = sum(len(costs[shard]) - 1 for shard, _ in self._scope)
+        self._cost_planned = sum(self._cost(shard, 0, len(costs[shard]) - 1) for shard, _ in self._scope)
+        self._results_done = 0
+        self._cost_done = 0.0
+        self._counted: dict[tuple[ShardId, str], list[Link]] = {}
+        self._changed = dict.fromkeys(ledger.chains)
+        self._retried: set[Register] = set()
+        if scope.retry_failed:
+            self._retried.update(
+                Register(shard, link.start, task, link.round)
+                for shard, task in ledger.chains
+                for link in ledger.unsuccessful(shard, task)
+            )
+
+    def note(self, commits: Iterable[Commit]) -> None:
+        """Commits are told to the ledger now: their chains are counted anew when somebody asks next."""
+        for commit in commits:
+            for outcome in commit.outcomes:
+                self._changed[outcome.shard, outcome.task] = None
+
+    def progress(self, running: Iterable[RunningUnit], *, workers: int) -> Progress:
+        """Return the counts as they are now; `running` are the units that workers have."""
+        for shard, task in self._changed:
+            links = [
+                link
+                for link in self._ledger.walk(shard, task)
+                if Register(shard, link.start, task, link.round) not in self._retried
+            ]
+            self._count(shard, task, self._counted.get((shard, task), ()), -1)
+            self._count(shard, task, links, 1)
+            self._counted[shard, task] = links
+        self._changed.clear()
+        results, cost = self._results_done, self._cost_done
+        for unit, items in running:
+            held = sum(
+                not self._ledger.knows(Register(unit.shard, unit.start, task, unit.round)) for task in unit.tasks
+            )
+            results += held * items
+            cost += held * self._cost(unit.shard, unit.start, unit.start + items)
+        return Progress(
+            planned=self._planned,
+            done=dict(self._done),
+            results_planned=self._results_planned,
+            results_done=min(results, self._results_planned),
+            work_done=min(1.0, cost / self._cost_planned) if self._cost_planned else 0.0,
+            reused=self._served,
+            records=self._records,
+            failures=self._failures,
+            workers=workers,
+        )
+
+    def _count(self, shard: ShardId, task: str, links: Iterable[Link], sign: int) -> None:
+        for link in links:
+            items = sign * (link.end - link.start)
+            self._done[task] += items
+            self._served += sign * link.outcome.reused
+            self._records += sign * link.outcome.counts.records
+            self._failures += items if link.type == "failed" else 0
+            if (shard, task) in self._scope:
+                self._results_done += items
+                self._cost_done += sign * self._cost(shard, link.start, link.end)
+
+    def _cost(self, shard: ShardId, start: int, end: int) -> float:
+        """Return the estimated cost of one task over items [start, end) of its work."""
+        tasks = 1 if shard in self._projects else self._file_tasks
+        return (self._costs[shard][end] - self._costs[shard][start]) / tasks

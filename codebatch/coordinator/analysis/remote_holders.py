@@ -1,0 +1,34 @@
+"""What is told of holders on other hosts, whom nobody here can ask whether they live."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+
+from codebatch.errors import BatchIncomplete
+from codebatch.model.text.quantities import count_of
+from codebatch.scheduling.events import UnitKey
+from codebatch.store.batches.holders import HolderFile
+
+_SHOWN_MAX = 3
+
+
+def held_elsewhere(batch_id: str, held: Mapping[UnitKey, HolderFile]) -> BatchIncomplete:
+    """The error that ends a run which waited in vain: who holds how much of the batch, where and since when."""
+    holders = {holder.holder: holder for holder in held.values()}
+    counts = {name: sum(holder.holder == name for holder in held.values()) for name in holders}
+    told = [_told(holder, counts[name]) for name, holder in list(holders.items())[:_SHOWN_MAX]]
+    more = f", and {len(holders) - _SHOWN_MAX} more" if len(holders) > _SHOWN_MAX else ""
+    return BatchIncomplete(
+        f"processes on other hosts hold leases on the remaining work, but make no progress: {'; '.join(told)}{more}",
+        hint=f"if these processes are dead, take over their work: codebatch run --batch {batch_id} "
+        "--take-over; if a process is still alive, some work is done twice, but nothing is lost",
+    )
+
+
+def _told(holder: HolderFile, units: int) -> str:
+    since = datetime.datetime.fromtimestamp(holder.since_ns / 1e9, tz=datetime.timezone.utc)
+    what = count_of(units, "unit")
+    return (
+        f"{what} leased by pid {holder.pid} on {holder.host.name!r} since {since:%Y-%m-%dT%H:%M:%SZ} ({holder.holder})"
+    )

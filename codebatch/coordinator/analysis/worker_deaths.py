@@ -1,0 +1,66 @@
+"""The death of a worker: which items it was at, and its entry in the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codebatch.coordinator.processes.worker_backend import NONSENSE, Died, Member
+from codebatch.model.entry import Entry, display_path
+from codebatch.model.outcome import Unit
+from codebatch.model.plan import Plan
+from codebatch.model.shard import Work, path_of
+from codebatch.store.batches import journal
+from codebatch.system.processes.progress_cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES
+
+LAST_WORDS_CHARACTERS_MAX = 200
+
+
+def last_words(died: Died) -> str:
+    """Return the last line of a worker's standard error, or how it ended if it wrote none."""
+    return died.stderr.strip().rpartition("\n")[2][:LAST_WORDS_CHARACTERS_MAX] or died.how
+
+
+def items_at_death(died: Died, unit: Unit | None) -> tuple[int, int] | None:
+    """Return the items that a worker was at when it died; None if no item can be to blame."""
+    if unit is None:
+        return None
+    if died.killed_for == NONSENSE:  # The item that wrote to the channel may have been done since.
+        return unit.start, unit.end
+    if died.step is None or died.step.phase == PHASE_COMMIT or died.killed_for == "interrupted":
+        return None
+    return died.step.items
+
+
+def task_at_death(died: Died, plan: Plan) -> str | None:
+    """Return the task that a worker ran when it died, as its progress cell has it."""
+    if died.step is None or died.step.task == NO_TASK:
+        return None
+    return plan.task_names[died.step.task]
+
+
+def death_entry(
+    died: Died,
+    member: Member,
+    unit: Unit | None,
+    items: tuple[int, int] | None,
+    task: str | None,
+    work: Work | None,
+    entries: Sequence[Entry],
+) -> journal.Lost:
+    """Return the journal's entry. `work` is that of the unit; `entries` are the items of the plan."""
+    path = None
+    if work is not None and items is not None and items[1] == items[0] + 1:
+        path = display_path(path_of(work, items[0], entries))
+    phase = f"phase: {PHASE_NAMES[died.step.phase]}" if died.step else ""
+    return journal.Lost(
+        worker=member.holder,
+        pid=member.pid,
+        shard=unit.shard if unit else None,
+        start=items[0] if items else None,
+        end=items[1] if items else None,
+        path=path,
+        reason=f"{died.killed_for}: {died.how}" if died.killed_for else died.how,
+        memory_peak_bytes=died.memory_peak_bytes,
+        task=task,
+        evidence="\n".join(filter(None, [phase, died.stderr])),
+    )

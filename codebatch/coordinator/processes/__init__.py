@@ -1,0 +1,1 @@
+"""Worker processes, their channels, signals and limits."""

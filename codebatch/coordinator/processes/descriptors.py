@@ -1,0 +1,61 @@
+"""File descriptors: how many a run needs at once, and the limit that the system sets (RLIMIT_NOFILE)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+from collections.abc import Iterator
+
+from codebatch.errors import StoreUnwritable
+from codebatch.model.text.quantities import count_of
+from codebatch.protocol.launch import WORKER_DESCRIPTORS_MIN
+from codebatch.system.files.os_errors import FILES_OPEN
+
+DESCRIPTORS_PER_WORKER = 3
+"""Descriptors that the coordinator has for each worker: channel, standard error, progress cell."""
+
+SPARE_DESCRIPTORS = 16
+"""Descriptors that the coordinator opens for a moment: to start a process, to read and to commit."""
+
+
+_USUALLY_OPEN = 16
+
+
+@contextlib.contextmanager
+def enough_descriptors(workers: int) -> Iterator[None]:
+    """Let this process and its workers have as many descriptors as they need; restore the limit at the end.
+
+    Call it in the coordinator once its own files are open. Raises StoreUnwritable if the hard limit is too low.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    own = _open_descriptors() + SPARE_DESCRIPTORS
+    needed = max(WORKER_DESCRIPTORS_MIN, own + DESCRIPTORS_PER_WORKER * workers)
+    if _is_enough(soft, needed):
+        yield
+        return
+    if not _is_enough(hard, needed):
+        fewer = (hard - own) // DESCRIPTORS_PER_WORKER
+        remedy = f"raise the limit of open files: ulimit -n {max(FILES_OPEN, needed)}"
+        if hard >= WORKER_DESCRIPTORS_MIN and fewer > 0:
+            remedy += f", or start fewer workers: -j {fewer}"
+        raise StoreUnwritable(
+            f"cannot start {count_of(workers, 'worker')}: {needed} open files are needed, and the limit is {hard}",
+            hint=f"{remedy}; then run the same command again",
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def _is_enough(limit: int, needed: int) -> bool:
+    return limit == resource.RLIM_INFINITY or limit >= needed
+
+
+def _open_descriptors() -> int:
+    try:
+        return len(os.listdir("/dev/fd"))
+    except OSError:  # There is no /proc, or no descriptor left to list it.
+        return _USUALLY_OPEN

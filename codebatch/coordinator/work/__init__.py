@@ -1,0 +1,1 @@
+"""The coordinator of a batch of commands."""

@@ -1,0 +1,54 @@
+"""What a worker of a work batch is told of an attempt besides its command: the one before, and what it needs."""
+
+from __future__ import annotations
+
+from codebatch.model.outcome import Unit
+from codebatch.model.work.work_batch import WORK_TASK
+from codebatch.protocol.messages import Assign, Brief, NeedState
+from codebatch.scheduling.work.conductor import Conductor
+from codebatch.scheduling.work.events import Start
+from codebatch.store import layout
+from codebatch.store.work.attempts import CommandPlaces
+
+
+def assign_of(conductor: Conductor, start: Start, places: CommandPlaces) -> Assign:
+    """The message that gives an attempt to a worker, with those that are to follow it."""
+    shard, item = places.place(start.item)
+    return Assign(
+        unit=Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=start.round),
+        epoch=start.epoch,
+        requests=start.requests,
+        brief=brief_of(conductor, start, places),
+        is_repeatable=start.epoch == 1 and conductor.agenda.policies[start.item].is_repeatable,
+        then=tuple(assign_of(conductor, each, places) for each in start.then),
+    )
+
+
+def brief_of(conductor: Conductor, start: Start, places: CommandPlaces) -> Brief:
+    """The brief of an attempt that is about to start."""
+    previous = conductor.previous(start.item)
+    return Brief(
+        tried=start.tried,
+        previous_round=0 if previous is None else previous.round,
+        previous_log=_log(conductor, start.item, places),
+        needs=tuple(_need(conductor, need.item, places) for need in conductor.agenda.needs[start.item]),
+    )
+
+
+def _need(conductor: Conductor, item: int, places: CommandPlaces) -> NeedState:
+    shard, start = places.place(item)
+    last = conductor.previous(item)
+    return NeedState(
+        id=conductor.agenda.ids[item],
+        state=conductor.state(item).value,
+        shard=shard,
+        start=start,
+        round=0 if last is None else last.round,
+        exit_status=None if last is None else last.exit_status,
+        log=_log(conductor, item, places),
+    )
+
+
+def _log(conductor: Conductor, item: int, places: CommandPlaces) -> str:
+    last = conductor.previous(item)
+    return "" if last is None else layout.log_name(*places.place(item), last.round, last.epoch)

@@ -1,0 +1,124 @@
+"""Answering questions of commands before people are asked: by rules, else by a program (SPEC.md "Questions").
+
+What cannot be answered so is for people: whatever the program does, nothing comes of it but an answer, or none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from codebatch.model.work.question import QUESTION_TEXT_BYTES_MAX, Question
+from codebatch.model.work.request import Answer, Request
+from codebatch.model.work.work_batch import Answering
+from codebatch.system.regex_timeout import TooSlow, in_time
+
+RULE = "rule"
+PROGRAM = "command"
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program gets on its standard input."""
+
+    task: str
+    title: str
+    text: str
+    question: str
+    choices: tuple[str, ...]
+    log_tail: str
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What it prints: an answer, or that this is for a human."""
+
+    answer: str = ""
+    human: bool = False
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """An answer to a question, None where it is for people; and by whom."""
+
+    question: Question
+    text: str | None
+    by: str = ""
+
+
+class Answerer:
+    """Answers the questions of one coordinator's run, one after another."""
+
+    def __init__(
+        self,
+        answering: Answering,
+        start: Callable[[Sequence[str], bytes, float], None],
+        query_of: Callable[[Question], Query],
+    ) -> None:
+        """`start` has a program run beside us: `heard` is to be called with what it printed."""
+        self._answering = answering
+        self._start = start
+        self._query_of = query_of
+        self._rules = [(re.compile(rule.match), rule) for rule in answering.rules]
+        self._waiting: deque[Question] = deque()
+        self._asked: Question | None = None
+
+    def consult(self, question: Question, requests: Sequence[Request]) -> Answered | None:
+        """Answer a question by a rule; None where it is to be heard what the program says."""
+        if question.is_human or answered_by_us(requests)[question.task] >= self._answering.per_task_max:
+            return Answered(question, None)
+        for number, (pattern, rule) in enumerate(self._rules, start=1):
+            try:
+                with in_time():
+                    is_met = pattern.search(question.text) is not None
+            except TooSlow:
+                return Answered(question, None)
+            if is_met:
+                is_fit = not rule.human and _is_fit(question, rule.answer)
+                return Answered(question, rule.answer if is_fit else None, f"{RULE} {number}")
+        if not self._answering.command:
+            return Answered(question, None)
+        self._waiting.append(question)
+        self._ask_next()
+        return None
+
+    def heard(self, output: bytes | None) -> Answered | None:
+        """What the program said to the question that it was asked."""
+        if self._asked is None:
+            return None
+        question, self._asked = self._asked, None
+        reply = _reply(output)
+        text = reply.answer if reply is not None and not reply.human and _is_fit(question, reply.answer) else None
+        self._ask_next()
+        return Answered(question, text, PROGRAM)
+
+    def _ask_next(self) -> None:
+        if self._asked is not None or not self._waiting:
+            return
+        self._asked = self._waiting.popleft()
+        run = self._answering.command
+        arguments = ["/bin/sh", "-c", run] if isinstance(run, str) else list(run)
+        self._start(arguments, msgspec.json.encode(self._query_of(self._asked)), self._answering.timeout_seconds)
+
+
+def answered_by_us(requests: Sequence[Request]) -> Counter[str]:
+    """How many questions of each command were answered by a rule or a program."""
+    return Counter(
+        request.body.task
+        for request in requests
+        if isinstance(request.body, Answer) and request.head.by.split(" ")[0] in (RULE, PROGRAM)
+    )
+
+
+def _is_fit(question: Question, text: str) -> bool:
+    fits = len(text.strip()) > 0 and len(text.encode("utf-8", "replace")) <= QUESTION_TEXT_BYTES_MAX
+    return fits and (not question.choices or text in question.choices)
+
+
+def _reply(output: bytes | None) -> Reply | None:
+    if output is None:
+        return None
+    try:
+        return msgspec.json.decode(output, type=Reply)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None

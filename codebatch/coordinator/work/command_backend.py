@@ -1,0 +1,247 @@
+"""A crew for commands: its workers outlive us, so that what they run does, and no limits of tasks hold for them."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import os
+import signal
+from collections.abc import Collection, Sequence
+
+from codebatch.coordinator.processes.channels import Channels
+from codebatch.coordinator.processes.helper_process import HelperProcess
+from codebatch.coordinator.processes.signals import SignalCounter
+from codebatch.coordinator.processes.worker_backend import Died, DrainAsked, Member
+from codebatch.coordinator.processes.workers import WorkerProcess, start_worker
+from codebatch.coordinator.work.interfaces import CommandHeard, Helped, Insisted, Rang
+from codebatch.coordinator.work.stopped_workers import WatchedWorker, WorkerWatch
+from codebatch.model.outcome import HolderId
+from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE, attempt_mark
+from codebatch.protocol.messages import Assign, Terminate, ToWorker
+from codebatch.scheduling.events import WorkerId
+from codebatch.store import layout
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import HolderFile, LeaseReader
+from codebatch.store.work.child_processes import child_of
+from codebatch.system.clock import running_ns, wall_ns
+from codebatch.system.host import is_here
+from codebatch.system.processes import proc
+from codebatch.system.processes.environment import given_environment
+from codebatch.system.processes.memory import kill_marked
+from codebatch.system.processes.processes import describe_end
+from codebatch.system.processes.progress_cell import Child
+
+
+class CommandCrew:
+    """The workers of one coordinator of a work batch, in one thread; signals are heard where that is the main one.
+
+    The first signal is heard as DrainAsked, the second has commands ended with their grace, the third kills them.
+    SIGHUP is passed over: a batch goes on without a terminal. It has many methods.
+    """
+
+    def __init__(
+        self,
+        batch: BatchDir,
+        *,
+        store_root: str,
+        coordinator: HolderId,
+        store_lock: int | None = None,
+        wants_colors: bool = False,
+    ) -> None:
+        """`store_lock` is the descriptor of our lock of the store, which workers inherit.
+
+        If it `wants_colors`, commands are asked to colour what they print.
+        """
+        self._batch = batch
+        self._store_root = store_root
+        self._coordinator = coordinator
+        self._store_lock = store_lock
+        self._wants_colors = wants_colors
+        self._signals = SignalCounter(hears_hangup=False)
+        self._channels = Channels(self._signals)
+        self._marks: dict[WorkerId, set[str]] = {}
+        self._signals_seen = 0
+        self._ends_adopted = False
+        self._timers: list[tuple[int, int, int]] = []
+        self._alarms: list[tuple[int, int, int]] = []
+        self._helper: HelperProcess | None = None
+        self._was_not_started = self._is_helped_alone = False
+        self._stopped = WorkerWatch()
+        self._adopted: list[WatchedWorker] = []
+
+    @property
+    def exit_status(self) -> int:
+        """130 after SIGINT, 143 after SIGTERM; 0 where there was none."""
+        return self._signals.exit_status
+
+    def begin(self) -> None:
+        """Called once before all but `kill_left_of`; `end` follows, whatever happens between."""
+        self._channels.begin()
+
+    def end(self) -> None:
+        """Leave workers that are at something to end it by themselves, and to the next coordinator."""
+        if self._helper is not None:
+            self._helper.end()
+        for worker in self._channels.workers.values():
+            worker.channel.close()
+            os.close(worker.stderr)
+        self._channels.workers.clear()
+        self._channels.close()
+
+    def start(self, worker: WorkerId) -> Member:
+        """Start a worker; it says Hello when it can be given a command."""
+        started = start_worker(
+            worker,
+            self._batch,
+            store_root=self._store_root,
+            coordinator=self._coordinator,
+            own_places={},
+            hash_seed=0,
+            store_lock=self._store_lock,
+            role="commands",
+            wants_colors=self._wants_colors,
+        )
+        self._channels.add(started)
+        return Member(holder=started.holder, pid=started.process.pid)
+
+    def send(self, worker: WorkerId, message: ToWorker) -> None:
+        """Send a message. That nobody is there to receive it is heard, not raised."""
+        if isinstance(message, Assign) and worker in self._channels.workers:
+            holder = self._channels.workers[worker].holder
+            self._marks[worker] = {
+                attempt_mark(holder, one.unit.shard, one.unit.start, one.epoch) for one in (message, *message.then)
+            }
+        if isinstance(message, Terminate) and worker in self._channels.workers:
+            _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)  # Who is stopped hears nothing.
+        self._channels.send(worker, message)
+
+    def wait(self) -> list[CommandHeard]:
+        """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
+        came, _ = self._channels.hear()
+        heard: list[CommandHeard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
+        return heard + self._obey_signals() + self._hear_timers() + self._hear_helper() + self._look_at_stopped()
+
+    def wake(self, item: int, round_: int, seconds: float, until_ns: int = 0) -> None:
+        """Say Rang after so many seconds in which the machine did not sleep, or at a time of the wall clock."""
+        if until_ns:
+            heapq.heappush(self._alarms, (until_ns, item, round_))
+        else:
+            heapq.heappush(self._timers, (running_ns() + round(seconds * 1e9), item, round_))
+
+    def help(self, arguments: Sequence[str], given: bytes, seconds: float) -> None:
+        """Run a program beside us, and say Helped when it is no more. What dead coordinators ran is ended first."""
+        if not self._is_helped_alone:
+            holders = LeaseReader(self._batch.files, self._batch.root).holders()
+            dead = {holder.holder for holder, is_live in holders if not is_live and holder.role == "coordinator"}
+            kill_marked(HOLDER_VARIABLE, dead)
+            self._is_helped_alone = True
+        environment = {**given_environment(), HOLDER_VARIABLE: self._coordinator}
+        try:
+            self._helper = HelperProcess(arguments, given, seconds, environment)
+        except (OSError, ValueError):
+            self._was_not_started = True
+
+    def _look_at_stopped(self) -> list[CommandHeard]:
+        workers = {worker.holder: worker for worker in self._channels.workers.values()}
+        ours = [self._watch(holder, worker.process.pid) for holder, worker in workers.items()]
+        found = self._stopped.look(running_ns(), ours + self._adopted)
+        for one in found:
+            if one.is_killed and one.holder in workers:
+                workers[one.holder].killed_for = "stopped"
+        return [*found]
+
+    def _watch(self, holder: HolderId, pid: int) -> WatchedWorker:
+        return WatchedWorker(holder, pid, self._batch.root / layout.HOLDERS / holder)
+
+    def _hear_timers(self) -> list[CommandHeard]:
+        heard: list[CommandHeard] = []
+        for waiting, now_ns in ((self._timers, running_ns()), (self._alarms, wall_ns())):
+            while waiting and waiting[0][0] <= now_ns:
+                _, item, round_ = heapq.heappop(waiting)
+                heard.append(Rang(item, round_))
+        return heard
+
+    def _hear_helper(self) -> list[CommandHeard]:
+        if self._was_not_started:
+            self._was_not_started = False
+            return [Helped(None)]
+        if self._helper is None or not self._helper.has_ended():
+            return []
+        helper, self._helper = self._helper, None
+        return [Helped(helper.output)]
+
+    def take_on(self, holders: Collection[HolderFile]) -> None:
+        """Let go on what an earlier coordinator stopped, and its commands (Ctrl-Z)."""
+        for holder in holders:
+            if is_here(holder.host):
+                self._signal_child(child_of(self._batch, holder.holder), signal.SIGCONT)
+                _signal(holder.pid, signal.SIGCONT)
+                self._adopted.append(self._watch(holder.holder, holder.pid))
+
+    def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
+        """Kill what attempts of dead workers left running: the session of each command, and all with their marks."""
+        for holder in dead:
+            self._signal_child(child_of(self._batch, holder), signal.SIGKILL)
+        if marks:
+            kill_marked(ATTEMPT_VARIABLE, marks)
+
+    def _bury(self, worker: WorkerProcess) -> Died:
+        self._channels.remove(worker)
+        marks = self._marks.pop(worker.id, None)
+        child = child_of(self._batch, worker.holder)
+        if worker.killed_for == "stopped":  # Its command may trace it, and so keep it from being reaped.
+            self._kill_command(child, marks)
+        death = worker.bury()
+        if death.returncode != 0:
+            self._kill_command(child, marks)
+        return Died(
+            worker=worker.id,
+            returncode=death.returncode,
+            how=describe_end(death.returncode),
+            killed_for=worker.killed_for,
+            stderr=worker.stderr_text,
+            memory_peak_bytes=death.memory_peak_bytes,
+        )
+
+    def _kill_command(self, child: Child | None, marks: Collection[str] | None) -> None:
+        self._signal_child(child, signal.SIGKILL)
+        if marks is not None:
+            kill_marked(ATTEMPT_VARIABLE, marks)
+
+    @staticmethod
+    def _signal_child(child: Child | None, number: int) -> None:
+        """Signal the session of a command, unless its id is another's by now."""
+        if child is None or proc.start_ticks(child.pid) != child.start_ticks:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, number)
+
+    def _obey_signals(self) -> list[CommandHeard]:
+        if self._signals.is_suspension_asked:
+            self._suspend()
+        before, self._signals_seen = self._signals_seen, self._signals.count
+        if self._signals_seen == before:
+            return []
+        is_killed = self._signals_seen > 2
+        for worker in self._channels.workers.values() if is_killed else ():
+            worker.kill("interrupted")
+        assert self._signals.first is not None, "a signal was counted"
+        reason = self._signals.first.name
+        asked: list[CommandHeard] = [] if before else [DrainAsked(reason)]
+        return asked if self._signals_seen == 1 else [*asked, Insisted(reason, is_killed)]
+
+    def _suspend(self) -> None:
+        """Ctrl-Z: stop the workers and their commands, then ourselves; go on together when continued."""
+        self._signal_all(signal.SIGSTOP)
+        self._signals.suspend()
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number: int) -> None:
+        for worker in self._channels.workers.values():
+            _signal(worker.process.pid, number)
+            self._signal_child(child_of(self._batch, worker.holder), number)
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)

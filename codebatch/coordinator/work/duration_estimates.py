@@ -1,0 +1,107 @@
+"""What is known of how long a batch's commands take: from earlier batches of the same directory, and from this one."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from codebatch.errors import StoreError
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.documents import DocumentError
+from codebatch.model.entry import Entry
+from codebatch.model.plan import items_of
+from codebatch.model.work.command import CommandId, decode_command, encode_command
+from codebatch.model.work.request import reloaded_command
+from codebatch.model.work.work_batch import Work
+from codebatch.scheduling.work.command_plan import Agenda
+from codebatch.scheduling.work.estimate import Forecast, Left, forecast
+from codebatch.store.batches.batches import BatchDir, snapshot_of
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.work.durations import Durations, Took, program_of
+from codebatch.store.work.work_batches import iter_reloads
+
+PROGRAMS_READ_MAX = 500
+"""Commands that were never seen whose definitions are read for their programs."""
+
+
+class Defined(NamedTuple):
+    """A command, and the digest of its definition; which program it runs is asked where nobody has seen it."""
+
+    id: CommandId
+    definition: Digest
+    program: Callable[[], str]
+
+
+class Estimator:
+    """Knows how long commands took, and from that how long others will."""
+
+    def __init__(self, durations: Durations, work: Work, commands: Sequence[Defined]) -> None:
+        """`commands` are those of a batch in the order of its items."""
+        self._durations = durations
+        self._commands = commands
+        self._known = [durations.of_command(each.id, each.definition) for each in commands]
+        unseen = [item for item, known in enumerate(self._known) if not known]
+        self._programs: dict[int, str] = {}
+        for item in unseen if len(unseen) <= PROGRAMS_READ_MAX else ():
+            with contextlib.suppress(StoreError, DocumentError):
+                self._programs[item] = commands[item].program()
+        for item in unseen:
+            said = work.policy(commands[item].id).expected_seconds
+            self._known[item] = (said,) if said else durations.of_program(self._programs.get(item, ""))
+        self._here: list[float] = []
+        self._ratios: list[float] = []
+
+    @property
+    def lengths(self) -> list[float]:
+        """Of each item what it takes likely, in seconds; of one of which nobody knows, as long as the others do."""
+        known = [_median(each) for each in self._known if each]
+        other = sum(known) / len(known) if known else 1.0
+        return [_median(each) if each else other for each in self._known]
+
+    def expected(self, item: int) -> float | None:
+        """What an item takes likely; None where nobody knows."""
+        samples = self._known[item] or self._here
+        return round(_median(samples), 3) if samples else None
+
+    def note(self, item: int, seconds: float) -> None:
+        """A command is done, and took so long."""
+        if self._known[item]:
+            self._ratios.append(max(seconds, 0.01) / max(_median(self._known[item]), 0.01))
+        self._here = [*self._here[-31:], seconds]
+        one = self._commands[item]
+        self._durations.add(Took(one.id, one.definition, self._programs.get(item, ""), seconds))
+
+    def save(self) -> None:
+        """Keep what was noted, for the next batch."""
+        self._durations.save()
+
+    def forecast(self, agenda: Agenda, waiting: Sequence[int], running: Mapping[int, float]) -> Forecast | None:
+        """How long these take yet, and those that run, for so many seconds by now. None: nobody knows."""
+        samples = {item: self._known[item] or self._here for item in (*waiting, *running)}
+        return forecast(agenda, Left(waiting=waiting, running=running, samples=samples, ratios=self._ratios))
+
+
+def estimator_of(store: StoreDir, batch: BatchDir, work: Work) -> Estimator:
+    """What is known of a work batch's commands. Raises StoreCorrupt."""
+    objects = store.objects()
+    reloads = list(iter_reloads(batch))
+
+    def defined(entry: Entry) -> Defined:
+        command = reloaded_command(reloads, entry.text)
+        if command is not None:
+            digest = digest_bytes(encode_command(command))
+            return Defined(command.id, digest, functools.partial(program_of, command))
+        read = functools.partial(objects.read, entry.object, entry.size)
+        return Defined(CommandId(entry.text), entry.object, lambda: program_of(decode_command(read())))
+
+    entries = items_of(snapshot_of(store, batch).entries)
+    return Estimator(Durations(store, work.root), work, [defined(entry) for entry in entries])
+
+
+def _median(values: Sequence[float]) -> float:
+    """As statistics.median, which takes longer to import than to work all this out."""
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

@@ -1,0 +1,353 @@
+"""What is told of each happening in a work batch: the events of one coordinator, with all that they say."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from codebatch.coordinator.work.duration_estimates import Estimator
+from codebatch.coordinator.work.notifications import Notifier
+from codebatch.errors import StoreError
+from codebatch.model.digest import Digest
+from codebatch.model.outcome import HolderId, Used
+from codebatch.model.work import event as events
+from codebatch.model.work.event import TaskEvent
+from codebatch.model.work.question import OUR_CHOICES, OUR_TEXTS, OurQuestion, Question, our_question
+from codebatch.model.work.request import Answer, Pause, Request, Set, Stop, Unpause
+from codebatch.model.work.work_batch import Work
+from codebatch.scheduling.lifecycle import CommandState
+from codebatch.scheduling.work.conductor import Conductor
+from codebatch.scheduling.work.estimate import Eta
+from codebatch.scheduling.work.event_projection import (
+    Adopted,
+    Asked,
+    AskedLive,
+    AttemptEnded,
+    AttemptStopped,
+    Began,
+    Counted,
+    Happening,
+    Interrupted,
+    Queued,
+    Skipped,
+    Story,
+)
+from codebatch.scheduling.work.events import Conclusion, Start
+from codebatch.store import layout
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import Lease
+from codebatch.store.work.attempts import CommandPlaces
+from codebatch.store.work.child_processes import child_of
+from codebatch.store.work.events import EventWriter
+from codebatch.store.work.logs import last_lines
+
+_LINES_OF_FAILED = 20
+
+
+class EventTeller:
+    """Writes the events of one coordinator. What it is to know of attempts besides is put into its attributes.
+
+    `seconds_before`: how long others conducted the batch. `used` is what attempts took, by (item, round); `members` who
+    runs an item: a holder, and its process.
+    """
+
+    def __init__(
+        self,
+        batch: BatchDir,
+        work: Work,
+        places: CommandPlaces,
+        epoch: int,
+        conductor: Conductor,
+        story: Story,
+        *,
+        question_of: Callable[[Digest], Question | None],
+        leases: Mapping[int, Lease],
+        started: Mapping[tuple[int, int], str],
+        wall_ns: Callable[[], int],
+        running_ns: Callable[[], int],
+        estimator: Estimator | None = None,
+        notifier: Notifier | None = None,
+    ) -> None:
+        """`leases` are those that were found, by item; `started`: when an (item, round) was told to have begun."""
+        self._batch = batch
+        self._work = work
+        self._places = places
+        self._epoch = epoch
+        self._conductor = conductor
+        self._ids = conductor.agenda.ids
+        self._story = story
+        self._question_of = question_of
+        self._leases = leases
+        self._told_since = started
+        self._wall_ns = wall_ns
+        self._running_ns = running_ns
+        self._estimator = estimator
+        self._notifier = notifier
+        self._writer = EventWriter(batch.files, batch.root, epoch)
+        self._seq = 0
+        self._began_ns = running_ns()
+        self._since: dict[int, int] = {}
+        self._ended: dict[int, int] = {}
+        self.seconds_before = 0.0
+        self.used: dict[tuple[int, int], Used] = {}
+        self.members: dict[int, tuple[HolderId, int]] = {}
+        self.flush = self._writer.flush
+        self.finish = self._writer.finish
+        self.close = self._writer.close
+
+    def tell(self, type_: Callable[..., events.BatchEvent], **fields: object) -> None:
+        """Tell something of the batch."""
+        self._seq += 1
+        event = type_(
+            cursor=f"{self._epoch}.{self._seq}",
+            seq=self._seq,
+            at=events.instant_ms(self._wall_ns()),
+            batch_id=self._batch.id,
+            counts=dict(self._story.counts),
+            **fields,
+        )
+        self._writer.add(event)
+        if self._notifier is not None:
+            self._notifier.tell(event)
+
+    def _tell_of(self, type_: Callable[..., TaskEvent], item: int, round_: int, **fields: object) -> None:
+        id_ = self._ids[item]
+        self.tell(
+            type_,
+            task=id_,
+            title=self._work.titles.get(id_, ""),
+            round=round_,
+            try_=self._try_of(item, round_),
+            tries_max=1 + self._conductor.agenda.policies[item].retries,
+            **fields,
+        )
+
+    def _try_of(self, item: int, round_: int) -> int:
+        """Which try a round is: how many failed since a request opened its command, itself not counted."""
+        last, tried = self._conductor.conclusion(item), self._conductor.rule.tried(item)
+        if last is None or last.round < round_:
+            return tried + 1
+        counts = last.type == "failed" and not self._conductor.rule.is_limited(item)
+        return max(1, (tried if counts else tried + 1) - (last.round - round_))
+
+    def started(self, requests: int) -> None:
+        """The batch is conducted as the first; so many requests were made."""
+        self.tell(
+            events.BatchStarted,
+            source=self._work.source,
+            strategy=self._work.strategy,
+            max_parallel=self._work.max_parallel,
+            on_failure=self._work.on_failure,
+            task_count=len(self._work.order),
+            task_ids=self._work.order,
+            edges={"file": len(self._work.edges)},
+            requests=requests,
+        )
+
+    def tell_all(self, found: Sequence[Happening]) -> None:
+        """Tell what happened, in order."""
+        for one in found:
+            match one:
+                case Queued(item, round_, position):
+                    self._tell_of(events.TaskQueued, item, round_, position=position)
+                case Began(start):
+                    self._tell_began(start)
+                case Adopted(item):
+                    self._tell_adopted(item)
+                case AttemptEnded(conclusion, goes_on, asks):
+                    self._tell_end(conclusion, goes_on=goes_on, asks=asks)
+                case AskedLive(item, round_, question):
+                    asked = self._asked(Digest(question))
+                    self._tell_of(events.TaskBlocked, item, round_, question=asked, is_live=True)
+                case Counted() | Skipped():
+                    self._tell_state(one)
+                case Interrupted(item, epoch, then):
+                    round_ = self._conductor.attempt(item)[0]
+                    self._tell_of(events.TaskInterrupted, item, round_, epoch=epoch, next_action=then)
+                case AttemptStopped(item, epoch, (cause, detail, _)):
+                    round_ = self._conductor.attempt(item)[0]
+                    self._tell_of(events.TaskStopped, item, round_, epoch=epoch, cause=cause, detail=detail)
+                case Asked(request):
+                    self._tell_request(request)
+
+    def _tell_state(self, one: Counted | Skipped) -> None:
+        """What a command counts as without an end of its own."""
+        match one:
+            case Counted(item, round_, is_done=True):
+                self._tell_of(events.TaskCompleted, item, round_, marked_done=True)
+            case Counted(item, round_):
+                self._tell_of(events.TaskFailed, item, round_, reason="answer")
+            case Skipped(item, round_, cause):
+                told = "request" if cause is None else self._ids[cause]
+                why = "skipped by user" if cause is None else f"it needs {told}, which is not done"
+                self._tell_of(events.TaskSkipped, item, round_, cause=told, reason=why)
+
+    def _tell_began(self, start: Start) -> None:
+        holder, pid = self.members[start.item]
+        self._since[start.item] = self._running_ns()
+        log = layout.log_name(*self._places.place(start.item), start.round, start.epoch)
+        estimate = None if self._estimator is None else self._estimator.expected(start.item)
+        self._tell_of(
+            events.TaskStarted, start.item, start.round, worker=holder, pid=pid, log=log, estimate_seconds=estimate
+        )
+
+    def _tell_adopted(self, item: int) -> None:
+        round_, _ = self._conductor.attempt(item)
+        since = self._told_since.get((item, round_))
+        past = 0 if since is None else max(0, self._wall_ns() - events.instant_ns(since))
+        self._since[item] = self._running_ns() - past
+        self.members.pop(item, None)
+        if (lease := self._leases.get(item)) is not None and lease.is_live:
+            self.members[item] = lease.holder.holder, lease.holder.pid
+        pid = self.members[item][1] if item in self.members else None
+        self._tell_of(events.TaskAdopted, item, round_, pid=pid, since=since)
+
+    def _tell_end(self, one: Conclusion, *, goes_on: bool, asks: bool) -> None:
+        used = self.used.pop((one.item, one.round), None)
+        self._ended[one.item] = self._running_ns()
+        seconds = None if used is None else round(used.seconds, 3)
+        status = one.exit_status
+        if one.type == "result" and used is not None and self._estimator is not None:
+            self._estimator.note(one.item, used.seconds)
+        match one.type:
+            case "result":
+                self._tell_of(
+                    events.TaskCompleted,
+                    one.item,
+                    one.round,
+                    seconds=seconds,
+                    cpu_seconds=None if used is None else round(used.cpu_seconds, 3),
+                    memory_peak_bytes=None if used is None else used.memory_peak_bytes,
+                    exit_status=status,
+                )
+            case "failed" if not asks:
+                told = self._wait_of(one) if goes_on else {}
+                self._tell_of(
+                    events.TaskRetrying if goes_on else events.TaskFailed,
+                    one.item,
+                    one.round,
+                    **told,
+                    reason=one.reason,
+                    exit_status=status,
+                    signal=_signal_name(status),
+                    seconds=seconds,
+                    log_tail=self._log_tail(one),
+                )
+            case "blocked" | "failed":
+                self._tell_of(events.TaskBlocked, one.item, one.round, question=self._question(one))
+            case "cancelled":
+                self._tell_of(events.TaskCancelled, one.item, one.round, seconds=seconds)
+
+    def _wait_of(self, one: Conclusion) -> dict[str, object]:
+        """Return what a failed command waits for before its next try."""
+        item = one.item
+        is_last = self._conductor.conclusion(item) is one
+        if not is_last or self._conductor.state(item) is not CommandState.WAITING:
+            return {}
+        if until_ns := self._conductor.until_ns(item):
+            pools = tuple(self._conductor.agenda.policies[item].pools)
+            return {"until": events.instant_ms(until_ns), "pools": pools}
+        return {"wait_seconds": round(self._conductor.wait_seconds(item), 3)}
+
+    def _question(self, one: Conclusion) -> events.AskedQuestion:
+        if one.question:
+            return self._asked(one.question)
+        kind: OurQuestion = "interrupted"
+        if one.type == "failed":
+            has_stalled = one.reason == "stall" and self._conductor.agenda.policies[one.item].on_stall == "ask"
+            kind = "stall" if has_stalled else "exhausted"
+        digest = our_question(kind, self._ids[one.item], one.round)
+        return events.AskedQuestion(digest=digest, text=OUR_TEXTS[kind], choices=OUR_CHOICES, human=True)
+
+    def _asked(self, digest: Digest) -> events.AskedQuestion:
+        """What a command asked."""
+        asked = self._question_of(digest)
+        if asked is None:
+            return events.AskedQuestion(digest=digest, text="")
+        return events.AskedQuestion(digest=digest, text=asked.text, choices=asked.choices, human=asked.is_human)
+
+    def _log_tail(self, one: Conclusion) -> tuple[str, ...]:
+        name = layout.log_name(*self._places.place(one.item), one.round, one.epoch)
+        with contextlib.suppress(StoreError, OSError):
+            return tuple(last_lines(self._batch.files, self._batch.root / layout.LOGS / name, _LINES_OF_FAILED))
+        return ()
+
+    def _tell_request(self, request: Request) -> None:
+        by, n = request.head.by, request.n
+        match request.body:
+            case Answer(task=task, round=round_, text=text):
+                if (item := self._story.item(task)) is not None:
+                    self._tell_of(events.TaskAnswered, item, round_, by=by, text=text, request=n)
+            case Pause():
+                self.tell(events.BatchPaused, by=by, request=n)
+            case Unpause():
+                self.tell(events.BatchUnpaused, by=by, request=n)
+            case Set() as body:
+                changed = msgspec.to_builtins(body)
+                del changed["request"]
+                self.tell(events.BatchChanged, by=by, request=n, set_=changed)
+            case Stop(cause=cause, detail=detail, attempts=attempts, terminates=True):
+                self.tell(events.BatchStopped, request=n, tasks=tuple(attempts), cause=cause, detail=detail)
+            case _:
+                pass
+
+    def progress(self, eta: Eta | None) -> None:
+        """How far it is."""
+        self.tell(
+            events.BatchProgress,
+            eta_seconds=None if eta is None else eta.seconds,
+            without_estimate=0 if eta is None else eta.unknown,
+            running=tuple(map(self._at_work, sorted(self._conductor.running))),
+            closed_pools=tuple(
+                events.ClosedPool(pool=pool, until=events.instant_ms(until_ns))
+                for pool, until_ns in sorted(self._conductor.closed_pools.items())
+            ),
+        )
+
+    def running_seconds(self) -> dict[int, float]:
+        """Since how many seconds each item runs that does."""
+        now = self._running_ns()
+        return {item: (now - self._since.get(item, self._began_ns)) / 1e9 for item in self._conductor.running}
+
+    def end(self) -> None:
+        """It has come to an end."""
+        seconds = (self._running_ns() - self._began_ns) / 1e9
+        self.tell(
+            events.ENDS[self._conductor.verdict().value],
+            seconds=round(seconds, 3),
+            total_seconds=round(self.seconds_before + seconds, 3),
+            task_count=len(self._ids),
+            critical_path=tuple(self._ids[item] for item in self._last_to_end()),
+        )
+
+    def _at_work(self, item: int) -> events.TaskAtWork:
+        holder, _ = self.members.get(item, ("", 0))
+        child = None
+        with contextlib.suppress(StoreError, OSError):
+            child = child_of(self._batch, HolderId(holder)) if holder else None
+        return events.TaskAtWork(
+            task=self._ids[item],
+            seconds=round((self._running_ns() - self._since.get(item, self._began_ns)) / 1e9, 1),
+            output_bytes=0 if child is None else child.output_bytes,
+        )
+
+    def _last_to_end(self) -> list[int]:
+        """The chain of needs that ended last, the first of them first: of what ended here, what the end waited for."""
+        path: list[int] = []
+        heads = list(self._ended)
+        while heads:
+            path.append(max(heads, key=lambda item: (self._ended[item], item)))
+            heads = [need.item for need in self._conductor.agenda.needs[path[-1]] if need.item in self._ended]
+        return path[::-1]
+
+
+def _signal_name(status: int | None) -> str:
+    if status is None or status >= 0:
+        return ""
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return str(-status)

@@ -1,0 +1,189 @@
+"""Telling what happens in a work batch: the events of one coordinator, for whoever follows (SPEC.md "Events").
+
+Nothing is decided by them. What the disk refuses is told later or never, and what is damaged is as if it was not told:
+the batch goes on, and where each command stands is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from codebatch.coordinator.processes.worker_backend import Member
+from codebatch.coordinator.work.duration_estimates import Estimator
+from codebatch.coordinator.work.event_builder import EventTeller
+from codebatch.coordinator.work.notifications import Notifier
+from codebatch.model.digest import Digest
+from codebatch.model.outcome import Used
+from codebatch.model.work import event as events
+from codebatch.model.work.question import Question
+from codebatch.model.work.request import Request
+from codebatch.model.work.work_batch import Work
+from codebatch.scheduling.actions import Break, Complete, Drained
+from codebatch.scheduling.work.conductor import Conductor
+from codebatch.scheduling.work.estimate import Eta, Forecast
+from codebatch.scheduling.work.event_projection import Story
+from codebatch.scheduling.work.events import CommandEvent, Concluded, Conclusion, Start
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import Lease
+from codebatch.store.work.attempts import Attempts
+from codebatch.store.work.event_history import ToldBefore, used_by_the_journals
+
+PROGRESS_SECONDS = 5.0
+_SHARE = 50
+"""Of the time that passes, estimating takes a part of so many at most."""
+_FIRST_SECONDS = 1.0
+_SAVE_SECONDS = 60.0
+_LOOK_SECONDS = 1.0
+
+
+class Found(NamedTuple):
+    """What stood on disk: all that ended, what was asked, and the leases of commands by item."""
+
+    concluded: Concluded
+    requests: Sequence[Request]
+    leases: Mapping[int, Lease]
+
+
+class Clocks(NamedTuple):
+    """Time for people, and a clock that stops in suspend, both in nanoseconds."""
+
+    wall_ns: Callable[[], int]
+    running_ns: Callable[[], int]
+
+
+class Helpers(NamedTuple):
+    """Who knows how long commands take, and who tells somebody of what happens, where there are such."""
+
+    estimator: Estimator | None = None
+    notifier: Notifier | None = None
+
+
+NO_HELPERS = Helpers()
+
+
+class Telling:
+    """What one coordinator tells."""
+
+    def __init__(
+        self,
+        batch: BatchDir,
+        work: Work,
+        conductor: Conductor,
+        attempts: Attempts,
+        epoch: int,
+        found: Found,
+        question_of: Callable[[Digest], Question | None],
+        *,
+        clocks: Clocks,
+        helpers: Helpers,
+    ) -> None:
+        """The batch is ours: what was told before is read, and what was not is told."""
+        concluded, requests, leases = found
+        wall_ns, running_ns = clocks
+        estimator, notifier = helpers
+        self._conductor = conductor
+        self._running_ns = running_ns
+        self._estimator = estimator
+        self._saved_ns = self._looked_ns = running_ns()
+        self._next_progress_ns = self._saved_ns + round(_FIRST_SECONDS * 1e9)
+        self._forecast: tuple[Forecast, int] | None = None
+        self._signal = ""
+        ids = conductor.agenda.ids
+        before = ToldBefore(batch, epoch, {id_: item for item, id_ in enumerate(ids)})
+        self._story = Story(conductor, requests, before.told)
+        self._teller = EventTeller(
+            batch,
+            work,
+            attempts.places,
+            epoch,
+            conductor,
+            self._story,
+            question_of=question_of,
+            leases=leases,
+            started=before.started,
+            wall_ns=wall_ns,
+            running_ns=running_ns,
+            estimator=estimator,
+            notifier=notifier,
+        )
+        self._teller.seconds_before = before.seconds
+        untold = {(one.item, one.round) for one in concluded.conclusions} - before.told.ends
+        if untold:
+            self._teller.used.update(used_by_the_journals(batch, attempts.places, untold))
+        opened = tuple(ids[item] for item in self._story.opened_before)
+        happened = self._story.begin(concluded)
+        if before.last is None:
+            self._teller.started(len(requests))
+        else:
+            self._teller.tell(
+                events.BatchResumed,
+                after=before.left_by,
+                reopened=opened,
+                adopted=tuple(ids[item] for item in sorted(conductor.foreign)),
+                requests=len(requests),
+            )
+        self._teller.tell_all(happened)
+        self._teller.flush()
+
+    def starts(self, start: Start, member: Member) -> None:
+        """A command is given to a worker."""
+        self._teller.members[start.item] = member.holder, member.pid
+        self._story.start(start)
+
+    def uses(self, ended: Sequence[Conclusion], used: Sequence[Used]) -> None:
+        """These attempts took so much each. To be called before their end is handled."""
+        self._teller.used.update({(one.item, one.round): each for one, each in zip(ended, used, strict=False)})
+
+    def handled(self, event: CommandEvent) -> None:
+        """The conductor has taken an event, and what it asked for is done."""
+        self._teller.tell_all(self._story.after(event))
+
+    def turned(self) -> None:
+        """A turn is over: what it brought about is written; now and then how far all is."""
+        now = self._running_ns()
+        if now >= self._next_progress_ns and (self._conductor.running or self._conductor.closed_pools):
+            self._tell_progress(now)
+        if self._estimator is not None and now - self._saved_ns >= _SAVE_SECONDS * 1e9:
+            self._saved_ns = now
+            self._estimator.save()
+        looks = now - self._looked_ns >= _LOOK_SECONDS * 1e9
+        if looks:
+            self._looked_ns = now
+        self._teller.flush(looks=looks)
+
+    def _tell_progress(self, now_ns: int) -> None:
+        if self._estimator is not None:
+            waiting = self._story.waiting
+            found = self._estimator.forecast(self._conductor.agenda, waiting, self._teller.running_seconds())
+            self._forecast = None if found is None else (found, now_ns)
+        self._teller.progress(self.eta)
+        took = self._running_ns() - now_ns
+        self._next_progress_ns = now_ns + max(round(PROGRESS_SECONDS * 1e9), _SHARE * took)
+
+    @property
+    def eta(self) -> Eta | None:
+        """How long it takes yet: what was said last, less the time since."""
+        if self._forecast is None:
+            return None
+        found, at_ns = self._forecast
+        past = (self._running_ns() - at_ns) / 1e9
+        low, middle, high = (max(0.0, round(each - past, 1)) for each in (found.low, found.middle, found.high))
+        return Eta((low, middle, high), found.unknown)
+
+    def drains(self, reason: str) -> None:
+        """Somebody wanted an end, for a signal of that name."""
+        self._signal = reason
+
+    def end(self, how: Complete | Drained | Break | None, why: str = "") -> None:
+        """Emit the last event. `why` is the error for which the coordinator leaves, if it is one."""
+        self._teller.tell_all(self._story.rest())
+        if isinstance(how, Complete) and self._conductor.verdict().is_final:
+            self._teller.end()
+        else:
+            self._teller.tell(events.BatchDrained, signal=self._signal, error="" if self._signal else why)
+        self._teller.finish()
+
+    def close(self) -> None:
+        """Release the file."""
+        self._teller.close()

@@ -1,0 +1,127 @@
+"""Conducting a work batch from its present state until nothing is left to start."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from codebatch.coordinator.work.command_backend import CommandCrew
+from codebatch.coordinator.work.duration_estimates import estimator_of
+from codebatch.coordinator.work.event_publisher import Helpers
+from codebatch.coordinator.work.interfaces import CommandWatcher
+from codebatch.coordinator.work.loop import Conducting
+from codebatch.coordinator.work.notifications import Notifier
+from codebatch.model.plan import Plan
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.work_batch import Work
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import HolderFile, new_holder_id
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.work.attempts import Attempts
+from codebatch.store.work.work_batches import commands_of, read_command, read_work
+from codebatch.system.clock import wall_ns
+from codebatch.system.host import this_host
+from codebatch.system.processes.environment import given_environment
+from codebatch.system.processes.garbage_collector import collector_paused
+
+
+class Conducted(NamedTuple):
+    """A work batch was conducted: `exit_status` is 0, or that of the signal that ended it early."""
+
+    exit_status: int
+    attempts: Attempts
+
+
+def conduct(
+    store: StoreDir,
+    batch: BatchDir,
+    *,
+    watcher: CommandWatcher | None = None,
+    store_lock: int | None = None,
+    waits_for_answers: bool = False,
+    wants_colors: bool = False,
+) -> Conducted:
+    """Do what may be done in a work batch.
+
+    Where it `waits_for_answers`, it goes on while a question is open, whatever the batch says. `store_lock` is the
+    descriptor of the caller's lock of the store: workers hold it for as long as they live. If it `wants_colors`,
+    commands are asked to colour what they print. Raises BatchConducted,
+    EnvironmentBroken, StoreUnwritable, StoreCorrupt; what ended before is kept, and workers that are at something end
+    that by themselves.
+    """
+    with collector_paused():
+        work, plan = read_work(batch), batch.plan()
+        commands = commands_of(store, batch, work)
+        estimator = estimator_of(store, batch, work)
+    with _notifying(work, watcher) as notifier:
+        helpers = Helpers(estimator, notifier)
+        return _conduct(
+            store, batch, work, plan, commands, watcher, store_lock, helpers, waits_for_answers, wants_colors
+        )
+
+
+@contextlib.contextmanager
+def _notifying(work: Work, watcher: CommandWatcher | None) -> Iterator[Notifier | None]:
+    if work.notify is None:
+        yield None
+        return
+    directory = Path(os.fsdecode(work.root))
+    notifier = Notifier(work.notify, directory=directory, environment=given_environment())
+    notifier.begin()
+    try:
+        yield notifier
+    finally:
+        notifier.close()
+        if watcher is not None:
+            for problem in notifier.problems:
+                watcher.warned(problem)
+
+
+def _conduct(
+    store: StoreDir,
+    batch: BatchDir,
+    work: Work,
+    plan: Plan,
+    commands: list[CommandId],
+    watcher: CommandWatcher | None,
+    store_lock: int | None,
+    helpers: Helpers,
+    waits_for_answers: bool,
+    wants_colors: bool,
+) -> Conducted:
+    while True:
+        about = HolderFile(
+            holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
+        )
+        crew = CommandCrew(
+            batch,
+            store_root=str(store.root),
+            coordinator=about.holder,
+            store_lock=store_lock,
+            wants_colors=wants_colors,
+        )
+        with collector_paused():
+            conducting = Conducting(
+                batch,
+                plan,
+                work,
+                commands,
+                crew,
+                about=about,
+                watcher=watcher,
+                wall_ns=wall_ns,
+                helpers=helpers,
+                text_of=lambda command: read_command(store, batch, command).text,
+                waits_for_answers=waits_for_answers,
+            )
+        try:
+            conducting.run()
+        finally:
+            conducting.close()
+            if helpers.estimator is not None:
+                helpers.estimator.save()
+        if crew.exit_status or not conducting.has_unseen_requests:
+            return Conducted(crew.exit_status, conducting.attempts)

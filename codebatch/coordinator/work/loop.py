@@ -1,0 +1,497 @@
+"""Conducting: one thread that hears of its crew, of requests and of the disk, the conductor inside.
+
+It turns what is heard into events of the conductor, and the conductor's actions into messages, workers and commits.
+Nothing here decides what runs when (scheduling/work/conductor.py); processes and signals are the crew's.
+
+It is one file, long as it is: what is heard and what is done about it are read together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from codebatch.coordinator.processes.worker_backend import Died, DrainAsked, Member, Said
+from codebatch.coordinator.work.attempt_context import assign_of
+from codebatch.coordinator.work.event_publisher import NO_HELPERS, Clocks, Found, Helpers, Telling
+from codebatch.coordinator.work.interfaces import (
+    CommandCrew,
+    CommandHeard,
+    CommandWatcher,
+    Helped,
+    Insisted,
+    Rang,
+    StoppedWorker,
+)
+from codebatch.coordinator.work.question_inbox import Questioning
+from codebatch.coordinator.work.stop_requests import StopRequests
+from codebatch.coordinator.work.stopped_workers import stopped_worker_text
+from codebatch.errors import BatchRunning, CodebatchError, EnvironmentBroken, StoreCorrupt, StoreError, error_of
+from codebatch.model.outcome import Unit
+from codebatch.model.plan import Plan
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.work_batch import WORK_TASK, Work
+from codebatch.protocol import messages
+from codebatch.protocol.launch import attempt_mark
+from codebatch.scheduling.actions import Break, Complete, Drained, Retire, Spawn
+from codebatch.scheduling.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
+from codebatch.scheduling.work.command_plan import agenda_of
+from codebatch.scheduling.work.conductor import Conductor
+from codebatch.scheduling.work.events import (
+    CommandAction,
+    CommandEvent,
+    Concluded,
+    Conclusion,
+    Consult,
+    Consulted,
+    Due,
+    GoneOn,
+    Lost,
+    MakeRequest,
+    Proceed,
+    Recall,
+    Released,
+    Requested,
+    Returned,
+    Settle,
+    Signalled,
+    Start,
+    Terminate,
+    Wake,
+    Went,
+)
+from codebatch.store import layout
+from codebatch.store.batches import journal
+from codebatch.store.batches.batches import BatchDir, make_batch_directories
+from codebatch.store.batches.holders import Holder, HolderFile, Lease, LeaseReader
+from codebatch.store.batches.leftovers import BatchLeftovers
+from codebatch.store.results.outcomes import Committer, Outcomes, attempt_outcome, lost_outcomes
+from codebatch.store.work.attempts import Attempts, read_leases
+from codebatch.store.work.requests import Requests
+from codebatch.system.clock import running_ns
+
+# Leases of others are looked at after so many turns: one in which nothing was heard takes a tenth of a second.
+_LOOK_EVERY = 100
+_QUIET_TURN = 20
+_HEED_NS = 20_000_000  # Requests and questions are looked for so often while there is always something to hear.
+
+
+def _message_of(action: Recall | Terminate | Proceed | Retire) -> messages.ToWorker:
+    match action:
+        case Recall():
+            return messages.Drain()
+        case Terminate(_, grace_seconds, task, why):
+            return messages.Terminate(why=why, grace_seconds=grace_seconds, task=task)
+        case Proceed():
+            return messages.Proceed()
+        case Retire():
+            return messages.Stop()
+
+
+class Conducting:
+    """One run over one work batch, with a crew of its own, as the only one who may."""
+
+    def __init__(
+        self,
+        batch: BatchDir,
+        plan: Plan,
+        work: Work,
+        commands: Sequence[CommandId],
+        crew: CommandCrew,
+        *,
+        about: HolderFile,
+        watcher: CommandWatcher | None,
+        wall_ns: Callable[[], int],
+        text_of: Callable[[str], str],
+        waits_for_answers: bool = False,
+        now_ns: Callable[[], int] = running_ns,
+        helpers: Helpers = NO_HELPERS,
+    ) -> None:
+        """`commands` are the plan's items in its order; `about` is what this process is known by; `text_of` a command.
+
+        Raises BatchConducted where another process conducts the batch. `attempts` are what is known of their ends.
+        """
+        self._batch = batch
+        self._crew = crew
+        self._watcher = watcher
+        with contextlib.ExitStack() as opened:
+            self._holder = Holder(batch.files, batch.root, about, is_durable=True)
+            opened.callback(self._holder.close)
+            make_batch_directories(batch)
+            kept = (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.REQUESTS)
+            opened.enter_context(batch.files.keeping_open(batch.root, *(batch.root / name for name in kept)))
+            self._places = self._inodes()
+            self._leases = LeaseReader(batch.files, batch.root)
+            self.epoch = self._take_lead()
+            self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)
+            opened.callback(self._journal.close)
+            self._committer = Committer(batch.files, batch.root, about.holder)
+            opened.callback(self._committer.close)
+            self.attempts = Attempts(plan, Outcomes(batch.files, batch.root))
+            self._requests = Requests(batch.files, batch.root)
+            leased = read_leases(self._leases, self.attempts.places)
+            concluded = self.attempts.read()
+            self._bury_dead(leased.unended(concluded))
+            self._crew.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
+            requests = list(self._requests.read())
+            self._questioning = Questioning(
+                batch, work, self.attempts.places, self._requests, text_of=text_of, start=crew.help, wall_ns=wall_ns
+            )
+            self._stops = StopRequests(self._requests, self._leases, self.attempts, commands, about.pid, wall_ns)
+            agenda = agenda_of(work, commands, batch.id, helpers.estimator.lengths if helpers.estimator else ())
+            self.conductor = Conductor(
+                replace(agenda, waits_for_answers=True) if waits_for_answers else agenda,
+                concluded=concluded,
+                epochs=leased.epochs,
+                foreign=leased.live,
+                requests=requests,
+                asked=self._questioning.read(),
+            )
+            found = Found(concluded, requests, leased.leases)
+            self._telling = Telling(
+                batch, work, self.conductor, self.attempts, self.epoch, found, self._questioning.question,
+                clocks=Clocks(wall_ns, now_ns), helpers=helpers,
+            )  # fmt: skip
+            opened.callback(self._telling.close)
+            self._opened = opened.pop_all()
+        self._workers: dict[WorkerId, Member] = {}
+        self._events: deque[CommandEvent] = deque()
+        self._end: Complete | Drained | Break | None = None
+        self._spawned = self._since_look = 0
+        self._now_ns, self._heeded_ns = now_ns, 0
+        self._requests_handed = self.conductor.requests_seen
+        self._refusal: CodebatchError | None = None
+
+    def run(self) -> None:
+        """Conduct until nothing is left to start here, or somebody drains us.
+
+        Raises EnvironmentBroken, or what a worker gave up for. Workers that are at something then outlive us.
+        """
+        self._journal.write(journal.Started(pid=self._holder.about.pid))
+        if self._watcher is not None:
+            self._watcher.conducting(self.conductor)
+        self._crew.begin()
+        try:
+            try:
+                self._handle(Started())
+                while self._end is None or self._workers:
+                    self._turn()
+            finally:
+                self._crew.end()
+        except (CodebatchError, OSError) as error:
+            why = error.strerror or str(error) if isinstance(error, OSError) else error.message
+            self._telling.end(None, why)
+            raise
+        failure = self._failure()
+        self._telling.end(self._end, "" if failure is None else failure.message)
+        self._journal.write(journal.Ended(reason=type(self._end).__name__.lower()))
+        if failure is not None:
+            raise failure
+
+    def _failure(self) -> CodebatchError | None:
+        """Return what this coordinator ends with, None if all went well."""
+        if self._refusal is not None:
+            return self._refusal
+        if self._inodes() != self._places:
+            return lost_outcomes(self._batch.files, self._batch.root)
+        if isinstance(self._end, Break):
+            return EnvironmentBroken(
+                f"{self._end.deaths} workers died in a row before any task ended",
+                hint=f"resume with: codebatch resume --batch {self._batch.id}",
+            )
+        return None
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether somebody wanted an end before there was one."""
+        return isinstance(self._end, Drained)
+
+    @property
+    def has_unseen_requests(self) -> bool:
+        """Whether somebody asked something since: who ends gives up its lease first, then looks."""
+        return len(self._requests.read()) > self.conductor.requests_seen
+
+    def close(self) -> None:
+        """Give up the lease."""
+        # What we cannot look at now, the next one does.
+        with self._opened, contextlib.suppress(OSError, StoreError):
+            left = BatchLeftovers(self._batch.files, self._batch.root)
+            left.sweep(self._leases.holders(), self._holder.id)
+
+    def _inodes(self) -> list[tuple[int, int] | None]:
+        """What tells where outcomes lie from what somebody puts in its place, for they are kept open."""
+        places = (self._batch.root, self._batch.root / layout.OUTCOMES)
+        found = [self._batch.files.stat(place) for place in places]
+        return [None if each is None else (each.st_dev, each.st_ino) for each in found]
+
+    def _take_lead(self) -> int:
+        epoch, leader = self._leases.leader()
+        if leader is None and self._holder.try_lead(epoch + 1):
+            return epoch + 1
+        _, leader = self._leases.leader()
+        who = f"process {leader.pid} on {leader.host.name}" if leader is not None else "another process"
+        raise BatchRunning(
+            f"batch {self._batch.id} is already running ({who})", hint=f"see: codebatch status --batch {self._batch.id}"
+        )
+
+    def _turn(self) -> None:
+        heard = self._crew.wait()
+        self._name_leased()
+        for one in heard:
+            self._hear(one)
+        if not heard or self._now_ns() - self._heeded_ns >= _HEED_NS:
+            self._heeded_ns = self._now_ns()
+            self._heed_requests()
+            for asked in self._questioning.read() if self._end is None else ():
+                self._handle(asked)
+        self._since_look += 1 if heard else _QUIET_TURN
+        if self.conductor.foreign and self._since_look >= _LOOK_EVERY and self._end is None:
+            self._since_look = 0
+            self._look_at_foreign()
+        self._telling.turned()
+        if self._watcher is not None:
+            self._watcher.turned(self._telling.eta)
+
+    def _hear(self, heard: CommandHeard) -> None:
+        match heard:
+            case Said(worker, message):
+                self._receive(worker, message)
+            case Died():
+                self._bury(heard)
+            case DrainAsked(reason):
+                self._telling.drains(reason)
+                self._journal.write(journal.Drained(reason=reason))
+                self._handle(DrainRequested())
+                self._handle(Signalled(reason, ends=False))
+            case Insisted(reason, is_killed):
+                if self._watcher is not None:
+                    self._watcher.insisted(is_killed)
+                self._handle(Signalled(reason, ends=True))
+            case StoppedWorker():
+                self._tell_stopped_worker(heard)
+            case Rang(item, round_):
+                self._handle(Due(item, round_))
+            case Helped(output):
+                self._consult(lambda: self._questioning.heard(output))
+
+    def _tell_stopped_worker(self, found: StoppedWorker) -> None:
+        self._journal.write(
+            journal.WorkerStopped(
+                worker=found.holder, pid=found.pid, is_traced=found.is_traced, is_killed=found.is_killed
+            )
+        )
+        if self._watcher is not None:
+            leases = read_leases(self._leases, self.attempts.places).leases
+            held = [
+                item for item in self.conductor.running & leases.keys() if leases[item].holder.holder == found.holder
+            ]
+            self._watcher.noted(stopped_worker_text(found, self.conductor.agenda.ids[held[0]] if held else ""))
+
+    def _consult(self, consult: Callable[[], Consulted | None]) -> None:
+        """Have a question answered. Of what the disk refuses nothing comes: it is for people."""
+        try:
+            consulted = consult()
+        except StoreError as error:
+            self._give_up(error)
+            return
+        self._heed_requests()
+        if consulted is not None and self._end is None:
+            self._handle(consulted)
+
+    def _heed_requests(self) -> None:
+        if self._end is not None:
+            return
+        try:
+            requests = self._requests.read()
+        except StoreCorrupt as error:  # Nobody can tell what was asked: nothing starts, what runs goes on.
+            self._give_up(error)
+            return
+        while self._end is None and self._requests_handed < len(requests):  # What comes behind the end is the next's.
+            self._requests_handed += 1
+            self._handle(Requested(requests[self._requests_handed - 1]))
+
+    def _handle(self, event: CommandEvent) -> None:
+        """Hand over an event. What its actions bring about waits until all of them are done."""
+        self._events.append(event)
+        if len(self._events) > 1:
+            return
+        while self._events:
+            event = self._events[0]
+            for action in self.conductor.handle(event):
+                self._do(action)
+            self._telling.handled(event)
+            if self._watcher is not None:
+                self._watcher.handled(event)
+            self._events.popleft()
+
+    def _do(self, action: CommandAction) -> None:
+        match action:
+            case Spawn():
+                self._spawned += 1
+                worker = WorkerId(self._spawned)
+                member = self._workers[worker] = self._crew.start(worker)
+                self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
+            case Start():
+                self._crew.send(action.worker, assign_of(self.conductor, action, self.attempts.places))
+                self._telling.starts(action, self._workers[action.worker])
+            case GoneOn(start):
+                self._telling.starts(start, self._workers[start.worker])
+            case Recall() | Terminate() | Proceed() | Retire():
+                self._crew.send(action.worker, _message_of(action))
+            case Settle():
+                self._settle(action)
+            case MakeRequest(body):
+                self._request(lambda given: self._stops.append(body, given), ends=body.terminates)
+            case Wake(item, round_, seconds, until_ns):
+                self._crew.wake(item, round_, seconds, until_ns)
+            case Consult():
+                self._consult(lambda: self._questioning.consult(action))
+            case Complete() | Drained() | Break():
+                self._end = action
+
+    def _request(self, append: Callable[[Mapping[CommandId, int]], None], *, ends: bool) -> None:
+        """Append requests of ours. If the disk refuses them, attempts end all the same, and count as interrupted."""
+        ids = self.conductor.agenda.ids
+        try:
+            append({ids[item]: epoch for item, (epoch, _) in self.conductor.given.items()})
+        except StoreError as error:
+            self._give_up(error)
+            for worker in self._workers if ends else ():
+                self._crew.send(worker, messages.Terminate(why="stopped"))
+        self._heed_requests()
+
+    def _name_leased(self) -> None:
+        if self._stops.is_waiting and self._end is None:
+            self._request(self._stops.append_waiting, ends=True)
+
+    def _receive(self, worker: WorkerId, message: messages.FromWorker) -> None:
+        match message:
+            case messages.Hello():
+                self._idle(worker, Ready(worker))
+            case messages.Refused(epoch=epoch):
+                self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
+                self._has_begun_all(worker)
+                self._idle(worker, Refused(worker, epoch))
+            case messages.Committed(commit=commit, lost=lost, used=used):
+                ended = self.attempts.hear(commit)
+                self._telling.uses(ended, used)
+                for one in ended:
+                    while one.item != self.conductor.running_item(worker) and self._goes_on(worker):
+                        pass
+                    self._handle(Concluded([one]))
+                if lost:
+                    self._learn()
+            case messages.Returned(count=count):
+                self._handle(Returned(worker, count))
+                self._has_begun_all(worker)
+            case messages.Finished():
+                self._has_begun_all(worker)
+                self._idle(worker, Finished(worker))
+            case messages.Delayed(message=text, seconds=seconds):
+                if self._watcher is not None:
+                    self._watcher.noted(
+                        f"{text}: the outcome of a task cannot be written; "
+                        f"free some space within {seconds:.0f} s, or the run stops"
+                    )
+            case messages.GaveUp(code=code, message=text, hint=hint):
+                self._give_up(error_of(code, text, hint))
+
+    def _has_begun_all(self, worker: WorkerId) -> None:
+        """What a worker was given at once and did not return it has begun, one after the other."""
+        while self._goes_on(worker):
+            pass
+
+    def _goes_on(self, worker: WorkerId) -> bool:
+        """A worker has begun the next of what it was given at once; False where there is none."""
+        if self.conductor.next_item(worker) is None:
+            return False
+        self._handle(Went(worker))
+        return True
+
+    def _give_up(self, error: CodebatchError) -> None:
+        if self._watcher is not None and self._refusal is None:
+            self._watcher.noted(error.message)
+        self._refusal = self._refusal or error
+        self._handle(DrainRequested())
+
+    def _idle(self, worker: WorkerId, event: Ready | Refused | Finished) -> None:
+        """A worker has nothing to do now. Once all is over it has nothing to wait for either."""
+        self._handle(event)
+        if self._end is not None:
+            self._crew.send(worker, messages.Stop())
+
+    def _bury(self, died: Died) -> None:
+        self._name_leased()
+        self._heed_requests()  # Whoever killed it may have said that it is no accident.
+        found = self.attempts.read()  # It may have died between its last link and its report.
+        leases = {} if self._end is not None else read_leases(self._leases, self.attempts.places).leases
+        ended = self._follow(died.worker, leases, found)
+        if ended or found.unreadable:
+            self._handle(Concluded(ended, found.unreadable))
+        member = self._workers.pop(died.worker)
+        item = self.conductor.running_item(died.worker)
+        if died.returncode != 0 or item is not None:
+            self._journal.write(
+                journal.Lost(
+                    worker=member.holder,
+                    pid=member.pid,
+                    reason=f"{died.killed_for}: {died.how}" if died.killed_for else died.how,
+                    memory_peak_bytes=died.memory_peak_bytes,
+                    evidence=died.stderr,
+                )
+            )
+        if self._end is None:
+            lease = None if item is None else leases.get(item)
+            if item is None or lease is None or lease.epoch < self.conductor.epoch(item):
+                self._handle(Lost(died.worker, "nobody"))
+            else:
+                self._handle(Lost(died.worker, "it" if lease.holder.holder == member.holder else "another"))
+
+    def _follow(self, worker: WorkerId, leases: Mapping[int, Lease], found: Concluded) -> list[Conclusion]:
+        """See by its leases how far a dead worker came of what it was given at once; returns what ended besides."""
+        ended = list(found.conclusions)
+        holder = self._workers[worker].holder
+        while (item := self.conductor.next_item(worker)) is not None:
+            lease = leases.get(item)
+            if lease is None or lease.holder.holder != holder:
+                break
+            at_hand = [one for one in ended if one.item == self.conductor.running_item(worker)]
+            ended = [one for one in ended if one not in at_hand]
+            if at_hand:
+                self._handle(Concluded(at_hand))
+            self._handle(Went(worker))
+        return ended
+
+    def _settle(self, action: Settle) -> None:
+        shard, item = self.attempts.places.place(action.item)
+        unit = Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=action.round)
+        encoded = attempt_outcome(unit, action.type, "interrupted")
+        commit = self._committer.commit([encoded], epoch=action.epoch, round_=action.round)
+        self._handle(Concluded(self.attempts.hear(commit)))
+        if not commit.outcomes:
+            self._learn()
+
+    def _learn(self) -> None:
+        """Take note of what is committed on disk and was not reported: by adopted workers, and by the dead."""
+        found = self.attempts.read()
+        if found.conclusions or found.unreadable:
+            self._handle(found)
+
+    def _look_at_foreign(self) -> None:
+        """See what adopted workers committed; what a dead one ran is ended, then its command is ours to judge."""
+        leases = read_leases(self._leases, self.attempts.places).leases
+        dead = {item: leases[item] for item in self.conductor.foreign if item in leases and not leases[item].is_live}
+        self._bury_dead(dead)
+        self._heed_requests()
+        self._learn()
+        for item, lease in sorted(dead.items()):
+            self._handle(Released(item, lease.epoch))
+
+    def _bury_dead(self, leases: dict[int, Lease]) -> None:
+        """End whatever attempts of dead workers left running."""
+        place = self.attempts.places.place
+        marks = {attempt_mark(lease.holder.holder, *place(item), lease.epoch) for item, lease in leases.items()}
+        self._crew.kill_left_of(marks, {lease.holder.holder for lease in leases.values()})

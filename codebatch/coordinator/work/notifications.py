@@ -1,0 +1,143 @@
+"""Notifications: run a command of the user's for each event of a batch (SPEC.md "Notifications").
+
+A thread runs the command for one event at a time, so a command that hangs or fails does no harm: it is killed when its
+time is over, and no event is tried twice. The event with which a batch ends, or its coordinator leaves, goes before
+those that wait and is always tried. Events that are given up are counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from codebatch.model.text.quantities import count_of
+from codebatch.model.work.event import BatchDrained, BatchEnded, BatchEvent, name_of
+from codebatch.model.work.work_batch import Notify
+
+WAITING_MAX = 1000
+"""Upper bound of events that wait while the command runs, last ones not counted. The oldest are dropped."""
+_GRACE_SECONDS = 1.0
+"""Time beyond the command's own in which a killed command is reaped."""
+
+
+class Notifier:
+    """Delivers events of one batch to the user's command, from `begin` to `close`."""
+
+    def __init__(self, notify: Notify, *, directory: Path, environment: Mapping[str, str]) -> None:
+        """`directory` and `environment` are those of the command."""
+        self._notify = notify
+        self._wanted = frozenset(notify.events)
+        self._directory = directory
+        self._environment = environment
+        self._thread = threading.Thread(target=self._deliver_all, name="notify", daemon=True)
+        # It guards all that follows.
+        self._changed = threading.Condition()
+        self._waiting: deque[BatchEvent] = deque()
+        self._last: deque[BatchEvent] = deque()
+        self._last_untried = 0
+        self._deadline: float | None = None
+        self._wanted_count = self._lost_count = 0
+        self._problem: str | None = None
+
+    @property
+    def problems(self) -> list[str]:
+        """What went wrong, for people: the first failure, and how many events were not delivered."""
+        with self._changed:
+            problems = [] if self._problem is None else [self._problem]
+            if self._lost_count:
+                lost = f"{self._lost_count:,} of {count_of(self._wanted_count, 'event')} were not delivered"
+                problems.append(f"notify: {lost}, because the command takes too long")
+            return problems
+
+    def begin(self) -> None:
+        """Start the thread. If it cannot be started, `problems` says so and nothing is delivered."""
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._fail(f"notifications are off: {error}")
+
+    def tell(self, event: BatchEvent) -> None:
+        """Queue an event for delivery, if it is wanted. Never waits."""
+        if name_of(event) not in self._wanted:
+            return
+        with self._changed:
+            self._wanted_count += 1
+            if isinstance(event, BatchEnded | BatchDrained):
+                self._last.append(event)
+                self._last_untried += 1
+            else:
+                self._waiting.append(event)
+                if len(self._waiting) > WAITING_MAX:
+                    self._waiting.popleft()
+                    self._lost_count += 1
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Wait until last events were tried, and for others as long as the command may take once. Drop the rest."""
+        seconds = self._notify.timeout_seconds + _GRACE_SECONDS
+        with self._changed:
+            self._deadline = deadline = time.monotonic() + seconds
+            self._changed.notify_all()
+            if self._thread.is_alive():
+                # A last event waits for the command at hand, and then takes as long itself.
+                self._changed.wait_for(lambda: not self._last_untried, seconds * (1 + self._last_untried))
+        if self._thread.is_alive():
+            self._thread.join(max(0.0, deadline - time.monotonic()))
+        with self._changed:
+            self._lost_count += len(self._waiting) + len(self._last)
+            self._waiting.clear()
+            self._last.clear()
+
+    def _deliver_all(self) -> None:
+        while (event := self._next()) is not None:
+            try:
+                self._deliver(event)
+            except (OSError, ValueError) as error:
+                self._fail(f"notifications are off: {(isinstance(error, OSError) and error.strerror) or error}")
+            if isinstance(event, BatchEnded | BatchDrained):
+                with self._changed:
+                    self._last_untried -= 1
+                    self._changed.notify_all()
+
+    def _next(self) -> BatchEvent | None:
+        """Wait for the next event to deliver. Returns None once the notifier is closed and nothing is left to try."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._last or self._waiting or self._deadline is not None)
+            if self._last:
+                return self._last.popleft()
+            is_late = self._deadline is not None and time.monotonic() >= self._deadline
+            return None if is_late or not self._waiting else self._waiting.popleft()
+
+    def _deliver(self, event: BatchEvent) -> None:
+        run = self._notify.command
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", run] if isinstance(run, str) else run,
+            cwd=self._directory,
+            env={**self._environment, "CODEBATCH_BATCH": event.batch_id, "CODEBATCH_EVENT": name_of(event)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            process.communicate(msgspec.json.encode(event) + b"\n", timeout=self._notify.timeout_seconds)
+            if process.returncode:
+                self._fail(f"notify ended with status {process.returncode}; it is not retried")
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            self._fail(f"notify took longer than {self._notify.timeout_seconds:g} s and was killed")
+
+    def _fail(self, problem: str) -> None:
+        with self._changed:
+            self._problem = self._problem or problem

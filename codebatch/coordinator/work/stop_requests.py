@@ -1,0 +1,72 @@
+"""Stop requests of a coordinator: each names attempts that have taken their lease, and no others.
+
+A start that never takes its lease leaves its epoch to a later start, of another coordinator perhaps. Were it named, the
+later one would count as stopped too, and could be begun once more than its policy allows. So an attempt is named in a
+further request as soon as its lease is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.request import Stop
+from codebatch.store.batches.holders import LeaseReader
+from codebatch.store.work.attempts import Attempts, read_leases
+from codebatch.store.work.requests import Requests
+
+
+class StopRequests:
+    """Appends the stop requests of one coordinator."""
+
+    def __init__(
+        self,
+        requests: Requests,
+        leases: LeaseReader,
+        attempts: Attempts,
+        ids: Sequence[CommandId],
+        pid: int,
+        wall_ns: Callable[[], int],
+    ) -> None:
+        self._requests = requests
+        self._leases = leases
+        self._places = attempts.places
+        self._ids = ids
+        self._by = f"coordinator pid {pid}"
+        self._wall_ns = wall_ns
+        self._waiting: list[Stop] = []
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether attempts are to be named that had no lease yet."""
+        return bool(self._waiting)
+
+    def append(self, stop: Stop, given: Mapping[CommandId, int]) -> None:
+        """Append a request, durably. Raises StoreUnwritable, StoreCorrupt.
+
+        `given` are the epochs of what workers of ours have or may begin. What else has no lease never began.
+        """
+        self._append(stop, given, is_due=stop.cause == "timeout")
+
+    def append_waiting(self, given: Mapping[CommandId, int]) -> None:
+        """Name attempts that have taken their lease since. Raises as `append` does."""
+        waiting, self._waiting = self._waiting, []
+        for stop in waiting:
+            self._append(stop, given, is_due=False)
+
+    def _append(self, stop: Stop, given: Mapping[CommandId, int], *, is_due: bool) -> None:
+        leased = self._leased(stop)
+        rest = {id_: epoch for id_, epoch in stop.attempts.items() - leased.items() if given.get(id_) == epoch}
+        if rest:
+            self._waiting.append(replace(stop, attempts=rest))
+        if leased or is_due:
+            self._requests.append(replace(stop, attempts=leased), by=self._by, at_ns=self._wall_ns())
+
+    def _leased(self, stop: Stop) -> dict[CommandId, int]:
+        if not stop.attempts:
+            return {}
+        leases = read_leases(self._leases, self._places).leases
+        epochs = {self._ids[item]: lease.epoch for item, lease in leases.items()}
+        return {id_: epoch for id_, epoch in stop.attempts.items() if epochs.get(id_) == epoch}

@@ -1,0 +1,74 @@
+"""Linked git work trees, read from their files as gitrepository-layout(5) describes them; git is not asked.
+
+A linked work tree has a file `.git` that names `<common>/worktrees/<name>`. Anybody can write such a file, so it counts
+only if that directory's `gitdir` names the file in turn: nobody but the owner of the repository can make that so.
+"""
+
+from __future__ import annotations
+
+import os
+
+from codebatch.system.files.regular_files import read_regular
+
+_LINK = b"gitdir: "
+_FILE_BYTES_MAX = 8192
+
+
+def common_directory(top: bytes) -> bytes | None:
+    """Return the git directory that a work tree shares with its repository's other work trees, without links.
+
+    `top` is the top directory of the work tree, absolute. None if its `.git` is neither a directory nor a file that
+    names one. The file of a submodule, or of `git init --separate-git-dir`, names a git directory of its own.
+    """
+    path = os.path.join(top, b".git")
+    if os.path.isdir(path):
+        return os.path.realpath(path)
+    if (linked := linked_common_directory(top)) is not None:
+        return linked
+    own = _named_directory(top)
+    is_own = own is not None and os.path.isdir(own) and not os.path.lexists(os.path.join(own, b"commondir"))
+    return os.path.realpath(own) if own is not None and is_own else None
+
+
+def linked_common_directory(top: bytes) -> bytes | None:
+    """Return the common git directory if the work tree at `top` is a linked one, else None."""
+    own = _named_directory(top)
+    if own is None:
+        return None
+    common, back = _line(os.path.join(own, b"commondir")), _line(os.path.join(own, b"gitdir"))
+    if common is None or back is None:
+        return None
+    # Relative since git 2.48 (worktree.useRelativePaths).
+    if os.path.realpath(os.path.join(own, back)) != os.path.realpath(os.path.join(top, b".git")):
+        return None
+    return os.path.realpath(os.path.join(own, common))
+
+
+def is_linked_beside(top: bytes, other: bytes | None) -> bool:
+    """Return whether `top` is a linked work tree of the repository that the work tree at `other` belongs to."""
+    if other is None or top == other:
+        return False
+    common = linked_common_directory(top)
+    return common is not None and common == common_directory(other)
+
+
+def main_work_tree(top: bytes) -> bytes | None:
+    """Return the top of the main work tree if the one at `top` is linked to it, else None (also if it is bare)."""
+    common = linked_common_directory(top)
+    if common is None or os.path.basename(common) != b".git" or not os.path.isdir(common):
+        return None
+    return os.path.dirname(common)
+
+
+def _named_directory(top: bytes) -> bytes | None:
+    """Return the git directory that the `.git` file of a work tree names, None if `.git` is no such file."""
+    link = _line(os.path.join(top, b".git"))
+    return os.path.join(top, link.removeprefix(_LINK)) if link is not None and link.startswith(_LINK) else None
+
+
+def _line(path: bytes) -> bytes | None:
+    """Return the content of a regular file of one line, None if there is none."""
+    try:
+        return read_regular(path, bytes_max=_FILE_BYTES_MAX, is_link_followed=False).removesuffix(b"\n")
+    except OSError:
+        return None

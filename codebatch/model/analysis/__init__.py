@@ -1,0 +1,1 @@
+"""Values of analyses alone: shards, item tables, result keys, imports."""

@@ -1,0 +1,1 @@
+"""Text formats and text helpers: documents that people write, regular expressions, quantities."""

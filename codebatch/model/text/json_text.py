@@ -1,0 +1,74 @@
+"""JSON that anyone may have written: a key that stands twice, NaN and what nests too deep are errors."""
+
+from __future__ import annotations
+
+import functools
+from math import isinf
+from typing import TYPE_CHECKING, NoReturn
+
+from codebatch.model.text.toml import is_deep
+
+if TYPE_CHECKING:
+    import json
+
+_DIGITS_SHOWN_MAX = 40
+
+
+class JsonError(ValueError):
+    """It is no JSON, or none that we read; the text says why. `line` from 1, 0 where it is not known."""
+
+    def __init__(self, told: str, line: int = 0) -> None:
+        super().__init__(told)
+        self.line = line
+
+
+def parse_json(text: str) -> object:
+    """The value of a text. Raises JsonError."""
+    import json  # only those who have such files pay for it
+
+    try:
+        value: object = _decoder().decode(text)
+    except json.JSONDecodeError as error:
+        raise JsonError(f"{error.msg} (column {error.colno})", error.lineno) from error
+    except RecursionError as error:
+        raise JsonError("it is nested too deeply") from error
+    except JsonError:
+        raise
+    except ValueError as error:  # A number of too many digits.
+        raise JsonError(str(error)) from error
+    if r"\ud" in text.lower():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise JsonError("it has an incomplete surrogate pair") from error
+    if is_deep(value):
+        raise JsonError("it is nested too deeply")
+    return value
+
+
+@functools.cache
+def _decoder() -> json.JSONDecoder:
+    """Return the decoder, made once: in JSON lines each line is a text of its own."""
+    import json
+
+    return json.JSONDecoder(object_pairs_hook=_table, parse_constant=_no_number, parse_float=_float)
+
+
+def _table(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+        raise JsonError(f"duplicate key {twice!r}")
+    return table
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if isinf(value):
+        raise JsonError(f"{digits[:_DIGITS_SHOWN_MAX]} is too large")
+    return value
+
+
+def _no_number(word: str) -> NoReturn:
+    raise JsonError(f"{word} is not a number")

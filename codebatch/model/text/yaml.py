@@ -1,0 +1,179 @@
+"""YAML that anyone may have written: tables, lists and scalars, without aliases, merges, and tags that call programs.
+
+It is read event by event: of an alias bomb nothing is built, and what nests too deep is left where that is seen, for
+libyaml takes quadratic time over brackets in brackets. Scalars are what YAML 1.1 says: everybody's files are read so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from codebatch.model.text.line_numbers import LinedTable
+
+if TYPE_CHECKING:
+    import yaml
+
+_DEPTH_MAX = 100
+# Since 6.0.4 it has a bound of its own.
+_TOO_DEEP_FOR_PYYAML = "exceeded maximum nesting depth"
+_WORDS_SHOWN_MAX = 40
+
+
+class YamlError(ValueError):
+    """It is no YAML, or none that we read; the text says why. `line` from 1."""
+
+    def __init__(self, told: str, line: int) -> None:
+        super().__init__(told)
+        self.line = line
+
+
+def parse_yaml(text: str, *, length_max: int, line: int = 1, texts: Collection[str] = ()) -> object:
+    """The one document of a text, None where it has none. Tables are LinedTable; `line` is that of its first one.
+
+    `texts` are keys of the document of which a scalar, or each of a list, is the text that is written, but for null.
+
+    Raises YamlError.
+    """
+    if len(text) > length_max:
+        raise YamlError(f"it has {len(text):,} characters, more than {length_max:,}", line)
+    import yaml  # only those who have such files pay for it
+
+    loader_type: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        loader = loader_type(text)
+        try:
+            return _Builder(loader, line, texts).document()
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        told = error.problem or error.context or "it cannot be read"
+        if told == _TOO_DEEP_FOR_PYYAML:
+            told = "it is nested too deeply"
+        raise YamlError(told, line + (mark.line if mark else 0)) from error
+    except yaml.YAMLError as error:  # A character that no YAML may have.
+        raise YamlError(str(error).split("\n", 1)[0], line) from error
+    except RecursionError as error:
+        raise YamlError("it is nested too deeply", line) from error
+
+
+class _Builder:
+    def __init__(self, loader: yaml.SafeLoader | yaml.CSafeLoader, first_line: int, texts: Collection[str]) -> None:
+        self._loader = loader
+        self._first_line = first_line
+        self._texts = texts
+        self._open: list[LinedTable | list[object]] = []
+        # What a plain scalar begins with that may be no text. An empty one is none.
+        self._first_characters = {*loader.yaml_implicit_resolvers, ""}
+        self._keys: list[
+            str | None
+        ] = []  # of each table that is open the key that waits for its value; of a list its own
+
+    def document(self) -> object:
+        import yaml
+
+        documents: list[object] = []
+        loader = self._loader
+        while loader.check_event():
+            event = loader.get_event()
+            if isinstance(event, yaml.ScalarEvent):
+                self._scalar(event, documents)
+            elif isinstance(event, yaml.CollectionStartEvent):
+                self._begin(event, documents)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                self._open.pop()
+                self._keys.pop()
+            elif isinstance(event, yaml.AliasEvent):
+                raise self._error(
+                    f"it uses the alias *{event.anchor}; aliases are not supported, write the value out", event
+                )
+            elif isinstance(event, yaml.DocumentStartEvent) and documents:
+                raise self._error("it has more than one document", event)
+        return documents[0] if documents else None
+
+    def _begin(self, event: yaml.CollectionStartEvent, documents: list[object]) -> None:
+        import yaml
+
+        is_table = isinstance(event, yaml.MappingStartEvent)
+        if event.tag is not None and event.tag not in ("!", f"tag:yaml.org,2002:{'map' if is_table else 'seq'}"):
+            raise self._error(f"unsupported tag {_shown(event.tag)}", event)
+        below: LinedTable | list[object] = LinedTable(self._line(event)) if is_table else []
+        key = self._keys[-1] if self._keys else None
+        self._put(below, event, documents)
+        self._open.append(below)
+        self._keys.append(None if is_table else key)
+        if len(self._open) > _DEPTH_MAX:
+            raise self._error("it is nested too deeply", event)
+
+    def _scalar(self, event: yaml.ScalarEvent, documents: list[object]) -> None:
+        is_key = bool(self._open) and isinstance(self._open[-1], LinedTable) and self._keys[-1] is None
+        value = self._value(event)
+        if not is_key:
+            self._put(event.value if value is not None and self._is_text() else value, event, documents)
+            return
+        table = self._open[-1]
+        assert isinstance(table, LinedTable)
+        if not isinstance(value, str):
+            raise self._error(f"the key {_shown(event.value)} is not text: quote it", event)
+        if value in table:
+            raise self._error(f"duplicate key {value!r}, first on line {table.lines[value]}", event)
+        table.lines[value] = self._line(event)
+        table[value] = None
+        self._keys[-1] = value
+
+    def _is_text(self) -> bool:
+        """Whether what stands here is a text, whatever it looks like."""
+        is_below = len(self._open) == 1 or (len(self._open) == 2 and isinstance(self._open[1], list))
+        return is_below and self._keys[-1] in self._texts
+
+    def _put(self, value: object, event: yaml.Event, documents: list[object]) -> None:
+        if not self._open:
+            documents.append(value)
+            return
+        into, key = self._open[-1], self._keys[-1]
+        if isinstance(into, list):
+            into.append(value)
+        elif key is None:
+            raise self._error("a key is a list or a table", event)
+        else:
+            into[key] = value
+            self._keys[-1] = None
+
+    def _value(self, event: yaml.ScalarEvent) -> object:
+        import yaml
+
+        tag = event.tag
+        is_plain = event.implicit[0]
+        if tag is None and not (is_plain and event.value[:1] in self._first_characters):
+            tag = "tag:yaml.org,2002:str"
+        elif tag is None or tag == "!":
+            tag = str(self._loader.resolve(yaml.ScalarNode, event.value, event.implicit))  # type: ignore[no-untyped-call]
+        name = tag.removeprefix("tag:yaml.org,2002:")
+        if name == "str":
+            if not event.value.isascii() and any("\ud800" <= each <= "\udfff" for each in event.value):
+                raise self._error("it has an incomplete surrogate pair", event)  # PyYAML's own parser lets it pass.
+            return event.value
+        if name not in ("null", "bool", "int", "float", "timestamp"):
+            what = (
+                "merge keys (<<) are not supported: write the values out"
+                if name == "merge"
+                else f"unsupported tag {_shown(tag)}"
+            )
+            raise self._error(what, event)
+        node = yaml.ScalarNode(tag, event.value)
+        try:
+            value: object = self._loader.construct_object(node)
+        except (ValueError, OverflowError, KeyError, IndexError) as error:
+            raise self._error(f"{_shown(event.value)} is not a valid {name}", event) from error
+        return value
+
+    def _line(self, event: yaml.Event) -> int:
+        return self._first_line + (event.start_mark.line if event.start_mark else 0)
+
+    def _error(self, told: str, event: yaml.Event) -> YamlError:
+        return YamlError(told, self._line(event))
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _WORDS_SHOWN_MAX else f"{text[:_WORDS_SHOWN_MAX]}…"

@@ -1,0 +1,1 @@
+"""Values of task lists alone: commands, requests, questions, events."""

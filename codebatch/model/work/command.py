@@ -1,0 +1,173 @@
+"""A command: what a work batch runs. Its definition is a document and an object of the store (SPEC.md "Work batches").
+
+People say "task" for it, and so does the file that they write; here `task` is what a pipeline is made of.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NewType
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from codebatch.model.documents import Document, decode_document, encode_document
+
+CommandId = NewType("CommandId", str)
+
+COMMAND_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
+"""What a task may be called. A member of a group has two such words, joined by a slash."""
+
+COMMAND_FORMAT = 1
+COMMAND_BYTES_MAX = 4 * 1024 * 1024
+LOG_MB_MAX = 32
+GRACE_SECONDS = 10.0
+QUESTION_LINES = 20
+
+Leftovers = Literal["kill", "leave"]
+
+
+class Try(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Changes to the command for a retry. Members that are empty or None change nothing.
+
+    `text_suffix` is appended to the text.
+    """
+
+    run: str | tuple[str, ...] = ()
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    timeout_seconds: float | None = None
+    text_suffix: str = ""
+
+
+class QuestionRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The rule that finds a question in the last lines of a command's output.
+
+    - `pattern`: a regular expression. If it matches the last lines, the question is the group `text`, or without this
+      group, the whole match. `^` and `$` match at every line.
+    - `exits`: exit statuses. If the command exits with one of them, the last lines are the question.
+    - `last_lines`: the number of lines that are searched.
+    """
+
+    pattern: str = ""
+    last_lines: int = QUESTION_LINES
+    exits: tuple[int, ...] = ()
+
+
+class RetryRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The failures after which a task is retried.
+
+    The exit status is one of `exits` (128 + n for signal n), or the regular expression `pattern` matches the end of the
+    output. `^` and `$` match at every line.
+    """
+
+    pattern: str = ""
+    exits: tuple[int, ...] = ()
+
+
+class ResultPointers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """JSON pointers (RFC 6901) into the last JSON object that a command prints. An empty pointer is not used."""
+
+    text: str = ""
+    question: str = ""
+    cost: str = ""
+    session: str = ""
+
+
+class EnvFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file of environment variables, which is read at each attempt.
+
+    `path` is absolute or relative to the root of the batch. If the file is missing and `required` is set, the attempt
+    fails.
+    """
+
+    path: str
+    required: bool = True
+
+
+class EnvLayer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Environment variables from files and from `env`. If both define a variable, `env` wins."""
+
+    files: tuple[EnvFile, ...] = ()
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Command(Document, frozen=True, kw_only=True):
+    """The definition of a task, as written: placeholders and variables in `env` are not expanded.
+
+    - `run`: a list is executed directly, a string with `/bin/sh -c`.
+    - `cwd`: the directory in which the command starts, relative to the root of the batch.
+    - `stdin`: `none`, `text`, or `file:` with a path that is relative to the root of the batch.
+    - `exit_ok`: the exit statuses that mean success.
+    - `timeout_seconds`: the time limit of an attempt. The time in which the machine is suspended does not count.
+    - `stall_seconds`: the time limit without output.
+    - `grace_seconds`: the time between SIGTERM and SIGKILL.
+    - `leftovers`: whether processes that still run after the command has exited are killed or left.
+    - `memory_mb_max`: the limit of the resident memory of all its processes.
+    - `log_mb_max`: the size limit of the log of an attempt.
+    - `check`: a command that runs after success and decides whether the task succeeded.
+    - `tries`: changes for retries. The first entry applies to the second try, and so on; the last entry applies to all
+      later tries.
+    - `question`, `result`: how a question is found in the output.
+    - `retry_if`: failures by exit status, signal or `check` are retried only if they match.
+    - `wait_if`: a regular expression that matches the output if the command reached a rate limit. Its group `at` is the
+      time when the limit ends, or its group `seconds` is the duration of the limit.
+    - `env_under`: layers of variables that `env` overrides, the lowest first. It is set only if a layer has files.
+    - `values`: the values of placeholders that `each` defines, by name.
+    - `files`: the value of `{files}`.
+    """
+
+    format: int = COMMAND_FORMAT
+    id: CommandId
+    run: str | tuple[str, ...]
+    title: str = ""
+    text: str = ""
+    cwd: str = "."
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    clean_env: bool = False
+    stdin: str = "none"
+    exit_ok: tuple[int, ...] = (0,)
+    timeout_seconds: float | None = None
+    stall_seconds: float | None = None
+    grace_seconds: float = GRACE_SECONDS
+    leftovers: Leftovers = "kill"
+    memory_mb_max: int | None = None
+    log_mb_max: int = LOG_MB_MAX
+    values: dict[str, str] = msgspec.field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    check: str | tuple[str, ...] = ()
+    tries: tuple[Try, ...] = ()
+    question: QuestionRule | None = None
+    result: ResultPointers | None = None
+    retry_if: RetryRule | None = None
+    wait_if: str = ""
+    env_under: tuple[EnvLayer, ...] | UnsetType = UNSET
+
+    def environments(self) -> list[dict[str, str]]:
+        """Return the variables of `env`, and of each layer under it without its files."""
+        return [self.env, *(layer.env for layer in self.env_under or ())]
+
+    def escalation(self, tried: int) -> Try:
+        """What is to be done otherwise once so many tries have failed."""
+        return self.tries[min(tried, len(self.tries)) - 1] if tried and self.tries else Try()
+
+    def at_try(self, tried: int) -> Command:
+        """What is done once so many tries have failed, but for its text."""
+        if not (tried and self.tries):
+            return self
+        other = self.escalation(tried)
+        return msgspec.structs.replace(
+            self,
+            run=other.run or self.run,
+            env={**self.env, **other.env},
+            timeout_seconds=self.timeout_seconds if other.timeout_seconds is None else other.timeout_seconds,
+        )
+
+
+def encode_command(command: Command) -> bytes:
+    """The bytes of a command's object."""
+    return encode_document(command)
+
+
+def decode_command(data: bytes) -> Command:
+    """Read a command's object. Raises DocumentError."""
+    return decode_document(data, Command, COMMAND_FORMAT)

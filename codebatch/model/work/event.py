@@ -1,0 +1,408 @@
+"""What is told of a batch while it runs: one line of a stream an event (SPEC.md "Events"). Nothing is decided by them.
+
+The coordinator of a task list writes its stream, one file for each of its leases. For an analysis, readers derive a
+short stream from the files on disk. The module is as long as it is because each event has a documented type.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import re
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from codebatch.model.documents import Document
+
+EVENT_FORMAT = 1
+_CURSOR = re.compile(r"([0-9]{1,9})\.([0-9]{1,12})\Z", re.ASCII)
+
+
+class Cursor(NamedTuple):
+    """A place in the stream of a batch: behind the event of that number, in the epoch of who told it. They sort."""
+
+    epoch: int
+    seq: int
+
+    def __str__(self) -> str:
+        return f"{self.epoch}.{self.seq}"
+
+
+BEGINNING = Cursor(0, 0)
+
+
+def parse_cursor(text: str) -> Cursor | None:
+    """The place that a text names; None where it names none."""
+    match = _CURSOR.match(text)
+    return Cursor(int(match[1]), int(match[2])) if match else None
+
+
+class EventHead(Document, frozen=True, kw_only=True):
+    """Members that every event has.
+
+    `seq` counts the events of the epoch from 1. `at` is the time in UTC (RFC 3339, with milliseconds). `counts` maps
+    each state to the number of tasks in it. For an analysis, it counts pairs of a file and a task.
+    """
+
+    format: int = EVENT_FORMAT
+    cursor: str
+    seq: int
+    at: str
+    batch_id: str
+    counts: dict[str, int]
+
+    @property
+    def place(self) -> Cursor:
+        """Its cursor."""
+        return parse_cursor(self.cursor) or BEGINNING
+
+
+class BatchEvent(EventHead, frozen=True, kw_only=True, tag_field="event", tag="BATCH"):
+    """Base of the events."""
+
+
+class TaskEvent(BatchEvent, frozen=True, kw_only=True, tag="BATCH_TASK"):
+    """Members that every event of a task has.
+
+    `round` counts all attempts of the task. `try` counts the attempts since the task was last opened by a request.
+    """
+
+    task: str
+    title: str
+    round: int
+    try_: int = msgspec.field(name="try")
+    tries_max: int
+
+
+class BatchStarted(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STARTED"):
+    """A process started the batch for the first time.
+
+    `requests` counts the requests that were made before.
+    """
+
+    source: str
+    strategy: str
+    max_parallel: int
+    on_failure: str
+    task_count: int
+    task_ids: tuple[str, ...]
+    edges: dict[str, int]
+    requests: int = 0
+
+
+class BatchResumed(BatchEvent, frozen=True, kw_only=True, tag="BATCH_RESUMED"):
+    """A process resumed the batch. `after` is the reason why it had stopped.
+
+    - `kill`: the process that ran the batch was killed.
+    - `drain`: that process stopped early, with tasks left.
+    - `request`: the batch had ended, and a request opened tasks again.
+
+    `reopened` are the tasks that requests have opened since the batch stopped. `adopted` are the tasks that are still
+    running in workers of the earlier process.
+    """
+
+    after: Literal["kill", "drain", "request"]
+    reopened: tuple[str, ...]
+    adopted: tuple[str, ...]
+    requests: int = 0
+
+
+class TaskQueued(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_QUEUED"):
+    """The task is ready to start. The event occurs once per attempt.
+
+    `position` is the number of tasks that are ready, including this task.
+    """
+
+    position: int
+
+
+class TaskStarted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_STARTED"):
+    """The task was assigned to a worker.
+
+    `worker` is the ID of the worker, `pid` its process. `log` is a file name in `logs/`.
+    """
+
+    worker: str
+    pid: int
+    log: str
+    estimate_seconds: float | None = None
+
+
+class TaskAdopted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ADOPTED"):
+    """The task was found running when the batch was resumed.
+
+    `pid` is the process of the worker, `since` the time when the task started. Unknown values are null.
+    """
+
+    pid: int | None = None
+    since: str | None = None
+
+
+class TaskCompleted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_COMPLETED"):
+    """The task is done. If `marked_done` is set, a request marked it as done. Unknown values are null."""
+
+    seconds: float | None = None
+    cpu_seconds: float | None = None
+    memory_peak_bytes: int | None = None
+    exit_status: int | None = None
+    marked_done: bool = False
+
+
+class _Unsuccessful(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_UNSUCCESSFUL"):
+    """Base of events of unsuccessful attempts.
+
+    `signal` is the signal that ended the command, `log_tail` the last lines of its output.
+    """
+
+    reason: str | None = None
+    exit_status: int | None = None
+    signal: str = ""
+    seconds: float | None = None
+    log_tail: tuple[str, ...] = ()
+
+
+class TaskRetrying(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_RETRYING"):
+    """The task failed and will be retried.
+
+    If the reason is `limited`, the command reached a rate limit. This does not count as a try. The task waits until the
+    time `until`. Before this time, no other task that uses one of its `pools` starts.
+    """
+
+    wait_seconds: float | None = None
+    until: str | None = None
+    pools: tuple[str, ...] = ()
+
+
+class TaskFailed(_Unsuccessful, frozen=True, kw_only=True, tag="BATCH_TASK_FAILED"):
+    """The task failed. If the reason is `answer`, an answer marked it as failed."""
+
+
+class AskedQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """The question that a task waits for. If `choices` is not empty, the answer must be one of them.
+
+    If `human` is set, only a person may answer.
+    """
+
+    digest: str
+    text: str
+    choices: tuple[str, ...] = ()
+    human: bool = False
+
+
+class TaskBlocked(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_BLOCKED"):
+    """The task waits for an answer. Its command has ended, or, if `is_live` is set, is still running."""
+
+    question: AskedQuestion
+    is_live: bool = False
+
+
+class TaskAnswered(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_ANSWERED"):
+    """The question of the task was answered by `by`. `request` is the number of the request with the answer."""
+
+    by: str
+    text: str
+    request: int
+
+
+class TaskSkipped(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_SKIPPED"):
+    """The task is skipped because of another task or of a request.
+
+    `cause` names that task or request.
+    """
+
+    cause: str
+    reason: str
+
+
+class TaskCancelled(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_CANCELLED"):
+    """The attempt of the task was ended because of a request."""
+
+    seconds: float | None = None
+
+
+class TaskInterrupted(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_INTERRUPTED"):
+    """The worker of the task died, or the machine stopped. `epoch` is the lease of the attempt.
+
+    `next_action` is what happens next: `none` if the task must not run any more.
+    """
+
+    epoch: int
+    next_action: Literal["restart", "fail", "ask", "none"]
+
+
+class TaskStopped(TaskEvent, frozen=True, kw_only=True, tag="BATCH_TASK_STOPPED"):
+    """The attempt was ended early. It did not fail, and does not count as a try. `epoch` is the lease of the attempt.
+
+    `cause` is one of:
+
+    - `signal`: the coordinator received the signal `detail`.
+    - `timeout`: the batch reached its time limit.
+    - `failure`: the task `detail` failed, and the batch halts at failures.
+    - `cancel`: the batch was cancelled.
+    """
+
+    epoch: int
+    cause: Literal["signal", "timeout", "failure", "cancel"]
+    detail: str = ""
+
+
+class BatchPaused(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PAUSED"):
+    """No more tasks are started. `request` is the number of the request to pause."""
+
+    by: str
+    request: int
+
+
+class BatchUnpaused(BatchEvent, frozen=True, kw_only=True, tag="BATCH_UNPAUSED"):
+    """Tasks are started again after a pause. `request` is the number of the request."""
+
+    by: str
+    request: int
+
+
+class BatchChanged(BatchEvent, frozen=True, kw_only=True, tag="BATCH_CHANGED"):
+    """Limits of the batch were changed. `set` maps each changed limit to its new value."""
+
+    by: str
+    request: int
+    set_: dict[str, object] = msgspec.field(name="set")
+
+
+class BatchStopped(BatchEvent, frozen=True, kw_only=True, tag="BATCH_STOPPED"):
+    """The attempts of the running `tasks` are ended early. `cause` and `detail` are as in TaskStopped.
+
+    No task starts until the batch is resumed. `request` is the number of the request to stop.
+    """
+
+    cause: Literal["signal", "timeout", "failure"]
+    detail: str = ""
+    tasks: tuple[str, ...] = ()
+    request: int
+
+
+class TaskAtWork(msgspec.Struct, frozen=True, kw_only=True):
+    """A running task: the seconds since its start, and the bytes that it printed so far."""
+
+    task: str
+    seconds: float
+    output_bytes: int = 0
+
+
+class ClosedPool(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool that is closed because of a rate limit. Until the time `until`, no task can take tokens from this pool."""
+
+    pool: str
+    until: str
+
+
+class BatchProgress(BatchEvent, frozen=True, kw_only=True, tag="BATCH_PROGRESS"):
+    """The progress of the batch.
+
+    `eta_seconds` estimates the remaining time: with a probability of 10%, 50% and 90% the batch ends within these
+    times. It is null if no estimate is possible. `without_estimate` counts tasks of unknown duration, which are not
+    part of the estimate. The estimate does not include the waiting time for `closed_pools`.
+    """
+
+    eta_seconds: tuple[float, float, float] | None = None
+    without_estimate: int = 0
+    running: tuple[TaskAtWork, ...] = ()
+    closed_pools: tuple[ClosedPool, ...] = ()
+
+
+class BatchDrained(BatchEvent, frozen=True, kw_only=True, tag="BATCH_DRAINED"):
+    """The coordinator stopped before all tasks were done.
+
+    The reason is the signal in `signal` or, if this is empty, the error in `error`.
+    """
+
+    signal: str = ""
+    error: str = ""
+
+
+class BatchEnded(BatchEvent, frozen=True, kw_only=True, tag="BATCH_ENDED"):
+    """Base of the last event of a batch. `task_count` is the number of its tasks.
+
+    `seconds` is the time since this process started or resumed the batch. `total_seconds` adds the time of earlier
+    processes that ran the batch, as far as it is known.
+    """
+
+    seconds: float
+    total_seconds: float | None = None
+    task_count: int
+    critical_path: tuple[str, ...] = ()
+
+
+class BatchCompleted(BatchEnded, frozen=True, kw_only=True, tag="BATCH_COMPLETED"):
+    """All tasks are done."""
+
+
+class BatchPartial(BatchEnded, frozen=True, kw_only=True, tag="BATCH_PARTIAL"):
+    """The batch ended. Not all tasks are done, but some are done or wait for an answer."""
+
+
+class BatchFailed(BatchEnded, frozen=True, kw_only=True, tag="BATCH_FAILED"):
+    """The batch ended, and no task is done."""
+
+
+class BatchCancelled(BatchEnded, frozen=True, kw_only=True, tag="BATCH_CANCELLED"):
+    """The batch was cancelled."""
+
+
+AnyEvent = (
+    BatchStarted
+    | BatchResumed
+    | TaskQueued
+    | TaskStarted
+    | TaskAdopted
+    | TaskCompleted
+    | TaskRetrying
+    | TaskFailed
+    | TaskBlocked
+    | TaskAnswered
+    | TaskSkipped
+    | TaskCancelled
+    | TaskInterrupted
+    | TaskStopped
+    | BatchPaused
+    | BatchUnpaused
+    | BatchChanged
+    | BatchStopped
+    | BatchProgress
+    | BatchDrained
+    | BatchCompleted
+    | BatchPartial
+    | BatchFailed
+    | BatchCancelled
+)
+"""An event."""
+
+ENDS: dict[str, type[BatchCompleted] | type[BatchPartial] | type[BatchFailed] | type[BatchCancelled]] = {
+    "COMPLETED": BatchCompleted,
+    "PARTIAL": BatchPartial,
+    "FAILED": BatchFailed,
+    "CANCELLED": BatchCancelled,
+}
+"""The last event of a batch, by the state that it is in."""
+
+
+def name_of(event: type[BatchEvent] | BatchEvent) -> str:
+    """What an event is called."""
+    tag = event.__struct_config__.tag
+    assert isinstance(tag, str)
+    return tag
+
+
+def instant_ms(at_ns: int) -> str:
+    """A time in UTC, to the millisecond."""
+    return f"{_to_the_second(at_ns // 1_000_000_000)}.{at_ns // 1_000_000 % 1000:03}Z"
+
+
+@functools.lru_cache(maxsize=4)
+def _to_the_second(at: int) -> str:
+    return datetime.datetime.fromtimestamp(at, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def instant_ns(at: str) -> int:
+    """The nanoseconds since 1970 of a time as events have it."""
+    return round(datetime.datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp() * 1000) * 1_000_000

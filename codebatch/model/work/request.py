@@ -1,0 +1,170 @@
+"""Requests: what people ask of a work batch, as numbered, write-once documents (SPEC.md "Requests").
+
+They are in a total order, by `n` from 1 without a gap, and no clock decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from codebatch.model.digest import Digest
+from codebatch.model.documents import Document, DocumentError, InstantNs, decode_document, decode_json, encode_members
+from codebatch.model.work.command import Command, CommandId
+from codebatch.model.work.work_batch import InferredEdge, Policy, WorkEdge
+
+REQUEST_FORMAT = 1
+
+
+class RequestHead(Document, frozen=True, kw_only=True):
+    """Members that every request has: its number `n`, its time, and who made it, for display."""
+
+    format: int = REQUEST_FORMAT
+    n: int
+    at_ns: InstantNs
+    by: str
+
+
+class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="request", tag=str.lower):
+    """Base of the requests. The order of their fields is that on disk."""
+
+
+class Cancel(_Body, frozen=True, kw_only=True):
+    """End all running attempts, and start no more tasks.
+
+    If `grace_seconds` is set, it replaces the grace period of every task. `attempts` maps each running task to the
+    lease epoch of its attempt. These attempts do not count as interrupted.
+    """
+
+    grace_seconds: float | None = None
+    attempts: dict[CommandId, int] = msgspec.field(default_factory=dict)
+
+
+class Open(_Body, frozen=True, kw_only=True):
+    """Allow tasks to run again.
+
+    `rounds` maps tasks to rounds. If the highest round of a task is the given one, the task is opened again, whatever
+    its outcome, and a Skip of this round is undone. If the task has a higher round, it is not changed.
+
+    The request also undoes Cancel and Pause: for all tasks, or with `named`, only for the tasks in `rounds`.
+    `acknowledged` maps failed tasks to rounds. These failures no longer count towards the limit at which the batch
+    stops.
+    """
+
+    rounds: dict[CommandId, int] = msgspec.field(default_factory=dict)
+    lifts: Literal["all", "named"] = "all"
+    acknowledged: dict[CommandId, int] = msgspec.field(default_factory=dict)
+
+
+class Answer(_Body, frozen=True, kw_only=True):
+    """An answer to the question of a task in a round. `question` is the digest of the question."""
+
+    task: CommandId
+    round: int
+    question: Digest
+    text: str
+
+
+class Skip(_Body, frozen=True, kw_only=True):
+    """Skip a task and end its running attempt, unless the task has a higher round than `round`.
+
+    Tasks that need a skipped task treat it as done if `marked_done` is set, otherwise as failed. A task that is already
+    done stays done.
+    """
+
+    task: CommandId
+    round: int
+    marked_done: bool = False
+
+
+class Pause(_Body, frozen=True, kw_only=True):
+    """Start no more tasks. Running tasks continue."""
+
+
+class Unpause(_Body, frozen=True, kw_only=True):
+    """Start tasks again after a Pause."""
+
+
+class Set(_Body, frozen=True, kw_only=True):
+    """Change the number of tasks that run at once, and the sizes of pools.
+
+    If a task needs more tokens than its pool has, it takes all of them.
+    """
+
+    max_parallel: int | None = None
+    pools: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+class Reload(_Body, frozen=True, kw_only=True):
+    """Change definitions of tasks. Each of `commands` replaces the definition of the task with its ID.
+
+    A new definition applies to all rounds after the round of the task in `rounds`. `policies` has the policies that
+    differ from the default, `edges` all dependencies of the changed tasks, and `inferred` the evidence for inferred
+    dependencies. Dependencies on tasks that are not part of the batch count as done.
+    """
+
+    rounds: dict[CommandId, int]
+    commands: tuple[Command, ...]
+    policies: dict[CommandId, Policy] = msgspec.field(default_factory=dict)
+    edges: tuple[WorkEdge, ...] = ()
+    inferred: tuple[InferredEdge, ...] = ()
+
+
+StopCause = Literal["signal", "timeout", "failure"]
+
+
+class Stop(_Body, frozen=True, kw_only=True):
+    """End attempts early. A coordinator makes this request if it received a signal, if the batch reached its time
+    limit, or if the batch must halt because a task failed.
+
+    `attempts` maps each running task to the lease epoch of its attempt. An attempt that is ended by this request has no
+    outcome and does not count as interrupted. `detail` is the signal, or the task that failed. If `terminates` is not
+    set, running attempts may finish. After a `timeout`, no task starts until an Open request.
+    """
+
+    cause: StopCause
+    detail: str = ""
+    attempts: dict[CommandId, int] = msgspec.field(default_factory=dict)
+    terminates: bool = True
+
+
+RequestBody = Cancel | Open | Answer | Skip | Pause | Unpause | Set | Reload | Stop
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A request, and who made it when."""
+
+    head: RequestHead
+    body: RequestBody
+
+    @property
+    def n(self) -> int:
+        """Its number."""
+        return self.head.n
+
+
+def encode_request(request: Request) -> bytes:
+    """The bytes of a request's file."""
+    return encode_members(request.head, request.body)
+
+
+_body_decoder: msgspec.json.Decoder[RequestBody] = msgspec.json.Decoder(RequestBody)
+
+
+def decode_request(data: bytes, n: int) -> Request:
+    """Read the `n`th request. Raises DocumentError."""
+    head = decode_document(data, RequestHead, REQUEST_FORMAT)
+    if head.n != n:
+        raise DocumentError(f"it is request {head.n}")
+    return Request(head, decode_json(data, _body_decoder.decode))
+
+
+def reloaded_command(reloads: Sequence[Reload], command: str, round_: int | None = None) -> Command | None:
+    """Return the definition that a command has in a round, by default in the next one; None if it was not reloaded."""
+    for reload in reversed(reloads):
+        over = reload.rounds.get(CommandId(command))
+        if over is not None and (round_ is None or over < round_):
+            return next((each for each in reload.commands if each.id == command), None)
+    return None

@@ -1,0 +1,264 @@
+"""What a work batch is besides its commands: what needs what, how many run at once (SPEC.md "Work batches")."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from codebatch.model.documents import Document, DocumentError, decode_document, encode_document
+from codebatch.model.work.command import CommandId
+
+WORK_FORMAT = 1
+WORK_TASK = "run"
+"""The one task of a work batch: a round of it is an attempt."""
+WORK_LISTING = "work"
+"""How a snapshot that is a work list was listed: its entries are commands, not files of a tree."""
+
+COMMANDS_MAX = 50_000
+RESTARTS_MAX = 3
+ANSWERING_SECONDS = 120.0
+RETRIES_MAX = 100
+BACKOFF_SECONDS = 1.0
+BACKOFF_FACTOR = 2.0
+BACKOFF_SECONDS_MAX = 300.0
+WAITS_MAX = 100
+"""How often in a row a rate limit uses up no try."""
+
+Strategy = Literal["serial", "parallel", "auto"]
+"""`auto` is parallel, with edges of which the texts of tasks speak, too."""
+OnFailure = Literal["skip-dependents", "continue", "stop"]
+IfInterrupted = Literal["restart", "fail", "ask"]
+EdgeKind = Literal["needs", "after"]
+OnBlocked = Literal["end", "wait"]
+OnTrouble = Literal["fail", "ask"]
+Halt = Literal["soon", "now"]
+"""When a batch stops at a failure: what runs goes on to its end, or is ended."""
+RetryReason = Literal["exit", "signal", "timeout", "stall", "check", "memory", "interrupted"]
+"""Why an attempt failed that may be made again. One that could not be started would not be the next time either."""
+
+RETRY_REASONS: tuple[RetryReason, ...] = ("exit", "signal", "timeout", "stall", "check", "memory")
+
+
+class WorkEdge(msgspec.Struct, frozen=True, array_like=True):
+    """A dependency of `task` on the task `on`.
+
+    - `needs`: `task` starts when `on` is done.
+    - `after`: `task` starts when `on` has ended, with any outcome.
+    """
+
+    task: CommandId
+    on: CommandId
+    kind: EdgeKind = "needs"
+
+
+CONFIDENCE_MIN = 0.5
+"""How sure an edge is at least that is taken, unless somebody says otherwise."""
+
+
+class InferredEdge(msgspec.Struct, frozen=True, kw_only=True):
+    """The evidence for an inferred dependency: a sentence with quotations, and its confidence from 0 to 1.
+
+    `source` is `inferred` if the built-in rules found the dependency in the texts of the tasks. It is `command` if the
+    command of the setting `infer` reported it.
+    """
+
+    task: CommandId
+    on: CommandId
+    source: Literal["inferred", "command"]
+    evidence: str
+    confidence: float
+
+
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """An inferred dependency that is not used, and the reason."""
+
+    task: str
+    on: str
+    confidence: float
+    evidence: str
+    reason: str
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The rules by which the scheduler runs a task. A task without a policy has these defaults.
+
+    - `priority`: among tasks that are ready, a task of higher priority starts first.
+    - `pools`: the tokens that the task takes from each pool while it runs.
+    - `exclusive`: no other task runs at the same time.
+    - `if_interrupted`: what happens if the worker or the machine dies while the task runs. The task is started again,
+      at most `restarts_max` times, or it fails, or a question is asked.
+    - `expected_seconds`: the duration of the task, used until a run has measured it.
+    - `retries`: the maximum number of retries after failures for one of `retry_reasons`. When a request opens the task,
+      the count starts again at 0.
+    - `backoff_seconds`: the waiting time before the first retry. Each later waiting time is `backoff_factor` times
+      longer, up to `backoff_seconds_max`.
+    - `on_exhausted`: whether the task fails or asks a question if no retry is left.
+    - `on_stall`: whether the task fails or asks a question if it printed nothing for too long.
+    """
+
+    priority: int = 0
+    pools: dict[str, int] = msgspec.field(default_factory=dict)
+    exclusive: bool = False
+    if_interrupted: IfInterrupted = "restart"
+    restarts_max: int = RESTARTS_MAX
+    expected_seconds: float | None = None
+    retries: int = 0
+    backoff_seconds: float = BACKOFF_SECONDS
+    backoff_factor: float = BACKOFF_FACTOR
+    backoff_seconds_max: float = BACKOFF_SECONDS_MAX
+    retry_reasons: tuple[RetryReason, ...] = RETRY_REASONS
+    on_exhausted: OnTrouble = "fail"
+    on_stall: OnTrouble = "fail"
+
+    def after_interruption(self, starts: int) -> IfInterrupted:
+        """What follows an interruption, after so many starts in its round."""
+        if self.if_interrupted != "restart":
+            return self.if_interrupted
+        return "restart" if starts <= self.restarts_max else "fail"
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it is begun again where it was interrupted in its first start."""
+        return self.after_interruption(1) == "restart"
+
+
+NO_POLICY = Policy()
+
+
+EventName = Literal[
+    "BATCH_STARTED", "BATCH_RESUMED", "BATCH_TASK_QUEUED", "BATCH_TASK_STARTED", "BATCH_TASK_ADOPTED",
+    "BATCH_TASK_COMPLETED", "BATCH_TASK_RETRYING", "BATCH_TASK_FAILED", "BATCH_TASK_BLOCKED", "BATCH_TASK_ANSWERED",
+    "BATCH_TASK_SKIPPED", "BATCH_TASK_CANCELLED", "BATCH_TASK_INTERRUPTED", "BATCH_TASK_STOPPED", "BATCH_PAUSED",
+    "BATCH_UNPAUSED", "BATCH_CHANGED", "BATCH_STOPPED", "BATCH_PROGRESS", "BATCH_DRAINED", "BATCH_COMPLETED",
+    "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED",
+]  # fmt: skip
+"""What events are called (model/work/event.py)."""
+
+NOTIFIED: tuple[EventName, ...] = (
+    "BATCH_TASK_BLOCKED", "BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED", "BATCH_DRAINED",
+)  # fmt: skip
+NOTIFY_SECONDS = 10.0
+
+
+class Notify(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that receives events. `command` has the form of `run` of a task.
+
+    It is run for each event that is listed in `events`, for at most `timeout_seconds` each.
+    """
+
+    command: str | tuple[str, ...]
+    events: tuple[EventName, ...] = NOTIFIED
+    timeout_seconds: float = NOTIFY_SECONDS
+
+
+class AnsweringRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A rule that answers questions which the regular expression `match` matches.
+
+    The rule gives `answer`, or with `human`, leaves the question to a person.
+    """
+
+    match: str
+    answer: str = ""
+    human: bool = False
+
+
+class Answering(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Automatic answers to questions of tasks, before a person is asked.
+
+    The first rule that matches answers. If none matches, `command` is asked. At most `per_task_max` questions of a task
+    are answered automatically, over all its attempts.
+    """
+
+    rules: tuple[AnsweringRule, ...] = ()
+    command: str | tuple[str, ...] = ()
+    timeout_seconds: float = ANSWERING_SECONDS
+    per_task_max: int = 1
+
+
+class ListOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The way in which a task list was read, so that it can be read again.
+
+    `directory` was the current directory. `files` are the absolute paths of the files that were given or found, or `-`
+    for standard input. Files that they include are not listed. `options` are the command-line options that differ from
+    their defaults.
+    """
+
+    directory: bytes
+    files: tuple[bytes, ...]
+    options: dict[str, object] = msgspec.field(default_factory=dict)
+
+
+class Work(Document, frozen=True, kw_only=True):
+    """The document work.json: the settings and dependencies of a task list.
+
+    - `source`: the origin of the list, for display.
+    - `root`: the absolute path of the directory in which commands start.
+    - `order`: the IDs of all tasks, in the order of the file.
+    - `edges`, `inferred`: the dependencies, and the evidence for those that were inferred.
+    - `titles`, `policies`: only values that differ from the default.
+    - `on_failure`, `failures_max`, `halt`: with `stop`, no task starts after `failures_max` failures. `halt` determines
+      whether running tasks may finish.
+    - `on_blocked`: with `wait`, the coordinator keeps running while a question is open.
+    - `start_every_seconds`: the minimum time between two starts.
+    - `timeout_seconds`: the time limit of each coordinator.
+    - `satisfied_needs`: dependencies on tasks that are in the list but not in the batch. They count as done.
+    - `done_before`: tasks that are in the list but not in the batch, because an earlier batch has done them. Each task
+      is mapped to the digest of its definition in that batch (work/definition/definitions.py).
+    """
+
+    format: int = WORK_FORMAT
+    source: str
+    root: bytes
+    order: tuple[CommandId, ...]
+    edges: tuple[WorkEdge, ...] = ()
+    inferred: tuple[InferredEdge, ...] = ()
+    titles: dict[CommandId, str] = msgspec.field(default_factory=dict)
+    policies: dict[CommandId, Policy] = msgspec.field(default_factory=dict)
+    strategy: Strategy = "serial"
+    max_parallel: int = 1
+    on_failure: OnFailure = "skip-dependents"
+    failures_max: int = 1
+    pools: dict[str, int] = msgspec.field(default_factory=dict)
+    notify: Notify | None = None
+    on_blocked: OnBlocked = "end"
+    answering: Answering | None = None
+    start_every_seconds: float = 0.0
+    origin: ListOrigin = ListOrigin(directory=b"", files=())
+    satisfied_needs: tuple[WorkEdge, ...] = ()
+    done_before: dict[CommandId, str] = msgspec.field(default_factory=dict)
+    timeout_seconds: float | None = None
+    halt: Halt = "soon"
+
+    def policy(self, command: CommandId) -> Policy:
+        """How a command is scheduled."""
+        return self.policies.get(command, NO_POLICY)
+
+
+def encode_work(work: Work) -> bytes:
+    """The bytes of work.json."""
+    return encode_document(work)
+
+
+def decode_work(data: bytes) -> Work:
+    """Read work.json. Raises DocumentError."""
+    work = decode_document(data, Work, WORK_FORMAT)
+    check_work(work)
+    return work
+
+
+def check_work(work: Work) -> None:
+    """Raise DocumentError if a work batch names commands that it does not have, or a pool is too small for one."""
+    known = set(work.order)
+    if len(known) != len(work.order):
+        raise DocumentError("a task is listed twice in its order")
+    spoken_of = {*work.titles, *work.policies, *(id_ for edge in work.edges for id_ in (edge.task, edge.on))}
+    if not spoken_of <= known or not work.root.startswith(b"/"):
+        raise DocumentError("it refers to tasks that it does not have")
+    if not {(edge.task, edge.on) for edge in work.inferred} <= {(edge.task, edge.on) for edge in work.edges}:
+        raise DocumentError("it explains edges that it does not have")
+    if work.max_parallel < 1 or work.failures_max < 1 or any(size < 1 for size in work.pools.values()):
+        raise DocumentError("its limits are too small")
+    for policy in work.policies.values():
+        if any(not 1 <= amount <= work.pools.get(pool, 0) for pool, amount in policy.pools.items()):
+            raise DocumentError("a task takes more of a pool than the pool has")

@@ -1,0 +1,1 @@
+"""The public classes Store and Batch."""

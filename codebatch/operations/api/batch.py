@@ -1,0 +1,450 @@
+"""An open batch and its questions (see opened.py for their answers).
+
+It is as long as it is because each question has a documented method.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from codebatch.errors import BatchIncomplete
+from codebatch.operations.queries.batch_query import Answer, Question, ask, check_reference
+from codebatch.operations.queries.record_types import AnyAnswer, Nouns
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from codebatch.model.entry import Entry
+    from codebatch.model.record import Severity
+    from codebatch.operations.comparison.comparison import Comparison
+    from codebatch.operations.hotspots.hotspots import HotspotBy, Hotspots
+    from codebatch.operations.queries.batches import BatchStatus
+    from codebatch.operations.queries.definitions import Caller
+    from codebatch.operations.queries.duplicate_blocks import DuplicateBlock, DuplicateLocation
+    from codebatch.operations.queries.duplicates import DuplicateBlocks
+    from codebatch.operations.queries.file_overview import Overview
+    from codebatch.operations.queries.findings import Findings
+    from codebatch.operations.queries.impact import Impact
+    from codebatch.operations.queries.records import FileContent, FileRecords
+    from codebatch.operations.queries.references import Progress
+    from codebatch.operations.queries.search_volume import LookedAt
+    from codebatch.operations.queries.source_line import InspectedLine, SourceLine
+    from codebatch.operations.queries.sql import Rows
+    from codebatch.query.answers.dependencies import Cycle, Import
+    from codebatch.query.answers.summary import Summary
+    from codebatch.query.completeness import Completeness
+    from codebatch.query.fields import JsonRecord
+    from codebatch.query.filters.filters import RecordFilter
+    from codebatch.query.filters.paths import Paths
+    from codebatch.query.filters.record_options import Filters, OutputFilters, Several
+
+
+class Batch(Nouns):
+    """An open batch. It gives access to its records, and answers questions about names, files or the whole batch.
+
+    It has many methods: one for each kind of record and of question. They raise InvalidInput for an invalid request,
+    StoreCorrupt if data is damaged, and BatchIncomplete if the answer would be incomplete. If the batch was opened with
+    `partial`, incomplete answers are returned instead.
+
+    Example:
+
+        with codebatch.open() as store:
+            batch = store.batch("latest")
+            for symbol in batch.symbols(symbol_type=("class", "method")):
+                print(symbol.path, symbol.line, symbol.qualified)
+    """
+
+    def __init__(self, question: Question, check_open: Callable[[], None], *, partial: bool) -> None:
+        """`check_open` raises InvalidInput where its store was closed."""
+        self._question = question
+        self._check_open = check_open
+        self._is_partial = partial
+
+    @property
+    def question(self) -> Question:
+        """The question about all records of the batch. Raises InvalidInput if the store was closed."""
+        self._check_open()
+        return self._question
+
+    def check(self, answer: AnyAnswer) -> AnyAnswer:
+        """Return an answer. Raises BatchIncomplete if it is incomplete and `partial` was not set."""
+        shortfall = None if self._is_partial else answer.shortfall
+        if shortfall is not None:
+            told = f"{shortfall.message}; to accept incomplete answers, open the batch with partial=True"
+            raise BatchIncomplete(told, hint=shortfall.hint)
+        return answer
+
+    @property
+    def id(self) -> str:
+        """The ID of the batch."""
+        return self._question.batch.id
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The names of the tasks of the batch, in order."""
+        return self.question.records.task_names
+
+    @property
+    def whole(self) -> Completeness:
+        """The completeness of the batch."""
+        from codebatch.query.completeness import completeness
+
+        return completeness(self.question.records, self.question.records.task_names)
+
+    @property
+    def is_stale(self) -> bool | None:
+        """Whether files have changed since the batch was made.
+
+        None if this is unknown or the batch is not the latest one.
+        """
+        return self.question.is_stale
+
+    def status(self) -> BatchStatus:
+        """Return the present state of the batch and of each task."""
+        from codebatch.operations.queries.batches import status
+
+        return status(self.question.store, self.question.batch)
+
+    def summary(self, task: str | None = None) -> Answer[Summary]:
+        """Return counts of all records, or of the records of one task."""
+        from codebatch.operations.queries import records
+
+        return self.check(records.summarise(self.question, task))
+
+    def worst(self, limit: int) -> Answer[list[JsonRecord]]:
+        """Return at most `limit` diagnostics, the most severe first, in the form of JSON answers."""
+        from codebatch.operations.queries import records
+
+        return self.check(records.find_worst(self.question, limit))
+
+    def errors(self, task: str | None = None) -> Answer[list[JsonRecord]]:
+        """Return failures with evidence, then diagnostics of severity `error` with their `task_id`.
+
+        Both have the form of JSON answers.
+        """
+        from codebatch.operations.queries import records
+
+        return self.check(records.find_errors(self.question, task))
+
+    def findings(
+        self,
+        *,
+        severity: Severity | Sequence[Severity] | None = None,
+        code: Several = None,
+        tool: Several = None,
+        **filters: Unpack[Filters],
+    ) -> Answer[Findings]:
+        """Return findings by rule, the most certain rules first.
+
+        The filters are the filters of `diagnostics`. Hints are left out, unless `severity` selects them.
+        """
+        from codebatch.operations.queries.findings import find
+        from codebatch.query.filters.record_options import Filters, filter_of
+
+        asked = filter_of(filters, Filters, {"kind": "diagnostic", "severity": severity, "code": code, "tool": tool})
+        return self.check(find(self.question, asked, filters.get("task")))
+
+    def top(
+        self, by: str = "kind", *, limit: int | None = None, task: str | None = None
+    ) -> Answer[list[tuple[str, int]]]:
+        """Return the most frequent values of a field with their counts.
+
+        With the field `metric:NAME`, the greatest values of this metric are returned instead. With `dir`, diagnostics
+        are counted by directory. At most `limit` rows are returned, by default all.
+        """
+        from codebatch.operations.queries import records
+
+        return self.check(records.rank(self.question, by, limit=limit, task=task))
+
+    def looked_at(self, kinds: Collection[str], task: str | None = None) -> LookedAt:
+        """Return how many files and tasks an answer about the given record types covers."""
+        from codebatch.operations.queries.search_volume import looked_at
+
+        return looked_at(self.question, kinds, task)
+
+    def describe_codes(self, codes: Collection[str], task: str | None = None) -> Answer[dict[str, tuple[str, str]]]:
+        """Return the severity of each given rule ID in this batch, and the first message of the rule."""
+        from codebatch.operations.queries import records
+
+        return self.check(records.describe_codes(self.question, codes, task))
+
+    def entries(
+        self, limit: int | None = None, *, parse: Several = None, file_class: Several = None
+    ) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
+        """Return the files of the batch in path order, each with its `file` record in the form of JSON answers.
+
+        The record is None if it does not exist yet. `parse` and `file_class` restrict the files.
+        """
+        from codebatch.operations.queries import records
+        from codebatch.query.filters.record_options import several
+
+        states = () if parse is None else several("parse", parse)
+        classes = () if file_class is None else several("file_class", file_class)
+        return self.check(records.list_files(self.question, limit, parse=states, classes=classes))
+
+    def find_paths(self, given: Sequence[str]) -> tuple[str, ...]:
+        """Convert files, directories and patterns to paths in the project, for use as `path` arguments.
+
+        Files and directories are relative to the current directory or to the project.
+        """
+        from codebatch.operations.queries.path_arguments import find_paths
+
+        return find_paths(self.question.records, given, self.question.note)
+
+    def inspect(self, path: str, *, kind: Several = None, for_machines: bool = True) -> Answer[FileRecords]:
+        """Return all records of a file, or only records of some types.
+
+        Without `for_machines`, record types that only programs read are left out.
+        """
+        from codebatch.operations.queries import records
+        from codebatch.query.filters.filters import RecordFilter
+        from codebatch.query.filters.record_options import KINDS_FOR_PEOPLE, several
+
+        named = () if kind is None else several("kind", kind)
+        shown = () if for_machines else KINDS_FOR_PEOPLE
+        return self.check(records.inspect(self.question, path, RecordFilter(kinds=named or shown), kinds=named))
+
+    def overview(self, path: str) -> Answer[Overview]:
+        """Return a summary of a file: its rank by complexity, its most complex functions, and its findings."""
+        from codebatch.operations.queries.file_overview import overview
+
+        return self.check(overview(self.question, path))
+
+    def split_place(self, given: str) -> tuple[str, int | None]:
+        """Split `FILE:LINE` or `FILE:LINE:COLUMN` into a file and a line.
+
+        If a file with the whole name exists, the line is None.
+        """
+        from codebatch.operations.queries.source_line import split_place
+
+        return split_place(self.question, given)
+
+    def inspect_line(self, path: str, line: int, *, kind: Several = None) -> Answer[InspectedLine]:
+        """Return the definitions that enclose a line, and the records about the line.
+
+        With `kind`, only records of these types are returned.
+        """
+        from codebatch.operations.queries.source_line import inspect_line
+        from codebatch.query.filters.record_options import several
+
+        kinds = () if kind is None else several("kind", kind)
+        return self.check(inspect_line(self.question, path, line, kinds=kinds))
+
+    def content(self, path: str) -> FileContent:
+        """Return the content of a file as it was when the snapshot was taken."""
+        from codebatch.operations.queries import records
+
+        return records.read_content(self.question, path)
+
+    def outline(self, path: str) -> Answer[FileRecords]:
+        """Return the definitions of a file in source order, without imports."""
+        from codebatch.operations.queries.definitions import outline
+
+        return self.check(outline(self.question, path))
+
+    def definitions(self, name: str) -> Answer[list[JsonRecord]]:
+        """Return the definitions of a name, sorted by path and location. Imports are not included.
+
+        The name can be qualified.
+        """
+        from codebatch.operations.queries.definitions import definitions
+
+        return self.check(definitions(self.question, name))
+
+    def callers(self, name: str) -> Answer[list[Caller]]:
+        """Return the functions that call a name, sorted by path and first call. The name can be qualified."""
+        from codebatch.operations.queries.definitions import callers
+
+        return self.check(callers(self.question, name))
+
+    def references(
+        self, name: str, *, role: Several = None, path: Paths = "", progress: Progress | None = None
+    ) -> Answer[list[JsonRecord]]:
+        """Return all occurrences of a name with the given roles: definition, import, call or reference.
+
+        Each row has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `progress` is called with the
+        number of files that were searched and the number of all files.
+        """
+        from codebatch.operations.queries.references import ignore_progress, references
+        from codebatch.query.filters.record_options import several
+
+        roles = () if role is None else several("role", role)
+        told = progress or ignore_progress
+        return self.check(references(self.question, name, roles=roles, path=path, progress=told))
+
+    def find(
+        self,
+        *,
+        language: str,
+        query: str | None = None,
+        pattern: str | None = None,
+        path: Paths = "",
+        limit: int | None = None,
+        by_file: bool = False,
+        jobs: int = 1,
+        file_seconds: float = 30.0,
+        progress: Progress | None = None,
+    ) -> Answer[list[JsonRecord]]:
+        """Return the matches of a tree-sitter query or a pattern (TASKS.md "Patterns") in files of a language.
+
+        Each row has `path` or `path_b64`, `line`, `column`, `end_line`, `end_column`, the first line of the match as
+        `source`, and the texts of its `captures`. With `by_file`, the number of matches of each file is returned
+        instead.
+
+        At most `limit` matches are returned, by default a million. `jobs` is the number of processes that search. If a
+        file takes longer than `file_seconds`, it is skipped, and the answer is incomplete. `progress` is as in
+        `references`.
+        """
+        from codebatch.operations.queries.code_search import Wanted, find
+        from codebatch.operations.queries.references import ignore_progress
+
+        wanted = Wanted(
+            language=language,
+            query=query,
+            pattern=pattern,
+            path=path,
+            limit=limit,
+            by_file=by_file,
+            jobs=jobs,
+            file_seconds=file_seconds,
+        )
+        return self.check(find(self.question, wanted, progress or ignore_progress))
+
+    @contextlib.contextmanager
+    def sql(self, statement: str) -> Iterator[Answer[Rows]]:
+        """Run a SELECT statement over the records of the batch (SPEC.md "SQL"). Needs DuckDB.
+
+        Use it in a `with` statement; the rows are available until the block ends.
+        """
+        from codebatch.operations.queries.sql import ask_sql
+
+        with ask_sql(self.question, statement) as answer:
+            yield self.check(answer)
+
+    def hotspots(
+        self,
+        by: HotspotBy = "hotspot",
+        *,
+        files: bool = False,
+        least: int | None = None,
+        limit: int = 10,
+        path: Paths = "",
+        lang: Several = None,
+        everything: bool = False,
+    ) -> Answer[Hotspots]:
+        """Return the functions or files that are hardest to change, highest score first.
+
+        At most `limit` rows are returned, by default 10 for functions. Rows whose metric is below `least` are left out.
+        Tests, vendored and generated code and uncertain functions are excluded and counted, unless `everything` is set.
+        """
+        from codebatch.operations.hotspots.hotspots import hotspots
+        from codebatch.query.filters.record_options import several
+
+        languages = () if lang is None else several("lang", lang)
+        return self.check(
+            hotspots(
+                self.question,
+                by,
+                files=files,
+                least=least,
+                limit=limit,
+                path=path,
+                languages=languages,
+                everything=everything,
+            )
+        )
+
+    def copies(
+        self, *, least: int = 1, first: int = 1, limit: int | None = None, path: Paths = "", everything: bool = False
+    ) -> Answer[DuplicateBlocks]:
+        """Return duplicate blocks of at least `least` code lines, the longest first.
+
+        At most `limit` blocks are returned, starting with number `first`. Blocks that occur only in tests or in
+        vendored, generated or minified files are excluded and counted, unless `everything` is set.
+        """
+        from codebatch.operations.queries.duplicates import find_copies
+
+        return self.check(
+            find_copies(self.question, least=least, first=first, limit=limit, path=path, everything=everything)
+        )
+
+    def source_of_copies(self, block: DuplicateBlock) -> list[tuple[DuplicateLocation, tuple[SourceLine, ...]]]:
+        """Return the first locations of a duplicate block, each with its source or the beginning of its source."""
+        from codebatch.operations.queries.duplicates import read_copies
+
+        return read_copies(self.question, block)
+
+    def older(self, named: Batch | str, *, of_files: bool = False) -> Batch:
+        """Return the batch to compare with. The argument is an open batch, or a reference as in `Store.side`."""
+        if isinstance(named, Batch):
+            return named
+        from codebatch.operations.comparison.revisions import find_revision
+
+        check_reference(named)
+        store, note = self.question.store, self.question.note
+        found = find_revision(store, named, partial(ask, store, note=note), note, of_files=of_files)
+        return Batch(found, self._check_open, partial=self._is_partial)
+
+    def compare(self, old: Batch | str, **filters: Unpack[OutputFilters]) -> Comparison:
+        """Compare this batch with an older one: its diagnostics, or other record types if they are given.
+
+        The older batch is an open batch, which may be in another store, or a reference as in `Store.side`. The filters
+        are the filters of `outputs`. A change is included if its old or its new record matches the filters.
+        """
+        from msgspec import structs
+
+        from codebatch.operations.comparison.comparison import kinds_of, of_files_alone
+        from codebatch.query.filters.record_options import filter_of
+
+        asked = filter_of(filters)
+        kinds = kinds_of(asked)
+        old = self.older(old, of_files=of_files_alone(kinds))
+        asked = structs.replace(asked, kinds=())
+        return compare_batches(old, self, kinds, asked=asked, task=filters.get("task"))
+
+    def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:
+        """Return the files that depend on a file. `depth` limits the number of import steps, by default unlimited."""
+        from codebatch.operations.queries.dependencies import impact
+
+        return self.check(impact(self.question, path, depth))
+
+    def imports(self, path: Paths = "") -> Answer[list[Import]]:
+        """Return all imports between files, sorted by path. With `path`, only imports from or to matching files."""
+        from codebatch.operations.queries.dependencies import imports
+
+        return self.check(imports(self.question, path))
+
+    def import_cycles(self, path: Paths = "", *, everything: bool = False) -> Answer[list[Cycle]]:
+        """Return import cycles, the smallest first. With `path`, only cycles with a matching file.
+
+        With `everything`, two more kinds are included: cycles that consist only of tests, vendored and generated files,
+        and cycles through imports that are not executed while files are loaded.
+        """
+        from codebatch.operations.queries.dependencies import import_cycles
+
+        return self.check(import_cycles(self.question, path, everything=everything))
+
+
+def compare_batches(
+    old: Batch,
+    new: Batch,
+    kinds: Collection[str] = ("diagnostic",),
+    *,
+    asked: RecordFilter | None = None,
+    task: str | None = None,
+) -> Comparison:
+    """Compare two batches, the later one `new`, for some record types.
+
+    The result has the rows of which either record passes the filter `asked`. Raises InvalidInput, also if the batches
+    are of different projects, StoreCorrupt, and BatchIncomplete if one is incomplete and was not opened with `partial`.
+    """
+    from codebatch.operations.comparison.comparison import compare, refuse_strangers
+
+    comparison = compare(old.question, new.question, kinds, asked=asked, task=task)
+    old.check(comparison.old)
+    new.check(comparison.new)
+    refuse_strangers(comparison)
+    return comparison

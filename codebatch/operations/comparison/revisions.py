@@ -1,0 +1,145 @@
+"""Revisions: what a comparison can name, a batch, a snapshot or a git commit (SPEC.md "Comparison").
+
+A reference that names one batch or one snapshot of the store is that batch or snapshot. Otherwise it is the commit that
+git resolves it to in the current directory. If both hold, a note names the commit that was not chosen. A reference is
+never an option or a range for git: what begins with a dash is refused, and what does not resolve to one commit too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from codebatch.errors import AmbiguousId, InvalidId, NotInStore, UnknownId
+from codebatch.git.ancestry import Repository
+from codebatch.model.digest import Digest
+from codebatch.operations import Note
+from codebatch.operations.history.checkouts import repository_of
+from codebatch.operations.queries.batch_query import Question
+from codebatch.query.sources.records import BatchRecords
+from codebatch.query.sources.sources import Unasked
+from codebatch.snapshotting.staleness import stat_cache_of
+from codebatch.store.batches.batches import BatchDir, BatchFile, BatchId, iter_batches
+from codebatch.store.batches.snapshot_references import resolve_snapshot
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.snapshots.snapshots import Snapshot
+
+_SNAPSHOT = "snap-"
+_SHOWN_MAX = 80
+
+
+class Commit(NamedTuple):
+    """A commit that a side names. `name` is the reference as it was given, `id` the full hash."""
+
+    name: str
+    id: str
+
+    @property
+    def label(self) -> str:
+        """The commit for people: `HEAD~3 (commit 1a2b3c4d5e6f)`."""
+        short = f"commit {self.id[:12]}"
+        return short if self.id.startswith(self.name) else f"{self.name} ({short})"
+
+
+Ask = Callable[[str], Question]
+"""Finds a batch by its reference, as `Store.batch` does."""
+
+
+def find_revision(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool = False) -> Question:
+    """Return the batch that a reference names; for a snapshot or a commit, its latest batch.
+
+    A batch with uncommitted changes does not represent its commit. Nothing is run: a commit without a batch raises
+    UnknownId. With `of_files`, a snapshot without a batch is enough; it has the id of the snapshot and no task.
+    Raises the errors of `Store.batch`.
+    """
+    revision = name_revision(store, reference, ask, note, of_files=of_files)
+    if isinstance(revision, Question):
+        return revision
+    found = find_batch_of(store, revision)
+    if found is None:
+        hint = f"to analyse the commit, run this command in the git work tree: codebatch diff {revision.id[:12]} latest"
+        raise UnknownId(f"no batch of {revision.label}", hint=hint)
+    return ask(found.id)
+
+
+def name_revision(
+    store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool = False
+) -> Question | Commit:
+    """Return the batch that a reference names, otherwise the commit. Raises the errors of `Store.batch`."""
+    repository = _repository_here()
+    commit_id = None if repository is None else repository.find(reference)
+    is_of_snapshot = reference.startswith(_SNAPSHOT)
+    try:
+        if is_of_snapshot:
+            found = _of_snapshot(store, reference, ask, note, of_files=of_files)
+        else:
+            found = ask(reference)
+    except (InvalidId, UnknownId, AmbiguousId) as error:
+        if commit_id is not None:
+            return Commit(reference, commit_id)
+        if repository is None or is_of_snapshot or not isinstance(error, InvalidId | NotInStore):
+            raise
+        raise _named_nothing(reference, repository, error) from error
+    if commit_id is not None:
+        note(f"using batch {found.batch.id} for {reference}, which is also a git commit ({commit_id[:12]})")
+    return found
+
+
+def find_batch_of(store: StoreDir, commit: Commit) -> BatchDir | None:
+    """Return the latest batch of just a commit's tree, wherever it was run; None if there is none."""
+    return next((each for each in iter_batches(store) if each.about.is_clean and each.about.commit == commit.id), None)
+
+
+def _of_snapshot(store: StoreDir, reference: str, ask: Ask, note: Note, *, of_files: bool) -> Question:
+    snapshot = resolve_snapshot(store, reference)
+    of_it = (batch for batch in iter_batches(store, kind="any") if batch.about.snapshot_id == snapshot.id)
+    found = next(of_it, None)
+    if found is not None:
+        return ask(found.id)
+    if of_files:
+        return _of_tree(store, snapshot, note)
+    hint = "a snapshot without a batch can be compared only with --kind file; list batches with: codebatch batch list"
+    raise UnknownId(f"no batch of the snapshot {snapshot.id}", hint=hint)
+
+
+def _of_tree(store: StoreDir, snapshot: Snapshot, note: Note) -> Question:
+    """Return a batch over a snapshot that is not in the store and has no task."""
+    document = snapshot.document
+    about = BatchFile(
+        batch_id=BatchId(snapshot.id),
+        snapshot_id=snapshot.id,
+        pipeline="",
+        plan_digest=Digest(""),
+        sources=tuple(sorted(map(os.fsencode, document.source.roots))),
+        stat_cache=stat_cache_of(store.files, store.root, snapshot.id, document.source.base),
+        created_at_ns=0,
+        shards=0,
+        items=document.files,
+    )
+    batch = BatchDir(store.files, store.batches / snapshot.id, about)
+    question = Question(store, batch, is_named=True, note=note)
+    question.records = BatchRecords(store, batch, source=Unasked(str(store.root)))
+    return question
+
+
+def _repository_here() -> Repository | None:
+    """Return the work tree that the current directory is in, None if there is none, or no git."""
+    with contextlib.suppress(FileNotFoundError):  # The current directory was removed.
+        found = repository_of((os.getcwdb(),))
+        return None if found is None else Repository(*found)
+    return None
+
+
+def _named_nothing(reference: str, repository: Repository, error: InvalidId | NotInStore) -> InvalidId | UnknownId:
+    """Return the error for a reference that names no batch and no commit, with what to do next."""
+    kind: type[InvalidId | UnknownId] = InvalidId if isinstance(error, InvalidId) else UnknownId
+    hint = "list batches with: codebatch batch list; list commits with: git log --oneline"
+    first, dots, second = reference.partition("..")
+    if dots:
+        ends = [end for end in (first, second.lstrip(".")) if end]
+        hint = f"ranges of commits are not supported; give both ends as arguments: {' '.join(ends)}"
+    elif repository.is_shallow:
+        hint = f"{hint}; this clone is shallow, fetch more commits with: git fetch --unshallow"
+    return kind(f"no batch or commit {reference[:_SHOWN_MAX]!r}", hint=hint)

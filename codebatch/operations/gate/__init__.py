@@ -1,0 +1,1 @@
+"""The quality gate, its base, and baselines."""

@@ -1,0 +1,285 @@
+"""The gate: what a change did that it may not (SPEC.md "Quality gate").
+
+HEAD is compared with a base, the batch of the tree before the change. Regressions are held against conditions. What is
+not of the change is counted, and forbids nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from codebatch.compare.conditions import (
+    DEFAULT,
+    FORMS,
+    SEVERITY_RAISED,
+    Condition,
+    Judged,
+    judge,
+    parse_condition,
+)
+from codebatch.compare.differences import Change
+from codebatch.compare.matching.lines import NOWHERE
+from codebatch.compare.metrics import UNLESS_0
+from codebatch.compare.states import REGRESSIONS, State
+from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
+from codebatch.model.entry import display_path
+from codebatch.model.record import Diagnostic
+from codebatch.model.text.quantities import count_of
+from codebatch.model.text.suggestions import did_you_mean
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.api.store import Store
+from codebatch.operations.comparison.comparison import Comparison
+from codebatch.operations.comparison.revisions import Commit
+from codebatch.operations.gate.base_runs import batch_of_commit, under_tasks_of
+from codebatch.operations.gate.base_selection import Base, NoBase, choose_base
+from codebatch.operations.gate.baselines import new_beside, read_baseline, set_beside
+from codebatch.operations.gate.changed_lines import TouchedLines, touched_since
+from codebatch.operations.gate.revision_runs import name_revision, open_commit
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.query.answers.sql_views import FILE_METRICS, FUNCTION_METRICS
+from codebatch.query.filters.arguments import path_of, refuse_text
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.store import StoreDir
+
+# What some batches have none of, for they have no cycle, or nothing that is copied.
+_KNOWN = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *UNLESS_0})
+
+
+class KeptBase(NamedTuple):
+    """A baseline that HEAD is held against, and why."""
+
+    why: str
+
+
+class CheckResult(NamedTuple):
+    """The result of a check.
+
+    - `judged`: each condition with its result.
+    - `forbidden`: the changes that violate a condition.
+    - `allowed`: new findings that violate no condition.
+    - `counts`: the number of changes in each state.
+    - `outside_change`: the number of regressions on lines that the change did not touch. They are only counted.
+    - `on_unchanged_lines`: the number of regressions on unchanged lines, if only changed lines were requested. They are
+      only counted.
+
+    Without a base, nothing is compared, and all members except `head` and `base` are empty.
+    """
+
+    head: Batch
+    base: Base | NoBase | KeptBase
+    comparison: Comparison | None
+    judged: Sequence[Judged]
+    forbidden: Sequence[Change]
+    allowed: Sequence[Change]
+    counts: Mapping[State, int]
+    outside_change: int = 0
+    on_unchanged_lines: int = 0
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether there was a base to compare with."""
+        return not isinstance(self.base, NoBase)
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether no condition is violated."""
+        return all(each.verdict == "passed" for each in self.judged)
+
+
+class Checker(NamedTuple):
+    """How a check is done. `environment` is where CI says what it builds; `allow_incomparable`: a base is taken whose
+    tasks are others, where it cannot be run under those of HEAD.
+    """
+
+    store: Store
+    execution: Execution
+    listener: Listener
+    environment: Mapping[str, str]
+    allow_incomparable: bool = False
+
+    def check(
+        self,
+        conditions: Sequence[Condition],
+        base: str | None = None,
+        head: str | None = None,
+        *,
+        changed_lines: bool = False,
+    ) -> CheckResult:
+        """Hold what HEAD has against conditions, in comparison with a base, which is chosen if none is named.
+
+        Raises BatchIncomplete where the base is of other tasks and cannot be run under those of HEAD, and where none
+        is named and the latest run is of a part of another tree. Raises InvalidInput, UnknownId, Stopped or StoreError.
+        """
+        newer = self._head(head)
+        store, batch = newer.question.store, newer.question.batch
+        for condition in conditions:
+            _check_metric(newer, condition.metric)
+        chosen = (
+            self._named(base, batch)
+            if base is not None
+            else choose_base(store, batch, self.execution, self.listener, self.environment)
+        )
+        if isinstance(chosen, NoBase):
+            return CheckResult(newer, chosen, None, (), (), (), {})
+        chosen = self._under_tasks_of(store, batch, chosen)
+        kinds = dict.fromkeys(("diagnostic", *(each.kind for each in conditions)))
+        comparison = newer.compare(self.store.batch(chosen.batch.id, partial=True), kind=tuple(kinds))
+        lines = _Lines(comparison, touched_since(batch, chosen.change_begins), is_changed_alone=changed_lines)
+        verdicts = judge(conditions, filter(lines, comparison.differences()))
+        return CheckResult(
+            newer, chosen, comparison, *verdicts, comparison.counts, lines.not_of_change, lines.on_other_lines
+        )
+
+    def check_baseline(self, conditions: Sequence[Condition], path: Path, head: str | None = None) -> CheckResult:
+        """Hold the findings of HEAD that a baseline has not against conditions.
+
+        Raises InvalidInput also for a condition that such a file cannot answer, UnknownId, or StoreError.
+        """
+        unknown = [each.text for each in conditions if each.text == SEVERITY_RAISED or each.kind != "diagnostic"]
+        if unknown:
+            told = (
+                f"--fail-on {', '.join(unknown)} cannot be used with a baseline: baselines contain "
+                "neither severities nor metrics"
+            )
+            raise InvalidInput(told, hint="compare with a batch: codebatch check BASE")
+        kept = read_baseline(path)
+        newer = self._head(head)
+        set_beside(newer, path)
+        answer, beside = new_beside(newer, kept)
+        verdicts = judge(conditions, (Change("new", None, each) for each in beside.new))
+        known = len(answer.found.findings) - len(beside.new)
+        counts: dict[State, int] = {"unchanged": known, "new": len(beside.new), "fixed": beside.gone}
+        if beside.not_comparable:
+            counts["not_comparable"] = beside.not_comparable
+        base = KeptBase(f"{count_of(len(kept), 'finding')} in the baseline {display_path(os.fsencode(path))}")
+        return CheckResult(newer, base, None, *verdicts, counts)
+
+    def _head(self, reference: str | None) -> Batch:
+        if reference is None:
+            head = self.store.batch(partial=True)
+            _refuse_newer_part(self.store.store, head.question.batch)
+            return head
+        side = name_revision(self.store, reference)
+        if isinstance(side, Batch):
+            return side
+        return open_commit(self.store, side, self.store.batch(partial=True).question.batch, self._run_commit)
+
+    def _named(self, reference: str, head: BatchDir) -> Base:
+        side = name_revision(self.store, reference)
+        if isinstance(side, Batch):
+            return Base(side.question.batch, "given on the command line")
+        return Base(self._run_commit(self.store.store, head, side), f"batch of {side.label}, given on the command line")
+
+    def _run_commit(self, store: StoreDir, head: BatchDir, commit: Commit) -> BatchDir:
+        return batch_of_commit(store, head, commit, self.execution, self.listener)
+
+    def _under_tasks_of(self, store: StoreDir, head: BatchDir, base: Base) -> Base:
+        """The base as it is under the tasks of HEAD."""
+        try:
+            made = under_tasks_of(store, head, base.batch, self.execution, self.listener)
+        except ToolMismatch as error:
+            if self.allow_incomparable:
+                return base
+            hint = (
+                "run HEAD again with this installation, or add --allow-incomparable to compare the batches as they are"
+            )
+            raise BatchIncomplete(error.message, hint=hint) from error
+        if made.id == base.batch.id:
+            return base
+        return Base(made, f"{base.why}, re-analysed with the tasks of HEAD", base.change_begins)
+
+
+def _refuse_newer_part(store: StoreDir, head: BatchDir) -> None:
+    """Raise BatchIncomplete if the latest run is of a part of the project, and of another tree than `head` is."""
+    latest = resolve_batch(store, None)
+    if latest.about.snapshot_id == head.about.snapshot_id:
+        return
+    of = ", ".join(map(display_path, latest.about.paths))
+    told = (
+        f"the latest run, {latest.id}, is restricted to {of} and newer than {head.id}, which covers the whole project"
+    )
+    hint = f"run the whole project: codebatch run {shlex.quote(display_path(latest.about.project_root))}"
+    raise BatchIncomplete(told, hint=hint)
+
+
+def check(
+    base: str | None = None,
+    head: str | None = None,
+    *,
+    store: str | Path | None = None,
+    fail_on: Sequence[str] = (),
+    changed_lines: bool = False,
+    baseline: str | Path | None = None,
+    allow_incomparable: bool = False,
+    jobs: int | None = None,
+    listener: Listener | None = None,
+) -> CheckResult:
+    """Compare HEAD, by default the latest batch, with a base and evaluate conditions, as `codebatch check` does.
+
+    If neither a base nor a `baseline` is given, a base is chosen as `codebatch check` does. If the base or head is a
+    commit without a batch, the commit is analysed first. `CheckResult.head.whole` is the completeness of HEAD.
+    `CheckResult.is_compared` is False if there was no base. Raises the errors of `Checker.check`.
+    """
+    refuse_text(fail_on=fail_on)
+    conditions = conditions_of(fail_on)
+    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    listener = listener or Listener()
+    opened = Store(StorePlace(None if store is None else path_of(store)).open(), listener.note)
+    checker = Checker(opened, execution, listener, os.environ, allow_incomparable)
+    if baseline is None:
+        return checker.check(conditions, base, head, changed_lines=changed_lines)
+    if base is not None or changed_lines:
+        raise InvalidInput("a baseline file cannot be used with a base, or with changed lines, which need a base")
+    return checker.check_baseline(conditions, path_of(baseline), head)
+
+
+class _Lines:
+    """Lets pass what the change may have done, and counts the rest."""
+
+    def __init__(self, comparison: Comparison, touched: TouchedLines | None, *, is_changed_alone: bool) -> None:
+        self.not_of_change = 0
+        self.on_other_lines = 0
+        self._comparison = comparison
+        self._touched = touched
+        self._is_changed_alone = is_changed_alone
+
+    def __call__(self, each: Change) -> bool:
+        if each.state not in REGRESSIONS or not isinstance(each.new, Diagnostic):
+            return True
+        if self._touched is not None and not self._touched.has(each.new):
+            self.not_of_change += 1
+            return False
+        if self._is_changed_alone and not self._is_changed(each.new):
+            self.on_other_lines += 1
+            return False
+        return True
+
+    def _is_changed(self, found: Diagnostic) -> bool:
+        lines = self._comparison.lines(found.path_bytes)
+        last = max(found.end_line or found.line, found.line)
+        return lines is None or any(
+            line > len(lines) or lines[line - 1] == NOWHERE for line in range(max(found.line, 1), last + 1)
+        )
+
+
+def _check_metric(batch: Batch, metric: str) -> None:
+    """Refuse a metric that there is none of: a condition of it would never be broken."""
+    if metric in ("", *_KNOWN) or any(True for _ in batch.metrics(metric=metric, limit=1)):
+        return
+    known = [name for name, _ in batch.stats("metric", kind="metric").found.counts]
+    raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, sorted({*_KNOWN, *known})))
+
+
+def conditions_of(texts: Sequence[str]) -> list[Condition]:
+    """Conditions as they are written, that no new error may be where none is. Raises InvalidInput."""
+    try:
+        return [parse_condition(text) for text in dict.fromkeys(texts or (DEFAULT,))]
+    except ValueError as error:
+        raise InvalidInput(str(error), hint=f"one of: {', '.join(FORMS)}") from error

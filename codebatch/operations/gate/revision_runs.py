@@ -1,0 +1,68 @@
+"""Revisions that are run if they have no batch yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.api.store import Store
+from codebatch.operations.comparison import revisions
+from codebatch.operations.comparison.revisions import Commit
+from codebatch.operations.queries.batch_query import Question
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+
+RunCommit = Callable[[StoreDir, BatchDir, Commit], BatchDir]
+"""Returns the finished batch of a commit. If there is none, runs the commit's tree under the tasks of another batch."""
+
+
+def name_revision(opened: Store, reference: str, *, of_files: bool = False) -> Batch | Commit:
+    """Return the batch that a reference names, open in part, otherwise the commit. Raises what `Store.batch` does."""
+    found = revisions.name_revision(opened.store, reference, opened.ask, opened.note, of_files=of_files)
+    return opened.open_batch(found, partial=True) if isinstance(found, Question) else found
+
+
+def find_revisions(
+    opened: Store,
+    old: str | None,
+    new: str | None,
+    run_commit: RunCommit,
+    *,
+    base: Store | None = None,
+    of_files: bool = False,
+) -> tuple[Batch, Batch]:
+    """Return the older and the newer batch of a comparison, each open in part.
+
+    None stands for `latest~1` and `latest`. A commit is run under the tasks of the other side. If both sides are
+    commits, the newer one is run under the tasks of the latest batch, and the older one under those of the newer one.
+    If `base` is given, the older side is found in that store, by default its `latest`, and never run. Raises what
+    `Store.side` and `run_commit` raise.
+    """
+
+    def name(reference: str | None, default: str) -> Batch | Commit:
+        if reference is None:
+            return opened.batch(default, partial=True)
+        return name_revision(opened, reference, of_files=of_files)
+
+    if base is None:
+        older = name(old, "latest~1")
+    else:
+        older = base.side("latest" if old is None else old, partial=True, of_files=of_files)
+    newer = name(new, "latest")
+    if isinstance(newer, Commit):
+        newer = open_commit(opened, newer, _head_for(opened, older if base is None else None), run_commit)
+    if isinstance(older, Commit):
+        older = open_commit(opened, older, _head_for(opened, newer), run_commit)
+    return older, newer
+
+
+def open_commit(opened: Store, commit: Commit, head: BatchDir, run_commit: RunCommit) -> Batch:
+    """Return the batch of a commit in the place of `head`. It is open in part. Raises what `run_commit` raises."""
+    return opened.batch(run_commit(opened.store, head, commit).id, partial=True)
+
+
+def _head_for(opened: Store, side: Batch | Commit | None) -> BatchDir:
+    """Return the batch under whose tasks a commit is run: the other side, or the latest batch if that has no tasks."""
+    if isinstance(side, Batch) and side.question.batch.about.pipeline:
+        return side.question.batch
+    return opened.batch(partial=True).question.batch

@@ -1,0 +1,1 @@
+"""The git history of a project, and its cache."""

@@ -1,0 +1,62 @@
+"""From which commit a change is counted: where its branch left the one that it is to be merged into."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from codebatch.git.ancestry import Repository, is_commit
+from codebatch.git.repository import GitError
+from codebatch.store.batches.batches import BatchDir
+
+_MERGE_OF_GITHUB = re.compile(r"refs/pull/\d+/merge\Z", re.ASCII)
+_DEFAULT_BRANCH = "origin/HEAD"
+
+
+class Beginning(NamedTuple):
+    """The commit that a change begins at, and in words what that is: "the merge base with origin/main"."""
+
+    commit: str
+    told: str
+
+
+def beginning_of(head: BatchDir, repository: Repository, environment: Mapping[str, str]) -> Beginning:
+    """Where the change begins that a batch has. `environment` is that of GitHub's jobs, or anybody's.
+
+    Raises GitError where it is not known; the text says what to fetch where the clone is shallow.
+    """
+    commit = head.about.commit
+    if not is_commit(commit):
+        raise GitError(f"the commit of batch {head.id} is unknown")
+    parents = repository.parents(commit)
+    is_merge = _MERGE_OF_GITHUB.match(environment.get("GITHUB_REF", "")) and environment.get("GITHUB_SHA") == commit
+    if is_merge and len(parents) == 2:
+        return Beginning(parents[0], "the first parent of GitHub's merge commit")
+    branch = environment.get("GITHUB_BASE_REF", "")
+    name = f"origin/{branch}" if branch else _DEFAULT_BRANCH
+    other = repository.find(f"refs/remotes/{name}")
+    if other is None and branch:
+        raise GitError(f"{name} is not in this clone; fetch it: {_fetch(repository, branch)}")
+    if other is not None:
+        try:
+            base = repository.merge_base(other, commit)
+        except GitError as error:
+            raise GitError(f"no merge base with {name}: {error}; fetch more: {_fetch(repository)}") from error
+        if base != commit:
+            return Beginning(base, f"the merge base with {name}")
+    if not head.about.is_clean:
+        return Beginning(commit, "HEAD, because there may be uncommitted changes")
+    if not parents:
+        raise GitError(f"commit {commit[:12]} has no parent")
+    why = f"{name} contains HEAD" if other is not None else f"{name} does not exist"
+    return Beginning(parents[0], f"the commit before HEAD, because {why}")
+
+
+def _fetch(repository: Repository, branch: str = "") -> str:
+    """What to type. A clone of one branch fetches no other one unless it is named."""
+    named = shlex.join([f"{branch}:refs/remotes/origin/{branch}"]) if branch else ""
+    if repository.is_shallow:
+        return f"{f'git fetch --unshallow origin {named}'.rstrip()}, or in actions/checkout set `fetch-depth: 0`"
+    return f"git fetch origin {named}".rstrip()

@@ -1,0 +1,1 @@
+"""Change frequency of files and functions, and hotspots."""

@@ -1,0 +1,1 @@
+"""Diagnosis of stores, verification of results, trials of rules and tasks."""

@@ -1,0 +1,134 @@
+"""Trying a task: whether it says the same of the same files however the work on them is cut and ordered."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from codebatch.coordinator.analysis.progress_counter import Scope
+from codebatch.errors import InvalidInput
+from codebatch.model.entry import Entry
+from codebatch.model.shard import ShardRule
+from codebatch.model.task import Pipeline, task_name
+from codebatch.operations.project.project_snapshot import freeze, rules_for
+from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.planning import Planner, planner_of
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.entry_points import describe_task
+from codebatch.query.sources.records import BatchRecords
+from codebatch.snapshotting.roots import resolve_sources
+from codebatch.store.batches.store import StoreDir
+
+_OTHER_SEED = 1
+_OTHER_SHARDS = 8
+_OTHER_FILES_AVERAGE_MAX = 64
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A file for which two runs of a task gave different results.
+
+    `first` and `second` are the first lines that differ. If one run has fewer lines, its line is empty.
+    """
+
+    path: str
+    first: str
+    second: str
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of it.
+
+    `failures` are results of the task that failed the first time. `signal_status` as in `RunResult`.
+    """
+
+    task: str
+    files: int
+    records: int
+    failures: int
+    differences: tuple[Difference, ...]
+    signal_status: int = 0
+
+
+def try_task(execution: Execution, name: str, paths: Sequence[Path], listener: Listener) -> Tried:
+    """Run a task and what it needs twice over paths, the second time in small shards, another order and hash seed.
+
+    It is done in a store for the time being. Raises CodebatchError.
+    """
+    configuration = execution.configuration
+    task = task_name(name)
+    resolve_sources(tuple(paths), None)
+    pipeline = pipeline_of(configuration.catalogue, task)
+    with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
+        store = StorePlace(Path(directory) / "store").open_or_make()
+        with store.writing():
+            frozen = freeze(
+                store, paths, rules_for(configuration, (), ()), listener.note, allow_empty=False, phase=listener.phase
+            )
+            planner = planner_of(configuration, store, frozen, pipeline, listener.note)
+        first, status = run_in(execution, planner, store, listener)
+        if status:
+            return Tried(task=task, files=frozen.files, records=0, failures=0, differences=(), signal_status=status)
+        average = min(max(frozen.files // _OTHER_SHARDS, 1), _OTHER_FILES_AVERAGE_MAX)
+        other = replace(execution, shuffle_seed=_OTHER_SEED, hash_seed=_OTHER_SEED)
+        small = ShardRule(files_average=average, files_min=1, files_max=2 * average)
+        second, status = run_in(other, replace(planner, shard_rule=small), store, listener)
+        return Tried(
+            task=task,
+            files=frozen.files,
+            records=first.counts(task).records,
+            failures=first.source.tally((task,)).failed,
+            differences=() if status else tuple(_differences(task, first, second)),
+            signal_status=status,
+        )
+
+
+def pipeline_of(catalogue: TaskCatalogue, task: str) -> Pipeline:
+    """A task behind all that it needs, as `full`. Raises InvalidConfiguration or InvalidInput."""
+    return Pipeline(name="full", summary="", tasks=_with_needs(catalogue, task))
+
+
+def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
+    """A task behind all that it needs. Raises InvalidConfiguration, or InvalidInput where they need one another."""
+    ordered: dict[str, None] = {}
+    waiting: list[str] = []
+
+    def add(name: str) -> None:
+        if name in waiting:
+            raise InvalidInput(f"tasks depend on one another in a cycle: {', '.join(waiting)}")
+        waiting.append(name)
+        for need in describe_task(catalogue, name).needs:
+            if need not in ordered:
+                add(need)
+        waiting.pop()
+        ordered[name] = None
+
+    add(task)
+    return tuple(ordered)
+
+
+def run_in(execution: Execution, planner: Planner, store: StoreDir, listener: Listener) -> tuple[BatchRecords, int]:
+    """A new batch of a plan, executed; and the exit status of the signal that ended it, or 0."""
+    with store.writing() as lock:
+        batch = planner.make(planner.plan(), reuses=False)
+        executed = execution.execute(store, lock, batch, Scope(), listener)
+    return BatchRecords(store, batch), executed.signal_status
+
+
+def _differences(task: str, first: BatchRecords, second: BatchRecords) -> Iterator[Difference]:
+    for item, entry in enumerate(first.items):
+        one, other = (records.source.item_lines(task, item) or b"" for records in (first, second))
+        if one != other:
+            yield first_difference(entry, one, other)
+
+
+def first_difference(entry: Entry, one: bytes, other: bytes) -> Difference:
+    """The first lines that differ of two that do."""
+    pairs = zip_longest(one.splitlines(), other.splitlines(), fillvalue=b"")
+    first, second = next((pair for pair in pairs if pair[0] != pair[1]), (one, other))
+    return Difference(path=entry.text, first=first.decode("utf-8", "replace"), second=second.decode("utf-8", "replace"))

@@ -1,0 +1,33 @@
+"""`rules test`: the user's rules over files and their own examples, each within a limit of time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, cast
+
+from codebatch.model.task import Json
+from codebatch.plugins.worker_services import load_question
+from codebatch.query.fields import JsonRecord
+from codebatch.system.processes.forks import ForkFailure, map_forked
+
+
+class _Trials(Protocol):
+    """`RuleTrials` of the workers' code."""
+
+    def __len__(self) -> int: ...
+
+    def run(self, number: int) -> list[JsonRecord]: ...
+
+    def answer(self, results: Sequence[list[JsonRecord] | str]) -> dict[str, list[JsonRecord]]: ...
+
+
+def test_rules(
+    settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]], *, seconds: float
+) -> dict[str, list[JsonRecord]]:
+    """Return what is found in files, given as path and content, and whether examples are as they should be.
+
+    A rule that takes longer than `seconds` on one of them is among the `failures`.
+    """
+    trials = cast("_Trials", load_question("rule_trials")(settings, files))
+    with map_forked(trials.run, range(len(trials)), 1, list[JsonRecord], seconds=seconds) as answers:
+        return trials.answer([answer.reason if isinstance(answer, ForkFailure) else answer for answer in answers])

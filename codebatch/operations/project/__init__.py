@@ -1,0 +1,1 @@
+"""The project: its configuration, its stores, and its snapshot."""

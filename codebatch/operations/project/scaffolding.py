@@ -1,0 +1,134 @@
+"""Starting own rules and tasks: writing an example that works, in the project where the user stands."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from codebatch.coordinator.analysis.planning import check_overrides
+from codebatch.errors import InvalidInput
+from codebatch.model.task import TASK_NAME_PATTERN, Json
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.configuration_file import ConfigurationFile
+from codebatch.operations.project.task_example import TASK, TEST
+from codebatch.plugins.worker_services import load_question
+
+FILES_LOOKED_AT_MAX = 20_000
+"""Files by whose names it is told which language is the most frequent."""
+
+
+class NewRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A custom rule that was added to the file `file`. `text` is the added text."""
+
+    id: str
+    language: str
+    file: str
+    text: str
+
+
+class NewTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A custom task that was created: its file, its test, and the text that was added to the configuration file."""
+
+    name: str
+    file: str
+    test: str
+    configuration: str
+    text: str
+
+
+def new_rule(start: Path, rule_id: str, language: str | None) -> NewRule:
+    """Write an example of an own rule, by default for the language of which most files are below `start`.
+
+    Raises InvalidInput, InvalidConfiguration or OSError; then nothing is written.
+    """
+    configuration = load_configuration(start)
+    settings = configuration.settings.tasks.get("lint", {})
+    check_overrides(configuration.catalogue, {"lint": settings})
+    chosen = language or most_frequent_language(start)
+    rule = cast("dict[str, Json]", load_question("example_rule")(settings, rule_id, chosen))
+    file = ConfigurationFile(configuration, start)
+    words = ("tasks", "lint", "rules")
+    comment = (
+        "In `pattern`, $X matches one syntax node, $$$ any number of nodes. "
+        "Test `bad` and `good` with: codebatch rules test"
+    )
+    text = file.table(words, rule, is_array=True, comment=comment)
+
+    def change(document: dict[str, Any]) -> None:
+        lint = document.setdefault("tasks", {}).setdefault("lint", {})
+        lint["rules"] = [*lint.get("rules", []), rule]
+
+    file.append(text, change)
+    return NewRule(id=rule_id, language=str(rule["language"]), file=str(file.path), text=text)
+
+
+def new_task(start: Path, name: str) -> NewTask:
+    """Write an example of an own task, a test of it, and the table that names it.
+
+    Raises InvalidInput, InvalidConfiguration or OSError; then nothing is left.
+    """
+    configuration = load_configuration(start)
+    if not TASK_NAME_PATTERN.match(name):
+        hint = "use lower-case letters, digits, - and _, starting with a letter"
+        raise InvalidInput(f"{name!r} is not a valid task name", hint=hint)
+    catalogue = configuration.catalogue
+    if name in catalogue.installed or name in configuration.settings.tasks:
+        raise InvalidInput(f"a task {name!r} already exists", hint="choose another name; see: codebatch pipelines")
+    file = ConfigurationFile(configuration, start)
+    root = file.path.parent
+    stem = name.replace("-", "_")
+    tests = "tests" if (root / "tests").is_dir() else "tools"
+    code, test = f"tools/{stem}.py", f"{tests}/test_{stem}.py"
+    table = {"python": f"{code}:task"}
+    comment = f"Try it on a file with: codebatch task try {name} FILE"
+    text = file.table(("tasks", name), table, is_array=False, comment=comment)
+    made: list[Path] = []
+    is_first = not (root / "tools").exists()
+    try:
+        for path, content in ((code, TASK), (test, TEST.replace("NAME", stem).replace("CODE", code))):
+            made.append(_make(root, path, content))
+        file.append(text, lambda document: document.setdefault("tasks", {}).update({name: table}))
+    except BaseException:
+        for each in made:
+            each.unlink()
+        if is_first:
+            with contextlib.suppress(OSError):
+                (root / "tools").rmdir()
+        raise
+    return NewTask(name=name, file=str(root / code), test=str(root / test), configuration=str(file.path), text=text)
+
+
+def _make(root: Path, path: str, content: str) -> Path:
+    """Make a file that is not there, in a directory that is the project's. Raises InvalidInput or OSError."""
+    place = root / path
+    if not place.parent.resolve().is_relative_to(root.resolve()):
+        raise InvalidInput(f"{place.parent} is outside the project")
+    place.parent.mkdir(exist_ok=True)
+    try:
+        with open(place, "x", encoding="utf-8") as file:
+            file.write(content)
+    except FileExistsError as error:
+        raise InvalidInput(f"{place} already exists", hint="choose another name, or move the file") from error
+    return place
+
+
+def most_frequent_language(start: Path) -> str:
+    """The language of which most files below a directory are, by their names. Raises InvalidInput where none is."""
+    languages = cast("Iterator[str]", load_question("languages_of_paths")(islice(_names(start), FILES_LOOKED_AT_MAX)))
+    found = Counter(languages)
+    if not found:
+        raise InvalidInput(f"no file in {start} has a language with rules", hint="give a language with -l LANGUAGE")
+    return min(found, key=lambda language: (-found[language], language))
+
+
+def _names(start: Path) -> Iterator[bytes]:
+    for directory, below, names in os.walk(os.fsencode(start)):
+        below[:] = sorted(each for each in below if not each.startswith(b".") and each != b"node_modules")
+        yield from (os.path.join(directory, name) for name in sorted(names))

@@ -1,0 +1,148 @@
+"""Where a store is looked for, and where one is made."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from codebatch.errors import InvalidInput, StoreNotFound, StoreUnwritable, UnsafeStoreLocation
+from codebatch.model.entry import display_path
+from codebatch.model.project import REMOVED, Project
+from codebatch.operations import Note, ignore_note
+from codebatch.operations.project.projects import find_project, find_store, find_store_above, new_store_place
+from codebatch.query.filters.arguments import path_of
+from codebatch.snapshotting.projects import is_shared_place
+from codebatch.store import layout
+from codebatch.store.batches.store import StoreDir, create_store, looks_like_store
+from codebatch.store.batches.store import open_store as open_store_at
+from codebatch.system.files.files import Files, RealFiles
+
+
+class StorePlace:
+    """The named place of a store, else that of the project's own; and the project, which a named store does not change.
+
+    The project is that of `start`, by default of the current directory.
+    """
+
+    def __init__(self, named: Path | None = None, files: Files | None = None, *, start: Path | None = None) -> None:
+        self.named = named
+        self._files = files or RealFiles()
+        self._start = start
+
+    @cached_property
+    def project(self) -> Project | None:
+        """The project; None if the current directory was removed."""
+        try:
+            return find_project(self._start or Path.cwd())
+        except FileNotFoundError:
+            return None
+
+    def of_projects(self, projects: Iterable[Project]) -> StorePlace:
+        """Return the place for work on paths of some projects: that of the project that they have in common.
+
+        Paths of several, or below the current directory and of none, are worked on in the current project.
+        """
+        first, *others = {project.root: project for project in projects}.values()
+        here = self.project
+        is_here = first.kind == "unmarked" and here is not None and here.holds(first.root)
+        if others or (is_here and here is not None and not is_shared_place(here.root)):
+            return self
+        return self.of_directory(Path(os.fsdecode(first.start)))
+
+    def of_directory(self, start: Path) -> StorePlace:
+        """Return the place for work in the project of a directory."""
+        return StorePlace(self.named, self._files, start=start)
+
+    def root(self) -> Path | None:
+        """Where the store is or would be looked for; None where none was named or found."""
+        if self.named is not None:
+            return self.named
+        return None if self.project is None else find_store(self.project)
+
+    def exists(self) -> bool:
+        """Whether there is a store; if not, `open_or_make` makes one."""
+        path = self.root()
+        return path is not None and path.exists()
+
+    def open(self) -> StoreDir:
+        """The store, which must exist. Raises StoreNotFound or StoreUntrusted."""
+        path = self.root()
+        if path is None:
+            raise self._not_found()
+        return self._with_project(open_store_at(self._files, path, is_named=self.named is not None))
+
+    def open_or_make(self, note: Note = ignore_note) -> StoreDir:
+        """The store, made where there is none: at the named place, else at the top of the project.
+
+        Raises StoreUntrusted, UnsafeStoreLocation or StoreUnwritable.
+        """
+        path = self.root() or self.new_place()
+        try:
+            store, is_new = create_store(self._files, path, is_named=self.named is not None)
+        except StoreUnwritable as error:
+            error.hint = f"{error.hint}; or put the store elsewhere with --store PATH"
+            raise
+        if is_new:
+            note(f"created store: {store.root}")
+            if self.named is None and self.project is not None and (above := find_store_above(self.project)):
+                note(f"the store {above} above this project is not used; to use that store, add --store {above}")
+        return self._with_project(store)
+
+    def new_place(self, *, is_asked: bool = False) -> Path:
+        """Return where a store is made if none is named. Raises UnsafeStoreLocation, StoreNotFound.
+
+        `is_asked`: the user asks for one, which outside git makes the current directory a project.
+        """
+        if self.project is None:
+            raise self._not_found()
+        path = new_store_place(self.project)
+        if is_asked and self.project.kind != "git":
+            path = Path(os.fsdecode(self.project.start), layout.STORE_DIRECTORY)
+        if is_shared_place(os.fsencode(path.parent)):
+            raise self._unsafe_place(path)
+        return path
+
+    def _unsafe_place(self, path: Path) -> UnsafeStoreLocation:
+        error = UnsafeStoreLocation(str(path.parent))
+        if self.project is not None and self.project.kind == "git":
+            error.hint = f"give a location: --store {shlex.quote(str(path))}"
+            if self.project.start != self.project.root:
+                start = shlex.quote(os.fsdecode(self.project.start))
+                error.hint = f"make the directory a repository: git init {start}; or {error.hint}"
+        return error
+
+    def _not_found(self) -> StoreNotFound:
+        if self.project is None:
+            return StoreNotFound("the current directory no longer exists", hint="give a store with --store")
+        hint = "create a store with `codebatch run PATH` or `codebatch init`, or give the path of a store with --store"
+        root = self.project.root
+        own = Path(os.fsdecode(root), layout.STORE_DIRECTORY)
+        if is_shared_place(root):
+            named = f"--store {shlex.quote(str(own))}"
+            hint = (
+                f"use the store in this directory: {named}"
+                if looks_like_store(own)
+                else f"create a store with: codebatch run . {named}"
+            )
+        elif (above := find_store_above(self.project)) is not None:
+            hint = f"create a store with `codebatch run PATH`, or use the store above the project: --store {above}"
+        return StoreNotFound(f"no store in the project {os.fsdecode(self.project.root)}", hint=hint)
+
+    def _with_project(self, store: StoreDir) -> StoreDir:
+        return replace(store, project=self.project or REMOVED)
+
+
+def open_store(path: str | Path | None = None, project: str | Path | None = None) -> StoreDir:
+    """The store at a path, else that of the project around the directory `project`, by default the current one.
+
+    Raises InvalidInput, StoreNotFound or StoreUntrusted.
+    """
+    start = None if project is None else path_of(project)
+    if start is not None and not start.exists():
+        raise InvalidInput(f"no such directory: {display_path(os.fsencode(start))}")
+    return StorePlace(None if path is None else path_of(path), start=start).open()

@@ -1,0 +1,179 @@
+"""What batches there are, and how far each is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from codebatch.errors import BatchIncomplete, InvalidInput, StoreError, UnknownId
+from codebatch.model.shard import ShardId
+from codebatch.operations import Note, ignore_note
+from codebatch.query.sources.records import BatchRecords
+from codebatch.query.status.batch_status import Standing, standing
+from codebatch.scheduling.lifecycle import CommandState
+from codebatch.scheduling.outcome_counts import Tally
+from codebatch.store.batches.batches import BatchDir, batch_ids, is_work, open_batch
+from codebatch.store.batches.holders import LeaseReader
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.results.outputs import current_outputs
+
+ShardState = Literal["open", "running", "done", "failed"]
+"""`running`: open, and a live process holds a lease in it; who took a shard for all its tasks runs each of them."""
+
+
+class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A task of a batch and its progress, counted in files. A project task counts as one file.
+
+    `shards_done` counts the shards that have ended. `shards_failed` counts ended shards with a failure.
+    """
+
+    task_id: str
+    type: str
+    status: str
+    depends_on: tuple[str, ...]
+    files_total: int
+    files_done: int
+    files_failed: int
+    shards_total: int
+    shards_done: int
+    shards_failed: int
+
+
+class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a batch and of each of its tasks."""
+
+    batch: BatchDir
+    standing: Standing
+    tasks: tuple[TaskStatus, ...]
+
+
+class ListedBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch in a list. If it cannot be read, `state` is DAMAGED and `batch` may be None.
+
+    `is_active` is set if the batch has not ended, is running, or waits for an answer.
+    """
+
+    id: str
+    batch: BatchDir | None
+    state: str
+    is_active: bool
+
+
+class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The progress of a task in a shard, in files and records."""
+
+    shard_id: ShardId
+    status: ShardState
+    files: int
+    files_processed: int
+    files_failed: int
+    outputs_written: int
+    bytes: int
+    first_path: str
+
+
+def list_batches(store: StoreDir, note: Note = ignore_note, *, pipeline: str | None = None) -> Iterator[ListedBatch]:
+    """Every batch, or those of a pipeline, oldest first. One that cannot be read hides no other; a note says why."""
+    for batch_id in batch_ids(store):
+        batch = None
+        state, is_active = "DAMAGED", False
+        try:
+            batch = open_batch(store, batch_id)
+            if pipeline not in (None, batch.about.pipeline):
+                continue
+            state, is_active = state_of(store, batch)
+        except UnknownId:  # It was collected meanwhile.
+            continue
+        except StoreError as error:
+            note(f"{batch_id}: {error.message}")
+        yield ListedBatch(id=batch_id, batch=batch, state=state, is_active=is_active)
+
+
+def state_of(store: StoreDir, batch: BatchDir) -> tuple[str, bool]:
+    """The state of a batch, and whether something is open in it, runs, or waits for an answer. Raises StoreCorrupt."""
+    if not is_work(batch):
+        stands = standing(batch)
+        return stands.state.value, bool(stands.holders) or not stands.state.is_final
+    from codebatch.query.status.work_status import work_standing  # The conductor, for those who have commands.
+
+    work = work_standing(store, batch)
+    is_asking = CommandState.BLOCKED.value in work.counts
+    is_at_work = work.coordinator is not None or bool(work.workers)
+    return work.state.value, is_asking or is_at_work or not work.state.is_final
+
+
+def status(store: StoreDir, batch: BatchDir) -> BatchStatus:
+    """Where a batch stands, who is at work on it, and how far each task is. Raises StoreCorrupt."""
+    return BatchStatus(batch=batch, standing=standing(batch), tasks=tuple(task_states(store, batch)))
+
+
+def task_states(store: StoreDir, batch: BatchDir) -> list[TaskStatus]:
+    """How far each task is, in plan order; from the manifest where the outputs are merged. Raises StoreCorrupt."""
+    records = BatchRecords(store, batch)
+    rows: list[TaskStatus] = []
+    for task in records.plan.tasks:
+        tally = records.source.tally((task.name,))
+        shards = [_shard_status(1 - tally.open, 1, tally.failed)]
+        if task.scope == "file":
+            told = zip(records.plan.shards, records.source.iter_shards(task.name), strict=True)
+            shards = [_shard_status(so_far.items, shard.items, so_far.failed) for shard, so_far in told]
+        rows.append(
+            TaskStatus(
+                task_id=task.name,
+                type=task.scope,
+                status=_status(tally),
+                depends_on=task.needs,
+                files_total=tally.planned,
+                files_done=tally.results,
+                files_failed=tally.failed,
+                shards_total=len(shards),
+                shards_done=len(shards) - shards.count("open"),
+                shards_failed=shards.count("failed"),
+            )
+        )
+    return rows
+
+
+def _status(tally: Tally) -> str:
+    if tally.open:
+        return "running" if tally.open < tally.planned else "pending"
+    return "done" if tally.results == tally.planned else "failed"
+
+
+def _shard_status(done: int, planned: int, failed: int, *, is_leased: bool = False) -> ShardState:
+    if done < planned:
+        return "running" if is_leased else "open"
+    return "failed" if failed else "done"
+
+
+def shard_states(store: StoreDir, batch: BatchDir, task: str) -> Iterator[ShardStatus]:
+    """How far one task is with each shard, in path order. Raises InvalidInput for a task of project scope."""
+    records = BatchRecords(store, batch)
+    (name,) = records.choose_tasks(task)
+    if name in records.plan.project_tasks:
+        raise InvalidInput(f"the task {name} runs once per project and has no shards", hint="see: codebatch tasks")
+    leases = LeaseReader(batch.files, batch.root).leases().values()
+    leased = {lease.shard for lease in leases if lease.is_live}
+    for shard, so_far in zip(records.plan.shards, records.source.iter_shards(name), strict=True):
+        yield ShardStatus(
+            shard_id=shard.id,
+            status=_shard_status(so_far.items, shard.items, so_far.failed, is_leased=shard.id in leased),
+            files=shard.items,
+            files_processed=so_far.items,
+            files_failed=so_far.failed,
+            outputs_written=so_far.counts.records,
+            bytes=shard.bytes,
+            first_path=records.items[shard.start].text,
+        )
+
+
+def outputs_of(batch: BatchDir) -> Path:
+    """The directory of a batch's merged outputs. Raises BatchIncomplete where it has none yet."""
+    outputs = current_outputs(batch)
+    if outputs is None:
+        hint = f"resume it with: codebatch run --batch {batch.id}"
+        raise BatchIncomplete(f"batch {batch.id} has no outputs yet", hint=hint)
+    return outputs.root

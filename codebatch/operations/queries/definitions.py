@@ -1,0 +1,82 @@
+"""What is known of a name by name alone: where it is defined, and what calls it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from codebatch.errors import InvalidInput
+from codebatch.model.task import Json
+from codebatch.operations.queries import records
+from codebatch.operations.queries.batch_query import Answer, Question
+from codebatch.operations.queries.partial_files import note_partial_file, note_partial_files
+from codebatch.operations.queries.records import FileRecords
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, chosen, path_key
+from codebatch.query.filters.filters import RecordFilter, last_name
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """A function that calls a name: its first call, and the number of calls.
+
+    `scope` is empty for calls outside of functions.
+    """
+
+    call: JsonRecord
+    calls: int
+
+    @property
+    def row(self) -> JsonRecord:
+        """The caller in the form of JSON answers: `path` or `path_b64`, `scope`, `line`, `target` and `calls`."""
+        place = chosen(self.call, ("path",), NO_LANGUAGES)
+        told = {"scope": self.call["source"], "line": self.call["line"], "target": self.call["target"]}
+        return {**place, **told, "calls": self.calls}
+
+
+def definitions(question: Question, name: str) -> Answer[list[JsonRecord]]:
+    """The symbols of a name, be it qualified in part or whole, but for imports; by path and place.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    asked = RecordFilter(kinds=("symbol",), names=(_last(name), name), where="symbol_type != 'import'")
+    answer = records.search(question, asked)
+    found = [record for record in answer.found if record["name"] == name or _ends_with(record["qualified"], name)]
+    notes = note_partial_files(question, _last(name), "definitions")
+    return Answer(question=question, found=found, whole=answer.whole, notes=notes)
+
+
+def callers(question: Question, name: str) -> Answer[list[Caller]]:
+    """The scopes that call what is written so, be it qualified in part or whole; by path and first call.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    asked = RecordFilter(kinds=("edge",), targets=(_last(name),), where="edge_type == 'calls'")
+    answer = records.search(question, asked)
+    by_scope: dict[tuple[Json, ...], Caller] = {}
+    for call in answer.found:
+        if _ends_with(call["target"], name):
+            scope = (*path_key(call), call["source"])
+            first = by_scope.get(scope)
+            by_scope[scope] = Caller(first.call if first else call, first.calls + 1 if first else 1)
+    notes = note_partial_files(question, _last(name), "calls")
+    return Answer(question=question, found=list(by_scope.values()), whole=answer.whole, notes=notes)
+
+
+def outline(question: Question, path: str) -> Answer[FileRecords]:
+    """What a file defines, in its order; imports are no definitions. Raises InvalidInput or StoreCorrupt."""
+    answer = records.inspect(question, path, kinds=("symbol",))
+    notes = note_partial_file(question, answer.found.path, answer.found.item)
+    defined = [record for record in answer.found.records if record["symbol_type"] != "import"]
+    found = msgspec.structs.replace(answer.found, records=defined)
+    return Answer(question=question, found=found, whole=answer.whole, notes=notes)
+
+
+def _last(name: str) -> str:
+    """The last of the names of which one is made. Raises InvalidInput where there is none."""
+    last = last_name(name)
+    if not isinstance(last, str) or not last or any(character.isspace() or character == "*" for character in name):
+        raise InvalidInput(f"{name!r} is not a name", hint="give a name such as f or Class.method")
+    return last
+
+
+def _ends_with(whole: Json, name: str) -> bool:
+    ends = tuple(f"{before}{name}" for before in (".", ":", "/", "\\", "->"))
+    return isinstance(whole, str) and (whole == name or whole.endswith(ends))

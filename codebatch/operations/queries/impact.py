@@ -1,0 +1,29 @@
+"""What a change of a file may break: the files that depend on it, and the tests among them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from codebatch.operations.queries.mentions import Mentions
+from codebatch.query.answers.dependencies import Dependent
+from codebatch.query.answers.test_names import is_test_file
+
+
+class Impact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file and its dependents, the nearest first.
+
+    If its language allows uses without an import, `mentions` counts other files that may use the file in this way.
+    """
+
+    path: bytes
+    dependents: list[Dependent]
+    mentions: Mentions | None = None
+
+    @property
+    def tests(self) -> list[str]:
+        """The test files among the dependents and the file itself.
+
+        Test files have names that test runners collect.
+        """
+        paths = [*([self.path.decode()] if is_test_file(self.path) else []), *(each.path for each in self.dependents)]
+        return [path for path in paths if is_test_file(path.encode())]

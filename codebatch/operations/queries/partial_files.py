@@ -1,0 +1,71 @@
+"""Files that were parsed in part, and what an answer about a name may lack because of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from codebatch.errors import ObjectMissing
+from codebatch.model.entry import display_path
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.queries.batch_query import Question
+from codebatch.query.sources.parsed_files import IN_PART
+
+_PATHS_SHOWN_MAX = 3
+# Contents that are read for a note. Of more files the note gives the number alone.
+_FILES_READ_MAX = 500
+
+
+def note_partial_file(question: Question, path: bytes, item: int) -> tuple[str, ...]:
+    """Note that a file was parsed in part, if it was. Return the note. Raises StoreCorrupt."""
+    records = question.records
+    if "parse" not in records.task_names:
+        return ()
+    states = (record.get("parse") for record in records.item_records("parse", item) or ())
+    if not any(state in IN_PART for state in states):
+        return ()
+    return _noted(question, f"{display_path(path)} is partially parsed: definitions may be missing")
+
+
+def note_partial_files(
+    question: Question, name: str, missing: str, is_wanted: Callable[[bytes], bool] = lambda _: True
+) -> tuple[str, ...]:
+    """Note the files that were parsed in part and whose text holds a name: `missing` may be there.
+
+    `is_wanted` restricts the files by path. Return the note. Raises StoreCorrupt.
+    """
+    paths = [path for path in _partial_paths(question) if is_wanted(path)]
+    if len(paths) > _FILES_READ_MAX:
+        number = count_of(len(paths), "file")
+        return _noted(question, f"{number} are partially parsed: {missing} of {name} may be missing there")
+    word = re.compile(rb"(?<![A-Za-z0-9_])%s(?![A-Za-z0-9_])" % re.escape(name.encode()))
+    found = [path for path, content in _contents(question, paths) if word.search(content)]
+    if not found:
+        return ()
+    shown = ", ".join(map(display_path, found[:_PATHS_SHOWN_MAX]))
+    more = f" and {len(found) - _PATHS_SHOWN_MAX:,} more" if len(found) > _PATHS_SHOWN_MAX else ""
+    are = "is" if len(found) == 1 else "are"
+    return _noted(question, f"{shown}{more} {are} partially parsed: {missing} of {name} may be missing there")
+
+
+def _noted(question: Question, note: str) -> tuple[str, ...]:
+    question.note(note)
+    return (note,)
+
+
+def _partial_paths(question: Question) -> list[bytes]:
+    numbers = question.find_numbers()
+    if numbers is not None:
+        return sorted(numbers.in_part)
+    return sorted(file.path_bytes for file in question.records.files if file.parse in IN_PART)
+
+
+def _contents(question: Question, paths: list[bytes]) -> list[tuple[bytes, bytes]]:
+    records = question.records
+    contents = []
+    for path, item in records.find_items(paths).items():
+        try:
+            contents.append((path, records.read_object(records.items[item])))
+        except ObjectMissing:
+            question.note(f"{display_path(path)} is partially parsed, and its content is missing from the store")
+    return contents

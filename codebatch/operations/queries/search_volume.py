@@ -1,0 +1,25 @@
+"""What a question was asked of, for who is told that nothing was found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from codebatch.model.record_counts import add_counts
+from codebatch.operations.queries.batch_query import Question
+
+
+class LookedAt(msgspec.Struct, frozen=True):
+    """So many records, by now, of so many files; None where nobody has come to all of these yet."""
+
+    records: int
+    files: int | None
+
+
+def looked_at(question: Question, kinds: Collection[str], task: str | None = None) -> LookedAt:
+    """How many records there are of some kinds, of one task where one is named; from counts. Raises StoreCorrupt."""
+    records = question.records
+    total = add_counts(records.counts(name) for name in records.choose_tasks(task)).kinds
+    is_running = records.source.files_done(()) is not None
+    return LookedAt(sum(total.get(kind, 0) for kind in kinds), None if is_running else question.batch.about.items)

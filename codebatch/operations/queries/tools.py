@@ -1,0 +1,51 @@
+"""Which tools the findings of a batch bear, and which tasks give those of one."""
+
+from __future__ import annotations
+
+from codebatch.compare.rules import LINT
+from codebatch.model.analysis.imports import imports_in
+from codebatch.model.task import PIPELINES
+from codebatch.operations.queries.batch_query import Question
+from codebatch.query.completeness import tasks_that_give
+from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.sources.records import BatchRecords
+
+OURS = "codebatch"
+RUFF = "ruff"
+
+_OUR_TASKS = frozenset(task for pipeline in PIPELINES.values() for task in pipeline.tasks)
+_FINDINGS = RecordFilter(kinds=("diagnostic",))
+
+
+def tools_of_task(records: BatchRecords, task: str) -> frozenset[str]:
+    """The tools that findings of a task bear. Of an own task there may be others, of an import none is known that has
+    found nothing. Raises StoreCorrupt.
+    """
+    if task in _OUR_TASKS:
+        return frozenset((OURS, RUFF) if task == LINT else (OURS,))
+    itself = () if task in imports_in(records.plan.tasks) else (task,)
+    return frozenset((*itself, *named_tools(records, task)))
+
+
+def named_tools(records: BatchRecords, task: str) -> frozenset[str]:
+    """The tools that the findings of a task name, of those that there are. Raises StoreCorrupt."""
+    return frozenset(str(found["tool"]) for found in records.iter_records(task, _FINDINGS, is_beside=True))
+
+
+class Tellers:
+    """Which tasks of a batch may tell findings of a tool."""
+
+    def __init__(self, question: Question) -> None:
+        self._records = question.records
+        self._names = tasks_that_give(question.catalogue, self._records.task_names, ("diagnostic",))
+        self._tools: dict[str, frozenset[str]] = {}
+
+    def of(self, tool: str) -> list[str]:
+        """The tasks; one of the user's, or an import, that has found nothing may tell of any tool but ours."""
+        return [name for name in self._names if self._may_tell(name, tool)]
+
+    def _may_tell(self, task: str, tool: str) -> bool:
+        if task not in self._tools:
+            self._tools[task] = tools_of_task(self._records, task)
+        known = self._tools[task]
+        return tool in known or (task not in _OUR_TASKS and tool not in (OURS, RUFF) and known <= {task})

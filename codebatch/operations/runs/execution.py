@@ -1,0 +1,108 @@
+"""How a batch is executed, and who is told while it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from codebatch.coordinator.analysis.execution import Executed, execute
+from codebatch.coordinator.analysis.progress_counter import Phase, Progress, Scope
+from codebatch.coordinator.processes.limits import Limits, default_memory_bytes
+from codebatch.errors import InvalidInput
+from codebatch.operations.project.configuration import Configuration
+from codebatch.operations.runs.collection import Collected
+from codebatch.query.filters.arguments import refuse_below_one
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.snapshots.snapshots import Snapshot
+from codebatch.system.files.files import Lock
+
+if TYPE_CHECKING:
+    from codebatch.operations.project.project_snapshot import Frozen
+
+Action = Literal["new", "resumed", "joined", "up to date", "already ended"]
+"""What became of a batch: `helped` where another process is at work on it, `ended before` with failures."""
+
+
+class Listener:
+    """A receiver of progress, called in the thread of `run`. Override the methods that you need."""
+
+    def note(self, text: str) -> None:
+        """Receive a note."""
+
+    def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
+        """Receive the phase and its progress: `done` of `planned` steps. Both numbers are 0 if unknown."""
+
+    def frozen(self, frozen: Frozen) -> None:
+        """Receive the snapshot that was taken."""
+
+    def chosen(self, batch: BatchDir, action: Action) -> None:
+        """Receive the batch that will hold the results."""
+
+    def update(self, progress: Progress) -> None:
+        """Receive the progress. It is called whenever a worker reports, and at least ten times a second."""
+
+    def collected(self, collected: Collected) -> None:
+        """Receive what was removed from the store. It is not called if nothing was removed."""
+
+
+class Execution(msgspec.Struct, frozen=True, kw_only=True):
+    """How a batch is executed. None: as the configuration has it. `memory_mb` is of a worker and its children, in MiB.
+
+    `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work.
+    `hash_seed`: of Python's hashes in workers. `reuses`: what older batches have is taken over.
+
+    Raises InvalidInput for a number that no batch can be executed with.
+    """
+
+    configuration: Configuration
+    jobs: int | None = None
+    file_seconds: float | None = None
+    memory_mb: int | None = None
+    take_over: bool = False
+    shuffle_seed: int | None = None
+    reuses: bool = True
+    hash_seed: int = 0
+
+    def __post_init__(self) -> None:
+        refuse_below_one(jobs=self.jobs, memory_mb=self.memory_mb)
+        if self.file_seconds is not None and not self.file_seconds > 0:
+            raise InvalidInput(f"`file_seconds` must be more than 0, not {self.file_seconds}")
+
+    def execute(
+        self,
+        store: StoreDir,
+        lock: Lock,
+        batch: BatchDir,
+        scope: Scope,
+        listener: Listener,
+        snapshot: Snapshot | None = None,
+    ) -> Executed:
+        """Do what is open in a batch.
+
+        `lock` is that of `Store.writing`, which the caller holds from before it looked at the batch; `snapshot` is the
+        batch's, where somebody has decoded it already.
+        """
+        settings = self.configuration.settings
+        jobs = self.jobs or self.configuration.jobs
+        memory_mb = self.memory_mb or settings.memory_mb_max
+        return execute(
+            store,
+            batch,
+            catalogue=self.configuration.catalogue,
+            jobs=jobs,
+            limits=Limits(
+                file_seconds=self.file_seconds or settings.file_seconds_max,
+                project_seconds=settings.project_seconds_max,
+                memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),
+            ),
+            scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
+            watcher=listener,
+            store_lock=lock.descriptor,
+            reuses=self.reuses,
+            hash_seed=self.hash_seed,
+            snapshot=snapshot,
+            keeps_terms=settings.index.build == "run",
+        )

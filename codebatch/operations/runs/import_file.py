@@ -1,0 +1,136 @@
+"""Importing files that another program wrote, or what it writes, by their names."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.model.analysis.imports import IMPORT_BYTES_MAX, ImportFormat
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.stores import open_store
+from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.imports import ImportResult, InvalidImport, import_into
+from codebatch.query.filters.arguments import path_of
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.store import StoreDir
+from codebatch.system.files.regular_files import read_regular
+
+STANDARD_INPUT = "-"
+_ATTEMPTS_MAX = 100
+
+
+def import_findings(
+    file: str | Path | Sequence[str | Path],
+    form: ImportFormat,
+    task: str,
+    *,
+    store: str | Path | None = None,
+    batch: str | None = None,
+    root: str | Path | None = None,
+    jobs: int | None = None,
+    allow_failed: bool = False,
+    listener: Listener | None = None,
+) -> ImportResult:
+    """Import findings of another tool as records of a task. On return, the latest batch durably contains these records.
+
+    - `file`: one file, or several files of the same format.
+    - `batch`: the batch to add the findings to; by default the latest batch of the whole project. The result is a new
+      batch.
+    - `root`: the directory to which paths in the file are relative, by default the project.
+    - `allow_failed`: accept a file that reports a failure of its tool.
+
+    Raises InvalidInput, ToolMismatch, BatchIncomplete or StoreError. Raises InvalidImport if a file has another format,
+    or reports a failure of its tool. `ImportResult.shortfall` describes other data that is missing from the batch.
+    """
+    return import_files(
+        Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),
+        open_store(store),
+        batch,
+        [str(path_of(each)) for each in ([file] if isinstance(file, str | Path) else file)],
+        form=form,
+        task=task,
+        root=None if root is None else path_of(root),
+        allow_failed=allow_failed,
+        listener=listener or Listener(),
+    )
+
+
+class _Overtaken(Exception):
+    """Another batch is the latest by now."""
+
+
+def import_files(
+    execution: Execution,
+    store: StoreDir,
+    reference: str | None,
+    names: Sequence[str],
+    *,
+    form: ImportFormat,
+    task: str,
+    root: Path | None,
+    allow_failed: bool,
+    listener: Listener,
+) -> ImportResult:
+    """Import files by their names, as `import_into` does; `-` is standard input. Errors name the files.
+
+    Where no batch is named and another import is through before this one, it starts from that: so none is lost.
+    """
+    if not names or names.count(STANDARD_INPUT) > 1:
+        problem = "standard input was given twice" if names else "no file given"
+        raise InvalidInput(problem, hint=f"for example: codebatch import {form} FILE FILE --as {task}")
+    files = _read_all(names)
+    named = ", ".join(names)
+    first = start = resolve_batch(store, reference, listener.note, whole=True)
+    for _ in range(_ATTEMPTS_MAX):
+
+        def check(at: BatchDir = start) -> None:
+            if reference is None and resolve_batch(store, None, whole=True).id != at.id:
+                raise _Overtaken
+
+        try:
+            return import_into(
+                execution,
+                store,
+                start,
+                files,
+                form=form,
+                task=task,
+                root=None if root is None else os.fsencode(os.path.abspath(root)),
+                allow_failed=allow_failed,
+                check=check,
+                listener=listener,
+            )
+        except (BatchIncomplete, InvalidImport) as error:
+            raise type(error)(f"{named}: {error.message}", hint=error.hint) from error
+        except _Overtaken:
+            start = resolve_batch(store, reference, listener.note, whole=True)
+            if start.about.snapshot_id != first.about.snapshot_id:
+                break
+    hint = f"give the batch: codebatch import {form} FILE --as {task} --batch {first.id}"
+    raise BatchIncomplete(
+        f"{named}: nothing was imported, because another batch was created in the meantime", hint=hint
+    )
+
+
+def _read_all(names: Sequence[str]) -> list[bytes]:
+    """Return the bytes of files, or of standard input, until they are more than are imported. Raises InvalidInput."""
+    files: list[bytes] = []
+    for name in names:
+        files.append(_read(name))
+        if sum(map(len, files)) > IMPORT_BYTES_MAX:
+            break
+    return files
+
+
+def _read(file: str) -> bytes:
+    try:
+        if file == STANDARD_INPUT:
+            return sys.stdin.buffer.read(IMPORT_BYTES_MAX + 1)
+        return read_regular(path_of(file), bytes_max=IMPORT_BYTES_MAX, is_link_followed=True)
+    except OSError as error:
+        hint = "to import the output of a program, pipe the output to this command and give - as FILE"
+        raise InvalidInput(f"cannot read {file}: {error.strerror}", hint=hint) from error

@@ -1,0 +1,85 @@
+"""Making the index of a batch, and holding it against what it is of."""
+
+from __future__ import annotations
+
+import msgspec
+
+from codebatch.errors import BatchIncomplete, StoreCorrupt, UnknownId
+from codebatch.index.build import build, posted_anew
+from codebatch.index.generations import index_hint
+from codebatch.index.read import open_index
+from codebatch.operations import Note, ignore_note
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.results.outputs import Outputs, current_outputs
+from codebatch.store.results.shard_files import DAMAGE_HINT
+
+
+class IndexAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch index build`.
+
+    - `shard_files`: the number of result files in the index.
+    - `reused`: the number of result files whose data was taken from an older index.
+    - `decoded`: the number of result files that were read.
+    - `damaged`: the number of result files that could not be read. They are not in the index.
+    - `terms`, `postings`: the number of terms that were added, and of their occurrences.
+    - `bytes`: the size of the new index data on disk. It is 0 with --verify, which writes nothing.
+    """
+
+    batch_id: str
+    shard_files: int
+    reused: int
+    terms: int
+    postings: int
+    decoded: int
+    damaged: int
+    bytes: int
+
+
+def build_index(store: StoreDir, batch: BatchDir, *, is_anew: bool = False, note: Note = ignore_note) -> IndexAnswer:
+    """Make the index of a merged batch, and have it take the place of an older one. On return it is on disk.
+
+    `is_anew`: from the records alone, whatever was kept of them. `note` is told which shard files are damaged. Raises
+    BatchIncomplete where nothing is merged yet, StoreCorrupt or StoreUnwritable.
+    """
+    with store.writing():
+        built = build(store, batch, _outputs(batch), note, is_anew=is_anew)
+    return IndexAnswer(batch_id=batch.id, **built._asdict())
+
+
+def verify_index(store: StoreDir, batch: BatchDir, note: Note = ignore_note) -> IndexAnswer:
+    """Hold the index of a batch against one that is made anew from its records. Changes nothing of it.
+
+    Raises UnknownId where there is none, StoreCorrupt where it is damaged or another.
+    """
+    found = open_index(store, batch.id)
+    if found is None:
+        raise UnknownId(
+            f"batch {batch.id} has no index", hint=f"build it with: codebatch index build --batch {batch.id}"
+        )
+    anew, damaged = posted_anew(store, _outputs(batch), note)
+    if damaged:
+        raise StoreCorrupt(f"the index cannot be verified: batch {batch.id} is damaged", hint=DAMAGE_HINT)
+    posted = found.posted()
+    expected = {digest: terms.by_key() for digest, terms in anew.items()}
+    if any(posted.get(digest) != terms for digest, terms in expected.items()):
+        raise StoreCorrupt(f"the index of batch {batch.id} does not match its records", hint=index_hint(batch.id))
+    return IndexAnswer(
+        batch_id=batch.id,
+        shard_files=len(expected),
+        reused=0,
+        terms=len(set[bytes]().union(*expected.values())),
+        postings=sum(sum(column.counts) for terms in anew.values() for column in terms.columns),
+        decoded=len(expected),
+        damaged=0,
+        bytes=0,
+    )
+
+
+def _outputs(batch: BatchDir) -> Outputs:
+    outputs = current_outputs(batch)
+    if outputs is None:
+        raise BatchIncomplete(
+            f"batch {batch.id} has no merged results yet", hint=f"resume it with: codebatch run --batch {batch.id}"
+        )
+    return outputs

@@ -1,0 +1,230 @@
+"""Continuing: what is open in a batch, some of its shards, and what is told and tidied at the end of every run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from codebatch.coordinator.analysis.execution import NOTHING_EXECUTED, Executed
+from codebatch.coordinator.analysis.planning import missing_tools
+from codebatch.coordinator.analysis.progress_counter import Scope
+from codebatch.errors import InvalidInput, NothingToDo, StoreError
+from codebatch.model.shard import ShardId
+from codebatch.model.task import task_name
+from codebatch.operations import TellPhase, ignore_note
+from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.runs.collection import tidy
+from codebatch.operations.runs.execution import Action, Execution, Listener
+from codebatch.operations.runs.headline import headline
+from codebatch.operations.runs.headline_cache import find_headline
+from codebatch.operations.runs.repair import Mending
+from codebatch.operations.runs.requests import lift_cancel
+from codebatch.operations.runs.run_result import RunResult, ShardsRan
+from codebatch.query.answers.summary import failures, summarise
+from codebatch.query.status.batch_status import Standing, standing
+from codebatch.scheduling.lifecycle import BatchState
+from codebatch.store.batches.batches import BatchDir, check_name
+from codebatch.store.batches.pins import give_name
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.snapshots.snapshots import Snapshot
+
+FAILURES_MAX = 20
+
+
+def run_batch(
+    execution: Execution,
+    store: StoreDir,
+    batch: BatchDir,
+    task: str | None,
+    listener: Listener,
+    *,
+    name: str | None = None,
+) -> RunResult:
+    """Do what is open in a batch as it was planned, of one task where one is named. Raises CodebatchError.
+
+    `name` as in `run_paths`.
+    """
+    began = time.monotonic()
+    check_name(name)
+    with store.writing() as lock:
+        stands = standing(batch)
+        scope = scope_of(batch, task)
+        action: Action = "new" if stands.state is BatchState.PENDING else found_action(stands)
+        work = Work(Mending(execution, store, lock, listener), action, began, task, name)
+        ran = work.do(batch, None if stands.is_over else scope)
+    return tidied(execution, ran, listener)
+
+
+def resume(execution: Execution, store: StoreDir, batch: BatchDir, listener: Listener) -> RunResult:
+    """Do what is open in a batch, and again what failed. Raises CodebatchError."""
+    began = time.monotonic()
+    with store.writing() as lock:
+        stands = standing(batch)
+        is_done = stands.state is BatchState.COMPLETED and stands.outputs is not None
+        work = Work(Mending(execution, store, lock, listener), "up to date" if is_done else "resumed", began)
+        ran = work.do(batch, None if is_done else Scope(retry_failed=True))
+    return tidied(execution, ran, listener)
+
+
+def run_shards(execution: Execution, store: StoreDir, batch: BatchDir, task: str, prefix: str) -> ShardsRan:
+    """Run one task of the shards whose ids begin with a prefix. Raises CodebatchError, NothingToDo where none does."""
+    scope, name, plan = scope_of(batch, task), task_name(task), batch.plan()
+    if name in plan.project_tasks:
+        raise InvalidInput(
+            f"the task {name} runs once per project and has no shards",
+            hint=f"run it with: codebatch run --batch {batch.id} --task {name}",
+        )
+    chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
+    if not chosen:
+        raise NothingToDo(
+            f"no shard id starts with {prefix!r}", hint=f"see: codebatch shards --batch {batch.id} --task {name}"
+        )
+    with store.writing() as lock:
+        stands = standing(batch)
+        if stands.state is BatchState.COMPLETED and stands.is_over:
+            return ShardsRan(states=dict.fromkeys(sorted(chosen), "done"), open=())
+        lift_cancel(batch)
+        executed = execution.execute(store, lock, batch, replace(scope, shards=chosen), Listener())
+        ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
+    states: dict[ShardId, Literal["done", "failed"]] = {
+        shard: "failed" if ledger.unsuccessful(shard, name) else "done"
+        for shard in sorted(chosen)
+        if not ledger.holes(shard, name)
+    }
+    return ShardsRan(states=states, open=tuple(sorted(chosen - set(states))), signal_status=executed.signal_status)
+
+
+class Work(msgspec.Struct, frozen=True):
+    """What is done of a batch that was found or made, and told of."""
+
+    mending: Mending
+    action: Action
+    began: float
+    task: str | None = None
+    name: str | None = None
+
+    def do(
+        self,
+        batch: BatchDir,
+        scope: Scope | None,
+        snapshot: Snapshot | None = None,
+        answering_one: Callable[[BatchDir], BatchDir] = lambda batch: batch,
+    ) -> RunResult:
+        """Do what is open, of a scope where there is one, and tell how the batch stands that answers then."""
+        execution, store, lock, listener = self.mending
+        executed = NOTHING_EXECUTED
+        if scope is not None:
+            lift_cancel(batch)
+            execute = partial(execution.execute, store, lock, batch, scope, listener, snapshot)
+            executed = self.mending(batch, execute)
+            batch = answering_one(batch)
+        listener.phase("counting")
+        tell = partial(
+            _ran,
+            execution,
+            store,
+            batch,
+            self.action,
+            self.began,
+            executed=executed,
+            task=self.task,
+            tell_phase=listener.phase,
+        )
+        ran = self.mending(batch, tell, executed.signal_status)
+        if self.name is None or executed.signal_status:
+            return ran
+        return replace(ran, name=self.name, name_was=give_name(store, batch.id, self.name))
+
+
+def tidied(execution: Execution, ran: RunResult, listener: Listener) -> RunResult:
+    """A run at whose end it is indexed, and what nobody needs is let go, unless it was broken off."""
+    if ran.executed.signal_status:
+        return ran
+    if execution.configuration.settings.index.build == "run":
+        _index(ran, listener)
+    listener.phase("collecting")
+    try:
+        collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, ran=ran.batch)
+    except StoreError as error:
+        listener.note(f"old batches were not removed: {error.message}")
+        return ran
+    if collected is not None and not collected.is_nothing:
+        listener.collected(collected)
+    return ran
+
+
+def _index(ran: RunResult, listener: Listener) -> None:
+    """Make the index of what was run, where that is merged and has changed, or has none."""
+    from codebatch.index.generations import generations
+    from codebatch.operations.runs.indexing import build_index  # LMDB, for those who want an index alone
+
+    is_known = ran.executed is NOTHING_EXECUTED and generations(ran.store, ran.batch.id)
+    if ran.standing.outputs is None or is_known:
+        return
+    listener.phase("indexing")
+    try:
+        build_index(ran.store, ran.batch, note=listener.note)
+    except StoreError as error:
+        listener.note(f"index not updated: {error.message}")
+
+
+def scope_of(batch: BatchDir, task: str | None) -> Scope:
+    """All of a batch, or one task; where that is of project scope, with what it needs. Raises InvalidInput."""
+    if task is None:
+        return Scope()
+    plan = batch.plan()
+    name = task_name(task)
+    if name not in plan.task_names:
+        raise InvalidInput(f"the batch has no task {task!r}", hint=f"one of: {', '.join(plan.task_names)}")
+    return Scope(tasks=plan.needed_for(name) if name in plan.project_tasks else frozenset({name}))
+
+
+def found_action(stands: Standing) -> Action:
+    """What is done with a batch that was there."""
+    if stands.is_over:
+        return "up to date" if stands.state is BatchState.COMPLETED else "already ended"
+    return "joined" if stands.holders else "resumed"
+
+
+def _ran(
+    execution: Execution,
+    store: StoreDir,
+    batch: BatchDir,
+    action: Action,
+    began: float,
+    *,
+    executed: Executed,
+    task: str | None,
+    tell_phase: TellPhase,
+) -> RunResult:
+    stands = standing(batch)
+    if stands.outputs is not None:
+        stands.outputs.check_lengths()
+    question = Question(store, batch, is_named=True, note=ignore_note)
+    question.tell_phase = tell_phase
+    records = question.records
+    summary = summarise(records)
+    catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
+    missing = missing_tools(catalogue, records.plan.tasks).keys() & summary.languages.keys()
+    own = [name for name in records.task_names if name in catalogue.own_places and catalogue.own_places[name].reuse]
+    return RunResult(
+        store=store,
+        batch=batch,
+        action=action,
+        seconds=round(time.monotonic() - began, 3),
+        standing=stands,
+        summary=summary,
+        headline=headline(question) if stands.outputs is None else find_headline(question, stands.outputs),
+        failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
+        missing_grammars={language: summary.languages[language] for language in sorted(missing)},
+        executed=executed,
+        inputs_outside_key={name: mark for name in own if (mark := records.unkeyed(name))},
+        task=task,
+    )

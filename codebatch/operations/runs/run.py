@@ -1,0 +1,127 @@
+"""Running: a tree from its files to its outputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from codebatch.errors import InvalidInput
+from codebatch.model.task import task_name
+from codebatch.operations.history.checkouts import find_commit
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.project_snapshot import freeze, nothing_to_do, rules_for
+from codebatch.operations.project.projects import find_project
+from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.runs.execution import Action, Execution, Listener
+from codebatch.operations.runs.planning import choose_pipeline, planner_of
+from codebatch.operations.runs.repair import Mending
+from codebatch.operations.runs.resume import Work, found_action, scope_of, tidied
+from codebatch.operations.runs.run_result import RunResult
+from codebatch.query.filters.arguments import path_of, refuse_text
+from codebatch.query.status.batch_status import standing
+from codebatch.snapshotting.roots import resolve_sources
+from codebatch.snapshotting.snapshot import takes_a_file
+from codebatch.store.batches.batches import check_name
+
+
+def run(
+    *paths: str | Path,
+    store: str | Path | None = None,
+    pipeline: str | None = None,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    jobs: int | None = None,
+    name: str | None = None,
+    listener: Listener | None = None,
+) -> RunResult:
+    """Analyse paths with a pipeline. If a complete batch of the same files, tasks and settings exists, nothing is
+    executed.
+
+    Settings and custom tasks are taken from the project that contains the current directory. `store` is created if it
+    does not exist. The batch gets the name `name`. If another batch has this name, that batch loses it.
+
+    If the main thread calls this function, SIGINT, SIGTERM and SIGHUP end the run early.
+    `RunResult.executed.signal_status` is then the exit status of the signal. During a repair, Stopped is raised
+    instead. In other threads, the caller must handle these signals.
+
+    Raises CodebatchError or OSError. Failures of files are described by `RunResult.shortfall`.
+
+    Example:
+
+        ran = codebatch.run("src", store="/tmp/store")
+        print(ran.batch.id, ran.is_complete)
+    """
+    refuse_text(include=include, exclude=exclude)
+    return run_paths(
+        tuple(map(path_of, paths)),
+        StorePlace(None if store is None else path_of(store)),
+        Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),
+        pipeline=pipeline,
+        include=tuple(include),
+        exclude=tuple(exclude),
+        name=name,
+        listener=listener or Listener(),
+    )
+
+
+def run_paths(
+    paths: tuple[Path, ...],
+    place: StorePlace,
+    execution: Execution,
+    *,
+    pipeline: str | None = None,
+    task: str | None = None,
+    name: str | None = None,
+    again: bool = False,
+    include: tuple[str, ...] = (),
+    exclude: tuple[str, ...] = (),
+    allow_empty: bool = False,
+    listener: Listener,
+) -> RunResult:
+    """Freeze paths, find, adopt or make the batch that answers for them, and do what is open in it.
+
+    It is given a `name`, where there is one, when that has come to its end, and is not broken off by a signal.
+    `again`: a new batch that does all anew, whatever there is.
+    `include` stands for the configured patterns, `exclude` is added to them. What is wrong with the arguments is said
+    before anything is written. Raises CodebatchError.
+    """
+    began = time.monotonic()
+    configuration = execution.configuration
+    chosen = choose_pipeline(configuration, pipeline)
+    projects = {path: find_project(path) for path in resolve_sources(paths, None).roots}
+    place = place.of_projects(projects.values())
+    check_name(name)
+    if task is not None and task_name(task) not in chosen.tasks:
+        raise InvalidInput(f"pipeline {chosen.name} has no task {task!r}", hint=f"one of: {', '.join(chosen.tasks)}")
+    rules = rules_for(configuration, include, exclude)
+    if not (allow_empty or place.exists() or takes_a_file(paths, rules)):
+        raise nothing_to_do(paths)
+    store = place.open_or_make(listener.note)
+    with store.writing() as lock:
+        frozen = freeze(
+            store,
+            paths,
+            rules,
+            listener.note,
+            projects=projects,
+            allow_empty=allow_empty,
+            phase=listener.phase,
+        )
+        listener.frozen(frozen)
+        listener.phase("planning")
+        planner = planner_of(configuration, store, frozen, chosen, listener.note, find_commit(frozen.sources))
+        before = planner.latest()
+        batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses)
+        if before is not None and (left := sorted(before.about.imports.keys() - batch.about.imports.keys())):
+            listener.note(
+                f"imported findings of {', '.join(left)} are only in {before.id}; "
+                "to add them to the new batch, import the reports again"
+            )
+        stands = standing(batch)
+        action: Action = "new" if is_new else found_action(stands)
+        listener.chosen(batch, action)
+        work = Work(Mending(execution, store, lock, listener), action, began, task, name)
+        scope = None if stands.is_over else scope_of(batch, task)
+        ran = work.do(batch, scope, frozen.snapshot, planner.answering_one)
+    return tidied(execution, ran, listener)

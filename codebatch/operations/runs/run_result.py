@@ -1,0 +1,106 @@
+"""What came of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from codebatch.coordinator.analysis.execution import Executed
+from codebatch.errors import BatchCancelled, BatchIncomplete
+from codebatch.model.shard import ShardId
+from codebatch.model.text.quantities import count_of
+from codebatch.operations.runs.execution import Action
+from codebatch.operations.runs.headline import Headline
+from codebatch.query.answers.summary import Summary
+from codebatch.query.filters.filters import JsonRecord
+from codebatch.query.status.batch_status import Standing
+from codebatch.scheduling.lifecycle import BatchState
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a run.
+
+    - `headline`: the most important results.
+    - `failures`: the first failures.
+    - `missing_grammars`: for each language without an installed grammar, the number of files that were not parsed.
+    - `executed`: how many results this run produced and reused. Both numbers are 0 if nothing was left to do.
+      `executed.signal_status` is the exit status of the signal that ended the run early, otherwise 0.
+    - `inputs_outside_key`: maps custom tasks to inputs that their cache key does not cover. Other batches do not reuse
+      the results of these tasks.
+    - `task`: set if the run was restricted to one task.
+    - `name`: the name given to the batch; `name_was` is the batch that had this name before.
+
+    Example:
+
+        ran = codebatch.run(".")
+        print(ran.is_complete, ran.headline.bugs_count)
+    """
+
+    store: StoreDir
+    batch: BatchDir
+    action: Action
+    seconds: float
+    standing: Standing
+    summary: Summary
+    headline: Headline
+    failures: tuple[JsonRecord, ...]
+    missing_grammars: Mapping[str, int]
+    executed: Executed
+    inputs_outside_key: Mapping[str, str]
+    task: str | None
+    name: str | None = None
+    name_was: str | None = None
+
+    @property
+    def result_digest(self) -> str | None:
+        """The digest of all results; None before the batch has ended."""
+        stands = self.standing
+        return stands.outputs.manifest.result_digest if stands.outputs and stands.state.is_final else None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every planned result exists."""
+        return self.standing.state is BatchState.COMPLETED
+
+    @property
+    def shortfall(self) -> BatchIncomplete | None:
+        """The error that describes what is missing.
+
+        None if nothing is missing, or if the run was restricted to one task.
+        """
+        tally, batch = self.standing.tally, self.batch
+        if not self.standing.state.is_final:
+            if self.task is not None:
+                return None
+            return BatchIncomplete(
+                f"{tally.open:,} of {tally.planned:,} results are missing",
+                hint=f"resume with: codebatch run --batch {batch.id}",
+            )
+        if self.is_complete:
+            return None
+        if self.standing.state is BatchState.CANCELLED and tally.open:
+            return cancelled(batch)
+        hint = f"see: codebatch errors --batch {batch.id}; retry them with: codebatch resume --batch {batch.id}"
+        if any(record["reason"] == "object" for record in self.failures):
+            hint += "; restore content that is missing from the store with: codebatch snapshot PATH"
+        failed = f"{tally.failed + tally.cancelled:,} of {count_of(tally.planned, 'result')} failed"
+        return BatchIncomplete(failed, hint=hint)
+
+
+def cancelled(batch: BatchDir) -> BatchCancelled:
+    """What is told of a batch that was cancelled."""
+    return BatchCancelled(
+        f"batch {batch.id} was cancelled", hint=f"resume it with: codebatch resume --batch {batch.id}"
+    )
+
+
+class ShardsRan(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one task at some shards: `done` or `failed` by shard, and those that are open still."""
+
+    states: Mapping[ShardId, Literal["done", "failed"]]
+    open: tuple[ShardId, ...]
+    signal_status: int = 0

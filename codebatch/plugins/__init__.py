@@ -1,0 +1,1 @@
+"""Tasks: entry points, user tasks, their settings, and what their cache keys cover."""

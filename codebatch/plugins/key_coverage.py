@@ -1,0 +1,116 @@
+"""What the key of an own task covers of all that it can look at (workers/TASKS.md "Custom tasks")."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from importlib.machinery import all_suffixes
+
+from codebatch.model.task import OwnPlace
+from codebatch.plugins.distributions import normalized
+from codebatch.plugins.entry_points import packages_in_key, providers
+from codebatch.plugins.input_audit import is_in
+from codebatch.plugins.user_tasks import OwnSource
+
+_SITE_DIRECTORIES = ("site-packages", "dist-packages")
+_METADATA = re.compile(r"(.+)-[^-]+\.(?:dist|egg)-info\Z")
+
+
+class KeyCoverage:
+    """The files that are in the key of an own task, by content or by the version of what they come with.
+
+    So is the library of the interpreter, by its minor version. Nothing is told by /dev/null.
+    """
+
+    def __init__(self, own: OwnSource, place: OwnPlace, tools: Iterable[str], *, besides: Iterable[str]) -> None:
+        """`tools` are the distributions whose versions are in the key; `besides` directories that are ours."""
+        python = place.python.rpartition(":")[0]
+        self._project = os.path.realpath(place.project)
+        self._files = {os.devnull}
+        self._bytecode: list[str] = []
+        for file in (python, *place.files.values()):
+            self._add_file(os.path.realpath(file))
+        self._trees = [*map(os.path.realpath, besides)]
+        for package in packages_in_key(own):
+            self._add_package(package)
+        self._tools = {normalized(tool) for tool in tools} - {"python"}
+
+    def has(self, path: str) -> bool:
+        """Whether a file or directory is the same wherever the key is."""
+        if path in self._files or (path.endswith(".pyc") and path.startswith(tuple(self._bytecode))):
+            return True
+        if any(is_in(path, tree) for tree in self._trees) or _is_of_interpreter(path):
+            return True
+        return any(self._is_of_tool(first) for first in _first_names(path, self._sites))
+
+    def shown(self, path: str) -> str:
+        """The path below the project; of an installed module its name, else the last part of the path."""
+        if path.endswith(".pyc"):
+            with contextlib.suppress(ValueError):
+                path = importlib.util.source_from_cache(path)
+        if is_in(path, self._project):
+            return os.path.relpath(path, self._project)
+        site = max((each for each in map(os.path.realpath, sys.path) if is_in(path, each)), key=len, default="")
+        first = next(_first_names(path, [site]), "")
+        return f"{first} (installed)" if first else f"…/{os.path.basename(path)}"
+
+    def _add_package(self, name: str) -> None:
+        """All files of a package, or the one of a module."""
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            return
+        file = os.path.realpath(spec.origin)
+        if spec.submodule_search_locations:
+            self._trees.append(os.path.dirname(file))
+        else:
+            self._add_file(file)
+
+    def _add_file(self, file: str) -> None:
+        """A file, and its bytecode."""
+        self._files.add(file)
+        directory, name = os.path.split(file)
+        if name.endswith(".py"):
+            self._bytecode.append(os.path.join(directory, "__pycache__", name.removesuffix("py")))
+
+    @cached_property
+    def _sites(self) -> list[str]:
+        """Where the distributions of the key are installed."""
+        from importlib.metadata import distribution
+
+        return sorted({os.path.realpath(str(distribution(tool).locate_file(""))) for tool in self._tools})
+
+    def _is_of_tool(self, first: str) -> bool:
+        """Whether a name at the top of a directory of installed modules is of distributions of the key alone."""
+        metadata = _METADATA.match(first)
+        owners = (metadata[1],) if metadata else providers(first)
+        return bool(owners) and self._tools.issuperset(map(normalized, owners))
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    """Where the standard library lies, or is looked for."""
+    compiled = os.path.join(sys.base_exec_prefix, sys.platlibdir, "python{}.{}".format(*sys.version_info))
+    archive = os.path.join(sys.base_prefix, sys.platlibdir, "python{}{}.zip".format(*sys.version_info))
+    return os.path.realpath(os.path.dirname(os.__file__)), os.path.realpath(compiled), os.path.realpath(archive)
+
+
+def _is_of_interpreter(path: str) -> bool:
+    library = next((each for each in _libraries() if is_in(path, each)), None)
+    return library is not None and path[len(library) + 1 :].partition(os.sep)[0] not in _SITE_DIRECTORIES
+
+
+def _first_names(path: str, sites: Iterable[str]) -> Iterator[str]:
+    """The name at the top of each of these directories that a path lies below: of a module without its suffix."""
+    for site in sites:
+        if site and path.startswith(site + os.sep):
+            first, *rest = path[len(site) + 1 :].split(os.sep)
+            if first == "__pycache__" and rest:
+                first = rest[0].partition(".")[0]
+            suffix = next((each for each in sorted(all_suffixes(), key=len, reverse=True) if first.endswith(each)), "")
+            yield first.removesuffix(suffix)

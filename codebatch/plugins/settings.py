@@ -1,0 +1,92 @@
+"""The configuration of a task under settings, and what it makes of that: all of it runs the declaration's own code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from codebatch.errors import InvalidConfiguration
+from codebatch.model.entry import Entry
+from codebatch.model.plan import ContextTable
+from codebatch.model.task import Context, Json, SnapshotView, TaskDeclaration
+from codebatch.model.text.suggestions import did_you_mean
+
+# Where in the rules of lint something is wrong, and how each of their fields is written.
+_OF_RULE = re.compile(r"at `\$\.rules(?:\[\d+\]|\[\.\.\.\])?\.?(\w*)")
+_MISSING = re.compile(r"missing required field `(\w+)`")
+_RULE_WRITTEN = {
+    "": '[[tasks.lint.rules]] id = "no-print"',
+    "bad": 'bad = ["print(1)\\n"]',
+    "good": 'good = ["log(1)\\n"]',
+    "id": 'id = "no-print"',
+    "language": 'language = "python"',
+    "message": 'message = "print is left in the code"',
+    "pattern": 'pattern = "print($X)"',
+    "query": "query = '(call) @report'",
+    "severity": 'severity = "warning"',
+}
+
+
+def configure(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the configuration, defaults included, as JSON. Raises InvalidConfiguration."""
+    config: dict[str, Json] = msgspec.to_builtins(_config_of(declaration, settings))
+    return config
+
+
+def prepare(
+    declaration: TaskDeclaration, settings: Mapping[str, Json], *, is_project: bool
+) -> tuple[Mapping[str, Json], str] | None:
+    """Return the settings to plan with, and what is done otherwise than is written, for people; None if it has none.
+
+    Raises InvalidConfiguration.
+    """
+    if declaration.prepare is None:
+        return None
+    written = _config_of(declaration, settings)
+    with _refusing(declaration):
+        config, note = declaration.prepare(written, is_project=is_project)
+    return msgspec.to_builtins(config), note
+
+
+def contexts_of(declaration: TaskDeclaration, config: Mapping[str, Json]) -> Mapping[str, Context]:
+    """Return the contexts that a task declares as it is configured, by name."""
+    if declaration.configured_contexts is None:
+        return declaration.contexts
+    return {**declaration.contexts, **declaration.configured_contexts(_config_of(declaration, config))}
+
+
+def evaluate_context(context: Context, snapshot: SnapshotView, items: Sequence[Entry]) -> ContextTable:
+    """Return what a context is of each item."""
+    function = context(snapshot)
+    indexes: dict[bytes, int] = {}
+    column = tuple(indexes.setdefault(function(item), len(indexes)) for item in items)
+    return ContextTable(values=tuple(indexes), items=column)
+
+
+def _config_of(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> msgspec.Struct:
+    known = [field.encode_name for field in msgspec.structs.fields(declaration.config)]
+    for key in settings:
+        if key not in known:
+            raise InvalidConfiguration(
+                f"the task {declaration.name!r} has no setting {key!r}",
+                hint=did_you_mean(key, known) if known else "this task has no settings",
+            )
+    with _refusing(declaration):
+        return msgspec.convert(dict(settings), declaration.config)
+
+
+@contextmanager
+def _refusing(declaration: TaskDeclaration) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        hint = f"check [tasks.{declaration.name}] of your configuration"
+        if wrong := _OF_RULE.search(str(error)):
+            missing = _MISSING.search(str(error))
+            example = _RULE_WRITTEN.get(missing[1] if missing else wrong[1])
+            written = f"for example: {example}; " if example else ""
+            hint = f"{written}create a working rule with: codebatch rules new ID"
+        raise InvalidConfiguration(f"[tasks.{declaration.name}]: {error}", hint=hint) from error

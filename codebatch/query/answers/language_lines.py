@@ -1,0 +1,41 @@
+"""Lines of code, comment and blank lines of each language of a batch."""
+
+from __future__ import annotations
+
+import msgspec
+
+from codebatch.query.answers.numbers import numbers_of_files, task_of
+from codebatch.query.sources.records import BatchRecords
+
+_BINARY = "binary"
+_METRICS = ("code", "comment", "blank")
+
+
+class LanguageLines(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of text files and lines in a language."""
+
+    files: int
+    code: int
+    comment: int
+    blank: int
+
+
+def count_language_lines(records: BatchRecords) -> dict[str, LanguageLines] | None:
+    """Count the lines of each language, by its name; None if the batch lacks a task that is needed.
+
+    Raises StoreCorrupt.
+    """
+    if not {"parse", *map(task_of, _METRICS)}.issubset(records.task_names):
+        return None
+    numbers = numbers_of_files(records, _METRICS)
+    found: dict[str, list[int]] = {}
+    for file in records.files:
+        if file.lang != _BINARY:
+            sums = found.setdefault(file.lang, [0] * (1 + len(_METRICS)))
+            sums[0] += 1
+            for place, metric in enumerate(_METRICS, 1):
+                sums[place] += numbers[metric].get(file.path_bytes, 0)
+    return {
+        language: LanguageLines(files=files, code=code, comment=comment, blank=blank)
+        for language, (files, code, comment, blank) in sorted(found.items())
+    }

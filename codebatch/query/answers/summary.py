@@ -1,0 +1,123 @@
+"""Counts over a batch, from what outcomes already say; only the worst findings are read."""
+
+from __future__ import annotations
+
+import itertools
+
+import msgspec
+
+from codebatch.model.record import SEVERITIES
+from codebatch.model.record_counts import Counts, add_counts
+from codebatch.query.answers.language_lines import LanguageLines
+from codebatch.query.filters.filters import JsonRecord, RecordFilter
+from codebatch.query.sources.records import BatchRecords
+
+
+class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of records of a task."""
+
+    outputs_by_kind: dict[str, int]
+    diagnostics_by_severity: dict[str, int]
+    total_outputs: int
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """The total numbers of records and of findings. Errors and warnings are counted separately, too."""
+
+    outputs: int
+    diagnostics: int
+    errors: int
+    warnings: int
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """The counts of a batch.
+
+    `languages` counts files by language. `lines` counts the lines of text files by language; it is None if they were
+    not counted.
+    """
+
+    batch_id: str
+    snapshot_id: str
+    pipeline: str
+    files: int
+    tasks: dict[str, TaskSummary]
+    kinds: dict[str, int]
+    severities: dict[str, int]
+    codes: dict[str, int]
+    languages: dict[str, int]
+    totals: Totals
+    lines: dict[str, LanguageLines] | None = None
+
+    @property
+    def records(self) -> int:
+        """The number of all records."""
+        return self.totals.outputs
+
+    @property
+    def failures(self) -> int:
+        """The number of pairs of a file and a task that failed."""
+        return self.kinds.get("failure", 0)
+
+
+class SummaryAnswer(Summary, frozen=True, kw_only=True):
+    """The answer of `codebatch summary`.
+
+    - `complete`, `percent`: whether all results that the answer needs exist, or else the percentage that exists.
+    - `stale`: whether files have changed since the batch was made, or null if this is unknown.
+    - `paths`: the paths to which the batch is restricted. It is empty if the batch covers the whole project.
+    """
+
+    project: str
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+def summarise(records: BatchRecords, task: str | None = None) -> Summary:
+    """The counts of a batch, of one task where one is named."""
+    by_task: dict[str, Counts] = {name: records.counts(name) for name in records.choose_tasks(task)}
+    total = add_counts(by_task.values())
+    return Summary(
+        batch_id=records.batch.id,
+        snapshot_id=records.batch.about.snapshot_id,
+        pipeline=records.batch.about.pipeline,
+        files=records.batch.about.items,
+        tasks={
+            name: TaskSummary(
+                outputs_by_kind=counts.kinds,
+                diagnostics_by_severity=counts.severities,
+                total_outputs=counts.records,
+            )
+            for name, counts in by_task.items()
+        },
+        kinds=total.kinds,
+        severities=total.severities,
+        codes=total.codes,
+        languages=total.languages,
+        totals=Totals(
+            outputs=sum(total.kinds.values()),
+            diagnostics=total.kinds.get("diagnostic", 0),
+            errors=total.severities.get("error", 0),
+            warnings=total.severities.get("warning", 0),
+        ),
+    )
+
+
+def worst_findings(records: BatchRecords, limit: int) -> list[JsonRecord]:
+    """The first diagnostics of the gravest severities; within each by path, then in the order of the tasks."""
+    found: list[JsonRecord] = []
+    for severity in SEVERITIES:
+        if len(found) >= limit:
+            break
+        asked = RecordFilter(kinds=("diagnostic",), severities=(severity,))
+        found += itertools.islice(records.iter_by_path(records.task_names, asked), limit - len(found))
+    return found
+
+
+def failures(records: BatchRecords, limit: int) -> list[JsonRecord]:
+    """The first failures, in path order within each task; what failed only for want of another task comes last."""
+    asked = RecordFilter(kinds=("failure",))
+    every = [record for task in records.task_names for record in records.iter_records(task, asked)]
+    return sorted(every, key=lambda record: record["reason"] == "needs")[:limit]

@@ -1,0 +1,152 @@
+"""Whether a comparison of a `--where` can come out both ways, by what values the fields of records have. Pure.
+
+`name > 3` is true of no record, for names are text: who writes it means something else, and is told. What a field is
+the record types say. Where nothing is known of an operand, nothing is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from types import UnionType
+from typing import Literal, Union, get_args, get_origin
+
+import msgspec
+from msgspec import UnsetType
+
+from codebatch.errors import InvalidInput
+from codebatch.model.record import KINDS, RECORD_TYPES, TAGS
+from codebatch.model.text.suggestions import did_you_mean
+from codebatch.query.fields import DERIVED
+
+Sort = Literal["text", "number", "row", "nothing"]
+_TOLD: dict[Sort, str] = {"text": "text", "number": "a number", "row": "a list of texts", "nothing": "None"}
+_SHOWN_CHARACTERS = 80
+
+
+class Values(msgspec.Struct, frozen=True):
+    """What values something can have: of which sorts, and of texts which ones, None where any."""
+
+    sorts: frozenset[Sort]
+    words: frozenset[str] | None = None
+
+
+_TEXT = Values(frozenset(("text",)))
+_NUMBER = Values(frozenset(("number",)))
+_ROW = Values(frozenset(("row",)))
+_NOTHING = Values(frozenset(("nothing",)))
+
+
+def values_of_fields(kinds: Iterable[str]) -> dict[str, Values]:
+    """What values the fields of records of some kinds have, where they have any."""
+    found = {**dict.fromkeys(DERIVED, _TEXT), "kind": Values(_TEXT.sorts, frozenset(KINDS))}
+    for type_ in (each for each in RECORD_TYPES if TAGS[each] in kinds):
+        for field in msgspec.structs.fields(type_):
+            values = _of_type(field.type)
+            known = found.get(field.encode_name)
+            found[field.encode_name] = values if known is None else _either(known, values)
+    return found
+
+
+def refuse_undecided(node: ast.Compare, fields: Mapping[str, Values]) -> None:
+    """Raise InvalidInput where one of the comparisons in a node comes out the same for every record."""
+    operands = [node.left, *node.comparators]
+    for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
+        if not _can_be_both(op, _of_node(left, fields), right, fields):
+            raise _undecided(op, left, right, fields)
+
+
+def _of_type(type_: object) -> Values:
+    origin = get_origin(type_)
+    if origin is Literal:
+        return Values(_TEXT.sorts, frozenset(map(str, get_args(type_))))
+    if origin in (Union, UnionType):
+        values, *others = (_of_type(each) for each in get_args(type_) if each is not UnsetType)
+        for other in others:
+            values = _either(values, other)
+        return values
+    if origin is tuple:
+        return _ROW
+    return _NUMBER if type_ in (int, float, bool) else _TEXT
+
+
+def _either(one: Values, other: Values) -> Values:
+    words = None if one.words is None or other.words is None else one.words | other.words
+    return Values(one.sorts | other.sorts, words)
+
+
+def _of_node(node: ast.expr, fields: Mapping[str, Values]) -> Values | None:
+    """What values an operand can have; None where that is not known."""
+    match node:
+        case ast.Name(id=name):
+            return fields.get("class" if name == "class_" else name)
+        case ast.Constant(value=None):
+            return _NOTHING
+        case ast.Constant(value=str(text)):
+            return Values(_TEXT.sorts, frozenset((text,)))
+        case ast.Constant(value=int() | float()) | ast.UnaryOp() | ast.Compare() | ast.BoolOp() | ast.Call():
+            return _NUMBER
+        case ast.Tuple() | ast.List() | ast.Set():
+            return _ROW
+        case _:
+            return None
+
+
+def _can_be_both(op: ast.cmpop, left: Values | None, node: ast.expr, fields: Mapping[str, Values]) -> bool:
+    right = _of_node(node, fields)
+    if left is None or right is None:
+        return True
+    match op:
+        case ast.Eq() | ast.NotEq():
+            return "nothing" in left.sorts | right.sorts or _can_be_equal(left, right)
+        case ast.In() | ast.NotIn():
+            return _can_be_in(left, right, node, fields)
+        case _:
+            return bool(left.sorts & right.sorts - _NOTHING.sorts)
+
+
+def _can_be_equal(left: Values, right: Values) -> bool:
+    common = left.sorts & right.sorts - _NOTHING.sorts
+    if common != _TEXT.sorts or left.words is None or right.words is None:
+        return bool(common)
+    return bool(left.words & right.words)
+
+
+def _can_be_in(left: Values, right: Values, node: ast.expr, fields: Mapping[str, Values]) -> bool:
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        among = [_of_node(each, fields) for each in node.elts]
+        return any(each is None or _can_be_equal(left, each) for each in among)
+    return "text" in left.sorts and not right.sorts.isdisjoint(("text", "row"))
+
+
+def _undecided(op: ast.cmpop, left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> InvalidInput:
+    comparison = _shown(ast.Compare(left=left, ops=[op], comparators=[right]))
+    outcome = "every record matches" if isinstance(op, ast.NotEq | ast.NotIn) else "no record can match"
+    return InvalidInput(f"{outcome} `{comparison}`", hint=_hint(left, right, fields))
+
+
+def _hint(left: ast.expr, right: ast.expr, fields: Mapping[str, Values]) -> str:
+    for field, other in ((left, right), (right, left)):
+        values = _of_node(field, fields)
+        if not isinstance(field, ast.Name) or values is None:
+            continue
+        match other:
+            case ast.Constant(value=None):
+                return f"to find records without this field: {field.id} == None; with it: {field.id} != None"
+            case ast.Constant(value=str(text)) if values.words is not None:
+                return did_you_mean(text, sorted(values.words))
+            case ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts) if values.words is not None:
+                first = next((each.value for each in elts if isinstance(each, ast.Constant)), "")
+                return did_you_mean(str(first), sorted(values.words))
+            case ast.Constant(value=int() | float() as number) if values.sorts == _TEXT.sorts:
+                return f"{field.id} is text: quote the number ({field.id} == '{number}'), or use another field"
+            case ast.Constant(value=str()) if values.sorts == _NUMBER.sorts:
+                return f"{field.id} is a number: remove the quotes, or use another field"
+        told = " or ".join(_TOLD[sort] for sort in _TOLD if sort in values.sorts)
+        return f"{field.id} is {told}"
+    return "one side must be a field"
+
+
+def _shown(node: ast.expr) -> str:
+    text = ast.unparse(node)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -1,0 +1,210 @@
+"""`--where`: a condition on the fields of a record, written as a Python expression. Pure.
+
+Nothing of it is executed as Python: `ast` reads it, and it is compiled from the nodes named here; all others are
+refused. An absent field is None, of which only `==` and `!=` may be true; so is it with values that have no order.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import operator
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from codebatch.errors import InvalidInput
+from codebatch.model.task import Json
+from codebatch.model.text.suggestions import did_you_mean
+from codebatch.query.filters.comparability import Values, refuse_undecided
+from codebatch.query.filters.paths import PathFilter
+
+EXPRESSION_CHARACTERS_MAX = 10_000
+EXPRESSION_DEPTH_MAX = 50
+
+ValueOf = Callable[[str], Json]
+"""Gives the value of a field."""
+_Part = Callable[[ValueOf], object]
+_Comparison = Callable[[object, object], bool]
+
+_HINT = 'conditions consist of fields, texts, numbers, comparisons, `and`, `or`, `not`, `in` and glob(path, "src/**")'
+
+
+class Expression(msgspec.Struct, frozen=True):
+    """A condition: which fields it asks for, and whether it holds for a record, whose values it is given."""
+
+    fields: frozenset[str]
+    holds: Callable[[ValueOf], bool]
+
+
+def compile_expression(
+    text: str, fields: Collection[str], values: Mapping[str, Values] = MappingProxyType({})
+) -> Expression:
+    """A condition on some fields. `class_` stands for the field `class`, which is no name in Python.
+
+    Raises InvalidInput for what is no such expression, is longer or deeper than anyone would write, names a field that
+    there is not, or compares what comes out the same for every record, by the `values` that fields have.
+    """
+    compiler = _Compiler(fields, values)
+    part = compiler.compile(_parse(text), 0)
+    return Expression(frozenset(compiler.named), lambda value_of: bool(part(value_of)))
+
+
+def _parse(text: str) -> ast.expr:
+    if len(text) > EXPRESSION_CHARACTERS_MAX:
+        raise InvalidInput(f"the condition has more than {EXPRESSION_CHARACTERS_MAX:,} characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else "it is not text"
+        raise InvalidInput(f"invalid condition: {reason}", hint=_HINT) from error
+    except (MemoryError, RecursionError) as error:
+        raise _too_deep() from error
+
+
+def _too_deep() -> InvalidInput:
+    return InvalidInput(f"the condition is nested more than {EXPRESSION_DEPTH_MAX} levels deep")
+
+
+class _Compiler:
+    """Makes closures of nodes, and remembers which fields they ask for."""
+
+    def __init__(self, fields: Collection[str], values: Mapping[str, Values]) -> None:
+        self._fields = fields
+        self._values = values
+        self.named: set[str] = set()
+
+    def compile(self, node: ast.expr, depth: int) -> _Part:
+        """What a node stands for. Raises InvalidInput."""
+        if depth > EXPRESSION_DEPTH_MAX:
+            raise _too_deep()
+        match node:
+            case ast.BoolOp(op=op, values=values):
+                return _joined([self.compile(value, depth + 1) for value in values], isinstance(op, ast.And))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                negated = self.compile(operand, depth + 1)
+                return lambda value_of: not negated(value_of)
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                operands = [self.compile(each, depth + 1) for each in (left, *others)]
+                comparisons = [self._comparison(op) for op in ops]
+                if self._values:
+                    refuse_undecided(node, self._values)
+                return _compared(operands, comparisons)
+            case ast.Name(id=name):
+                return self._field(name)
+            case ast.Call(
+                func=ast.Name(id="glob"), args=[ast.Name(id=name), ast.Constant(value=str(pattern))], keywords=[]
+            ):
+                return _glob(self._field(name), pattern)
+            case _:
+                value = _literal(node)
+                return lambda _: value
+
+    def _field(self, name: str) -> _Part:
+        field = "class" if name == "class_" else name
+        if field not in self._fields:
+            raise InvalidInput(f"unknown field {name!r}", hint=did_you_mean(name, self._fields))
+        self.named.add(field)
+        return lambda value_of: value_of(field)
+
+    @staticmethod
+    def _comparison(node: ast.cmpop) -> _Comparison:
+        if type(node) not in _COMPARISONS:
+            raise InvalidInput("`is` is not supported in conditions", hint="use == None, or != None")
+        return _COMPARISONS[type(node)]
+
+
+def _literal(node: ast.expr) -> object:
+    """The value of a literal, or of a row of them. Raises InvalidInput for anything else."""
+    match node:
+        case ast.Constant(value=str() | int() | float() | None as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
+        case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
+            return [_literal(_no_row(each)) for each in elements]
+        case _:
+            name = type(node).__name__
+            raise InvalidInput(f"{_NAMES.get(name, name)} are not supported in conditions", hint=_HINT)
+
+
+_NAMES = {
+    "Attribute": "attributes",
+    "BinOp": "arithmetic",
+    "Call": 'calls except glob(FIELD, "PATTERN")',
+    "JoinedStr": "f-strings",
+    "Lambda": "functions",
+    "Subscript": "subscripts",
+}
+"""Of nodes, for people."""
+
+
+def _no_row(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        raise InvalidInput("nested lists are not supported in conditions", hint=_HINT)
+    return node
+
+
+def _joined(parts: list[_Part], is_and: bool) -> _Part:
+    if is_and:
+        return lambda value_of: all(part(value_of) for part in parts)
+    return lambda value_of: any(part(value_of) for part in parts)
+
+
+def _compared(operands: list[_Part], comparisons: list[_Comparison]) -> _Part:
+    if len(comparisons) == 1:
+        left, right, holds = *operands, comparisons[0]
+        return lambda value_of: holds(left(value_of), right(value_of))
+
+    def hold(value_of: ValueOf) -> bool:
+        values = [operand(value_of) for operand in operands]
+        return all(holds(*pair) for holds, pair in zip(comparisons, itertools.pairwise(values), strict=True))
+
+    return hold
+
+
+def _glob(field: _Part, pattern: str) -> _Part:
+    paths = PathFilter(pattern)
+
+    def matches(value_of: ValueOf) -> bool:
+        path = field(value_of)
+        return isinstance(path, str) and paths.matches(path.encode("utf-8", "surrogateescape"))
+
+    return matches
+
+
+# What has no order raises TypeError, which is why the comparisons below may be given any two values.
+def _ordered(compare: Callable[[object, object], bool]) -> _Comparison:
+    def holds(left: object, right: object) -> bool:
+        if left is None or right is None:
+            return False
+        try:
+            return compare(left, right)
+        except TypeError:
+            return False
+
+    return holds
+
+
+def _contains(left: object, right: object) -> bool:
+    return bool(operator.contains(right, left))  # type: ignore[arg-type]
+
+
+def _lacks(left: object, right: object) -> bool:
+    return not _contains(left, right)
+
+
+_COMPARISONS: dict[type[ast.cmpop], _Comparison] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: _ordered(operator.lt),  # type: ignore[arg-type]
+    ast.LtE: _ordered(operator.le),  # type: ignore[arg-type]
+    ast.Gt: _ordered(operator.gt),  # type: ignore[arg-type]
+    ast.GtE: _ordered(operator.ge),  # type: ignore[arg-type]
+    ast.In: _ordered(_contains),
+    ast.NotIn: _ordered(_lacks),
+}

@@ -1,0 +1,136 @@
+"""What records are wanted, said by keywords: the filters of `query` under their names. Pure.
+
+A filter takes one value or several, of which any may be met; what is None is not asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypedDict, TypeVar
+
+import msgspec
+
+from codebatch.errors import InvalidInput
+from codebatch.model.record import KINDS, Severity, SymbolType
+from codebatch.query.filters.arguments import refuse_unknown
+from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.filters.paths import Paths
+from codebatch.query.filters.shaping import Shape
+
+T = TypeVar("T")
+
+Several = str | Collection[str] | None
+
+KINDS_FOR_PEOPLE = tuple(kind for kind in KINDS if kind != "fingerprints")
+"""Those that are not for machines alone."""
+
+_FIELDS = {
+    "kind": "kinds",
+    "severity": "severities",
+    "code": "codes",
+    "tool": "tools",
+    "name": "names",
+    "symbol_type": "symbol_types",
+    "metric": "metrics",
+    "lang": "languages",
+    "fields": "fields",
+}
+"""Of what may be several: what it is called in RecordFilter and in Shape."""
+
+_NONE: Mapping[str, Several] = {}
+
+
+class Filters(TypedDict, total=False):
+    """By what every noun can be asked: the language of a record's file, its path, a condition, the task that said it.
+
+    `path` is a part of the path, case ignored, with one of `* ? [` a pattern as in gitignore(5), or with a `/` at its
+    beginning a file or directory of the project; or several of these. `where` is a Python expression of fields (SPEC.md
+    "Answers").
+    """
+
+    lang: Several
+    path: Paths
+    where: str
+    task: str | None
+
+
+class Wanted(Filters, total=False):
+    """And in what order records are wanted, and which of them.
+
+    `sort` is a field, with a `-` before it the greatest first. Then `offset` are left out, and at most `limit` taken.
+    `fields` are those that rows have, all where none is named.
+    """
+
+    sort: str
+    offset: int
+    limit: int | None
+    fields: Several
+
+
+class OutputFilters(Filters, total=False):
+    """By what records of every kind can be asked. `code` and `name` are exact, but for a `*` at the end."""
+
+    kind: Several
+    severity: Severity | Sequence[Severity] | None
+    code: Several
+    tool: Several
+    name: Several
+    symbol_type: SymbolType | Sequence[SymbolType] | None
+    metric: Several
+
+
+class OutputsWanted(OutputFilters, Wanted, total=False):
+    """By what records of every kind can be asked, and in what order they are wanted, and which of them."""
+
+
+def filter_of(wanted: Filters, known: type = OutputFilters, own: Mapping[str, Several] = _NONE) -> RecordFilter:
+    """The filter of what is wanted. Raises InvalidInput for a name that is not `known`, and what no record can have."""
+    refuse_unknown("filter", wanted, known.__annotations__)
+    task = wanted.get("task")
+    if not isinstance(task, str | None):
+        raise InvalidInput(f"`task` must be one name, not {type(task).__name__}")
+    asked = _convert({**_given(wanted), **_given(own)}, RecordFilter).check()
+    asked.refuse_impossible()
+    return asked
+
+
+def shape_of(wanted: Filters) -> Shape:
+    """In what order records are wanted, and which of them. Raises InvalidInput for what is of another type."""
+    return _convert(_given(wanted), Shape)
+
+
+def _given(filters: Mapping[str, object]) -> dict[str, object]:
+    """The filters that were given, by the names that they have in RecordFilter and in Shape."""
+    found: dict[str, object] = {}
+    for name, value in filters.items():
+        if isinstance(value, Iterable) and (name in _FIELDS or (name == "path" and not isinstance(value, str))):
+            value = several(name, value)
+        for text in value if isinstance(value, tuple) else (value,):
+            _refuse_no_text(name, text)
+        if value is not None:
+            found[_FIELDS.get(name, name)] = value
+    return found
+
+
+def _refuse_no_text(name: str, text: object) -> None:
+    """Refuse what no record holds: half a character. In a path it is a byte that is no UTF-8, as `os` has it."""
+    if isinstance(text, str):
+        try:
+            text.encode("utf-8", "surrogateescape" if name in ("path", "where") else "strict")
+        except UnicodeEncodeError:
+            raise InvalidInput(f"`{name}` is not valid text: {text!r}") from None
+
+
+def several(name: str, value: Iterable[str]) -> tuple[str, ...]:
+    """One or several as several. Raises InvalidInput for none."""
+    found = (value,) if isinstance(value, str) else tuple(value)
+    if not found:
+        raise InvalidInput(f"`{name}` is empty", hint="to select all, omit the argument")
+    return found
+
+
+def _convert(given: Mapping[str, object], type_: type[T]) -> T:
+    try:
+        return msgspec.convert(given, type_)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"a filter has a value of the wrong type: {error}") from error

@@ -1,0 +1,116 @@
+"""What is said of a batch before anything of it is merged: read from its registers."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+
+from codebatch.errors import StoreCorrupt
+from codebatch.index.keys import Lookup
+from codebatch.model.outcome import first_unkeyed
+from codebatch.model.plan import Plan
+from codebatch.model.record_counts import add_counts
+from codebatch.query.sources.sources import Merged, Piece, ShardSoFar
+from codebatch.scheduling.analysis.chains import Link
+from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.scheduling.outcome_counts import Tally
+from codebatch.store.results.ledgers import count_files_done, load_ledger, tally_of
+from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.results.outputs import FramesRead
+
+
+class Unmerged:
+    """Reads what the registers say now, looked at once."""
+
+    def __init__(
+        self, outcomes: Outcomes, plan: Callable[[], Plan], look_again: Callable[[], Merged | None] = lambda: None
+    ) -> None:
+        """`look_again` gives the outputs on which the batch rests where the outcomes went meanwhile."""
+        self._outcomes = outcomes
+        self._plan = plan
+        self._look_again = look_again
+        self.frames_read = FramesRead()
+
+    def look(self) -> None:
+        """Look now. Who does not is answered from what there is when the first question comes."""
+        self._ledger  # noqa: B018 - it is kept
+
+    @property
+    def place(self) -> str:
+        return "outcomes so far (nothing is merged yet)"
+
+    @property
+    def outputs(self) -> None:
+        return None
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        return self._plan().task_names
+
+    @property
+    def project_tasks(self) -> tuple[str, ...]:
+        return self._plan().project_tasks
+
+    @property
+    def is_done(self) -> bool:
+        return False
+
+    def tally(self, tasks: Collection[str]) -> Tally:
+        return tally_of(self._ledger, tasks)
+
+    def files_done(self, tasks: Collection[str]) -> int:
+        return count_files_done(self._ledger, self._plan(), tasks)
+
+    def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
+        for planned in self._plan().shards:
+            links = list(self._ledger.walk(planned.id, task))
+            yield ShardSoFar(
+                sum(link.end - link.start for link in links),
+                sum(link.type == "failed" for link in links),
+                add_counts(link.outcome.counts for link in links),
+            )
+
+    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[Piece]:
+        pieces = enumerate(self._ledger.pieces(task))
+        return (self._piece(task, index, piece.links) for index, piece in pieces)
+
+    def item_lines(self, task: str, item: int) -> bytes | None:
+        shard = self._plan().shards[bisect.bisect_right(self._shard_starts, item) - 1]
+        place = item - shard.start
+        link = next((link for link in self._ledger.walk(shard.id, task) if link.start <= place < link.end), None)
+        if link is None:
+            return None
+        try:
+            lines = self._outcomes.read_item(link.segment, link.outcome, place - link.start)
+        except StoreCorrupt:
+            if (merged := self._look_again()) is None:
+                raise
+            lines = merged.item_lines(task, item)
+        self.frames_read.record_bytes += len(lines)
+        return lines
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return load_ledger(self._plan(), self._outcomes)
+
+    @cached_property
+    def _shard_starts(self) -> list[int]:
+        return [shard.start for shard in self._plan().shards]
+
+    def _piece(self, task: str, index: int, links: Sequence[Link]) -> Piece:
+        counts = add_counts(link.outcome.counts for link in links)
+        return Piece(counts, lambda: self._read(task, index, links), first_unkeyed(link.outcome for link in links))
+
+    def _read(self, task: str, index: int, links: Sequence[Link]) -> Iterator[bytes]:
+        """A shard's lines, read before the first is given: what is merged meanwhile can stand for none or all."""
+        try:
+            lines: Iterable[bytes] = [b"".join(self._outcomes.iter_items(link.segment, link.outcome)) for link in links]
+        except StoreCorrupt:
+            if (merged := self._look_again()) is None:
+                raise
+            lines = next(islice(merged.iter_pieces(task), index, None)).read()
+        for block in lines:
+            self.frames_read.record_bytes += len(block)
+            yield block

@@ -1,0 +1,1 @@
+"""The state of a batch, derived from what is on disk."""

@@ -1,0 +1,212 @@
+"""Where a work batch stands, derived from what is on disk as whoever conducts it would (SPEC.md "Work batches")."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+
+import msgspec
+
+from codebatch.model.outcome import HolderId, Said
+from codebatch.model.record import CommandReason
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.question import Question
+from codebatch.model.work.work_batch import Work
+from codebatch.scheduling.lifecycle import BatchState, CommandState
+from codebatch.scheduling.work.command_plan import SLOTS, agenda_of
+from codebatch.scheduling.work.conductor import Conductor
+from codebatch.scheduling.work.events import Asked
+from codebatch.scheduling.work.request_log import AttemptStop
+from codebatch.store import layout
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import HolderFile, LeaseReader
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.results.outcomes import Outcomes
+from codebatch.store.work.attempts import Attempts, read_leases, unreadable_last
+from codebatch.store.work.questions import Questions
+from codebatch.store.work.requests import Requests
+from codebatch.store.work.work_batches import commands_of, read_work
+from codebatch.system.processes.garbage_collector import collector_paused
+
+
+class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a task in a task list.
+
+    - `round`: the number of its latest round, or 0 if it never started. An interrupted attempt is repeated in the same
+      round.
+    - `ended`: the number of its latest round with an outcome.
+    - `epoch`: the lease of its latest attempt.
+    - `tried`: the number of failures since a request last opened the task.
+    - `is_decided`: whether an answer determined its outcome.
+    - `reason`, `exit_status`, `said`: from its latest outcome. `said` has values from the JSON output.
+    - `stops`: by epoch, the reasons why attempts without an outcome were ended early.
+    - `until_ns`: if the task waits for the end of a rate limit, the time of this end in nanoseconds since 1970;
+      otherwise 0.
+    - `cause`: if the task is skipped, the task that caused this. If a user skipped the task, it is the task itself.
+    - `question`: the digest of its open question, or empty. If `is_live` is set, the task keeps running while it waits.
+    - `log`: the name of its latest log in `logs/` of the batch, or empty if it never started.
+    - `holder`: the process that runs the task, or None.
+    """
+
+    id: CommandId
+    item: int
+    state: CommandState
+    round: int = 0
+    ended: int = 0
+    epoch: int = 0
+    tried: int = 0
+    is_decided: bool = False
+    is_live: bool = False
+    reason: CommandReason | None = None
+    exit_status: int | None = None
+    said: Said | None = None
+    stops: Mapping[int, AttemptStop] = msgspec.field(default_factory=dict)
+    until_ns: int = 0
+    cause: CommandId | None = None
+    question: str = ""
+    log: str = ""
+    holder: HolderId | None = None
+
+    @property
+    def last_stop(self) -> AttemptStop | None:
+        """The reason why its last attempt was ended early.
+
+        None if the attempt was not ended early, has an outcome or is still running.
+        """
+        return self.stops.get(self.epoch) if self.round > self.ended and self.holder is None else None
+
+
+class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a batch of a task list. `commands` has the state of each task, in the order of the file.
+
+    - `coordinator`: the process that runs the batch, or None.
+    - `workers`: the processes that run tasks. They can be running although no process runs the batch.
+    - `capacity`: the current size of each pool.
+    - `asked`: all questions that tasks have asked, by digest.
+    - `cost`: the sum of the costs that attempts reported, or None if no attempt reported a cost.
+    - `unreadable`: the tasks whose last outcome is damaged. These tasks count as interrupted.
+    - `is_expired`: the batch reached its time limit. No task starts until the batch is resumed.
+    - `closed`: the pools that are closed because of a rate limit. Each is mapped to the time when the limit ends, in
+      nanoseconds since 1970.
+    """
+
+    state: BatchState
+    work: Work
+    commands: tuple[CommandStanding, ...]
+    coordinator: HolderFile | None
+    workers: tuple[HolderFile, ...]
+    is_paused: bool = False
+    capacity: dict[str, int] = msgspec.field(default_factory=dict)
+    asked: dict[str, Question] = msgspec.field(default_factory=dict)
+    cost: float | None = None
+    unreadable: tuple[CommandId, ...] = ()
+    is_expired: bool = False
+    closed: Mapping[str, int] = msgspec.field(default_factory=dict)
+
+    @property
+    def max_parallel(self) -> int:
+        """The current maximum number of tasks that run at once."""
+        return self.capacity.get(SLOTS, self.work.max_parallel)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of tasks in each state. States without tasks are left out."""
+        counts = Counter(command.state for command in self.commands)
+        return {state.value: count for state, count in counts.items()}
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether tasks are left but no process runs the batch. `resume` continues the batch."""
+        return self.state is BatchState.RUNNING and self.coordinator is None and not self.workers
+
+
+def work_standing(
+    store: StoreDir, batch: BatchDir, attempts: Attempts | None = None, *, may_fork: bool = False
+) -> WorkStanding:
+    """Where a work batch stands. Raises WrongBatchKind where it is an analysis, StoreCorrupt.
+
+    What somebody knows of its `attempts` is not read again. `may_fork` is as in `Attempts.read_all`.
+    """
+    with batch.files.keeping_open(batch.root / layout.OUTCOMES), collector_paused():
+        known = attempts or Attempts(batch.plan(), Outcomes(batch.files, batch.root))
+        return _standing(store, batch, known, may_fork=may_fork)
+
+
+def _standing(store: StoreDir, batch: BatchDir, attempts: Attempts, *, may_fork: bool) -> WorkStanding:
+    work = read_work(batch)
+    commands = commands_of(store, batch, work)
+    reader = LeaseReader(batch.files, batch.root)
+    listed = reader.listed()
+    _, coordinator = reader.leader(listed)
+    leased = read_leases(reader, attempts.places, listed)
+    concluded = attempts.read_all(may_fork=may_fork)  # After the leases: what the dead ended is all there.
+    asked = [
+        (item, place, question)
+        for place, question in Questions(batch.files, batch.root).read()
+        if (item := attempts.places.item(place.shard, place.item)) is not None
+    ]
+    conductor = Conductor(
+        agenda_of(work, commands, batch.id),
+        concluded=concluded,
+        epochs=leased.epochs,
+        foreign=leased.live,
+        requests=Requests(batch.files, batch.root).read(),
+        asked=[
+            Asked(item, place.round, place.epoch, place.number, question.digest)
+            for item, place, question in asked
+            if question.is_live
+        ],
+    )
+    items = {id_: item for item, id_ in enumerate(commands)}
+    costs = [each.said.cost for each in concluded.conclusions if each.said is not None and each.said.cost is not None]
+    states = conductor.states()
+    holders = {item: leased.leases[item].holder for item in conductor.running}
+    return WorkStanding(
+        state=conductor.verdict(states),
+        work=work,
+        commands=tuple(
+            _standing_of(conductor, states[item], attempts, item, holders.get(item))
+            for item in map(items.__getitem__, work.order)
+        ),
+        coordinator=coordinator,
+        workers=tuple({each.holder: each for each in holders.values()}.values()),
+        is_paused=conductor.is_paused,
+        is_expired=conductor.is_expired,
+        closed=conductor.closed_pools,
+        capacity=dict(conductor.capacity),
+        asked={question.digest: question for _, _, question in asked},
+        cost=round(math.fsum(costs), 6) if costs else None,
+        unreadable=tuple(commands[item] for item in unreadable_last(concluded)),
+    )
+
+
+def _standing_of(
+    conductor: Conductor, state: CommandState, attempts: Attempts, item: int, holder: HolderFile | None
+) -> CommandStanding:
+    """Where a command stands that runs under a holder, if it runs."""
+    commands = conductor.agenda.ids
+    round_, epoch = conductor.attempt(item)
+    last = conductor.conclusion(item)
+    is_unbegun = last is not None and last.reason == "unbegun" and last.round == round_
+    tried, is_decided = conductor.rule.failures(item)
+    return CommandStanding(
+        id=commands[item],
+        item=item,
+        state=state,
+        round=round_,
+        ended=last.round if last else 0,
+        epoch=epoch,
+        tried=tried,
+        is_decided=is_decided,
+        is_live=holder is not None and state is CommandState.BLOCKED,
+        reason=last.reason if last and not is_unbegun else None,
+        exit_status=last.exit_status if last else None,
+        said=last.said if last else None,
+        stops=conductor.stops(item),
+        until_ns=conductor.until_ns(item) if state is CommandState.WAITING else 0,
+        cause=commands[conductor.cause(item)] if state is CommandState.SKIPPED else None,
+        question=(conductor.question(item) or "") if state is CommandState.BLOCKED else "",
+        log=layout.log_name(*attempts.places.place(item), round_, epoch) if round_ and not is_unbegun else "",
+        holder=None if holder is None else holder.holder,
+    )

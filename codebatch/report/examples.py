@@ -1,0 +1,52 @@
+"""What a report shows of source: copies side by side, and an example of each rule."""
+
+from __future__ import annotations
+
+from codebatch.model.entry import display_path
+from codebatch.operations.queries.duplicate_blocks import DuplicateBlock
+from codebatch.operations.queries.findings import RuleFindings
+from codebatch.query.filters.filters import path_bytes
+from codebatch.report.contents import Copied, Rule
+from codebatch.report.excerpts import Excerpts
+from codebatch.report.limits import Limits, cut, cut_path
+
+SIDES = 2
+"""As many copies are shown beside one another."""
+
+
+def show_copied(block: DuplicateBlock, excerpts: Excerpts, limits: Limits) -> Copied:
+    """A copied block, with the source of its first places. Raises StoreCorrupt."""
+    whole = [(place, end) for place in block.locations if isinstance(end := place.end_line, int)]
+    shown = [
+        excerpts.read(place.path_bytes, place.line, min(end - 1, place.line + limits.copied_lines - 1))
+        for place, end in whole[:SIDES]
+    ]
+    others = [place for place in block.locations if place not in [place for place, _ in whole[:SIDES]]]
+    return Copied(
+        lines=block.lines,
+        copies=block.copies,
+        shown=shown,
+        others=[(cut_path(display_path(each.path_bytes), limits.text), each.line) for each in others[: limits.places]],
+    )
+
+
+def show_rule(rule: RuleFindings, excerpts: Excerpts, limits: Limits) -> Rule:
+    """What a rule found, with the first of it as an example. Raises StoreCorrupt."""
+    first = rule.findings[0]
+    line, column, end_line, end_column = (
+        value if isinstance(value := first.get(name), int) else 1
+        for name in ("line", "column", "end_line", "end_column")
+    )
+    is_of_one_line = end_line == line and end_column > column
+    return Rule(
+        code=cut(rule.code, limits.text),
+        tool=cut(rule.tool, limits.text),
+        severity=rule.severity,
+        count=rule.count,
+        files=rule.files,
+        apart=rule.non_production,
+        message=cut(str(first.get("message", "")), limits.text),
+        column=column,
+        width=end_column - column if is_of_one_line else 0,
+        example=excerpts.read(path_bytes(first), line, line),
+    )

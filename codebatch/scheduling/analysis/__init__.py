@@ -1,0 +1,1 @@
+"""The scheduler of an analysis: which worker does which unit."""

@@ -1,0 +1,126 @@
+"""Observed throughput of the workers, and the number of workers that the work left is worth.
+
+The coordinator reports the positions of its workers several times a second. From two reports follows how much estimated
+cost the workers got through, and in how many seconds of work. The quotient turns the estimate of the work left into
+seconds. A worker is worth starting if each worker would then have at least as many seconds of work as a start takes.
+
+1. A worker's first seconds do not count: a new process loads modules and grammars, which says nothing about the files.
+2. The item at hand counts as done. So an item that takes long raises the prediction before it ends, and the prediction
+   errs on the low side.
+3. Older evidence fades, since the costliest units run first and are not like the last ones. It halves every 2 seconds,
+   but not before each worker has done 8 items: one item says little.
+4. Until there is evidence, bytes decide: a worker is worth `cost_per_worker`.
+5. A unit that would last too long is to end earlier, so that its worker commits.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Mapping, Sequence
+
+from codebatch.model.outcome import Unit
+from codebatch.model.shard import ShardId
+from codebatch.scheduling.events import ProgressReport, WorkerId
+
+START_SECONDS = 0.5
+"""Seconds that a worker takes from its start to its full speed, without the set-up of its tasks."""
+
+HALF_LIFE_SECONDS = 2.0
+"""Seconds after which evidence counts half, at the earliest."""
+
+HALF_LIFE_ITEMS = 8
+"""Items of each worker after which evidence counts half, at the earliest."""
+
+UNIT_SECONDS_MAX = 120.0
+"""Seconds that a unit may last from now on. One that would last longer is cut to half of that."""
+
+
+class Throughput:
+    """Positions and seconds of the workers of one session."""
+
+    def __init__(
+        self,
+        costs: Mapping[ShardId, Sequence[float]],
+        running: Mapping[WorkerId, Unit],
+        cost_per_worker: float,
+    ) -> None:
+        """`costs` are as in Session. `running` is the live mapping of the workers to their units."""
+        self._costs = costs
+        self._running = running
+        self._cost_per_worker = cost_per_worker
+        self._positions: dict[WorkerId, int] = {}
+        self._worked: dict[WorkerId, float] = {}
+        self._setting_up: dict[WorkerId, float] = {}
+        self._done = self._seconds = self._at_hand = 0.0
+        self._new_done = self._new_seconds = 0.0
+        self._new_items = 0
+        self._start_seconds = START_SECONDS
+
+    def observe(self, report: ProgressReport) -> None:
+        """Add what workers did since the last report."""
+        self._at_hand = 0.0
+        positions = dict(report.positions)
+        for worker, unit in self._running.items():
+            if worker in positions:
+                self._advance(worker, unit, positions[worker], report.seconds)
+            else:
+                self._setting_up[worker] = self._setting_up.get(worker, 0.0) + report.seconds
+        items = self._new_items / max(1, len(self._running))
+        fading = 0.5 ** min(report.seconds / HALF_LIFE_SECONDS, items / HALF_LIFE_ITEMS)
+        self._done = fading * self._done + self._new_done
+        self._seconds = fading * self._seconds + self._new_seconds
+        self._new_done = self._new_seconds = 0.0
+        self._new_items = 0
+
+    def finish(self, worker: WorkerId, unit: Unit) -> None:
+        """Count the rest of a worker's unit as done."""
+        self._advance(worker, unit, unit.end, 0.0)
+        del self._positions[worker]
+
+    def workers_worth(self, queued_cost: float, queued_items: int) -> int:
+        """Return how many workers the queued and the running work is worth: at most one for each item left."""
+        cost, items = queued_cost, queued_items
+        for worker, unit in self._running.items():
+            position = self._position(worker, unit)
+            cost += self._costs[unit.shard][unit.end] - self._costs[unit.shard][position]
+            items += max(1, unit.end - position)
+        share = self._share()
+        return items if items * share <= cost else min(items, max(1, math.ceil(cost / share)))
+
+    def end_in_time(self, worker: WorkerId) -> int | None:
+        """Return where the unit of a worker is to end, behind the item at hand; None if it does not last too long."""
+        unit = self._running[worker]
+        costs, position = self._costs[unit.shard], self._position(worker, unit)
+        if not self._seconds or costs[unit.end] - costs[position] <= UNIT_SECONDS_MAX * self._speed:
+            return None
+        end = bisect.bisect(costs, costs[position] + UNIT_SECONDS_MAX / 2 * self._speed, position, unit.end)
+        return end if end < unit.end else None
+
+    @property
+    def _speed(self) -> float:
+        """The cost that a worker gets through in a second, once there is evidence."""
+        return (self._done + self._at_hand) / self._seconds
+
+    def _share(self) -> float:
+        """Return the cost that a worker is worth starting for."""
+        return self._start_seconds * self._speed if self._seconds else self._cost_per_worker
+
+    def _advance(self, worker: WorkerId, unit: Unit, reported: int, seconds: float) -> None:
+        before = self._position(worker, unit)
+        position = self._positions[worker] = min(max(reported, before), unit.end)
+        if worker not in self._worked:
+            set_up = self._setting_up.pop(worker, 0.0)
+            self._start_seconds = max(self._start_seconds, START_SECONDS + set_up)
+        worked = self._worked.get(worker, 0.0)
+        self._worked[worker] = worked + seconds
+        if worked >= self._start_seconds:
+            costs = self._costs[unit.shard]
+            self._new_seconds += seconds
+            self._new_done += costs[position] - costs[before]
+            self._new_items += position - before
+            self._at_hand += costs[min(position + 1, unit.end)] - costs[position]
+
+    def _position(self, worker: WorkerId, unit: Unit) -> int:
+        """Return the last known position of a worker. After a Shrink it may lie behind the end of the unit."""
+        return min(self._positions.get(worker, unit.start), unit.end)

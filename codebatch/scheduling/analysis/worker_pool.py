@@ -1,0 +1,73 @@
+"""Our workers by what they do: begin to live, idle, run a unit, or are told to end."""
+
+from __future__ import annotations
+
+import msgspec
+
+from codebatch.model.outcome import Unit
+from codebatch.model.shard import ShardId
+from codebatch.scheduling.actions import Action, Retire
+from codebatch.scheduling.events import WorkerId
+
+
+class Pool(msgspec.Struct):
+    """`idle` workers of which the `fresh` never had a unit, `running` ones with theirs, `retired` ones until buried."""
+
+    spawning: int = 0
+    idle: set[WorkerId] = msgspec.field(default_factory=set)
+    fresh: set[WorkerId] = msgspec.field(default_factory=set)
+    running: dict[WorkerId, Unit] = msgspec.field(default_factory=dict)
+    retired: set[WorkerId] = msgspec.field(default_factory=set)
+    _by_shard: dict[ShardId, set[WorkerId]] = msgspec.field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many workers live, or begin to."""
+        return self.spawning + len(self.idle) + len(self.running)
+
+    def greet(self, worker: WorkerId) -> None:
+        """One that was spawned can take a unit."""
+        self.spawning -= 1
+        self.idle.add(worker)
+        self.fresh.add(worker)
+
+    def assign(self, worker: WorkerId, unit: Unit) -> None:
+        """An idle one gets a unit."""
+        self.idle.discard(worker)
+        self.fresh.discard(worker)
+        self.running[worker] = unit
+        self._by_shard.setdefault(unit.shard, set()).add(worker)
+
+    def finish(self, worker: WorkerId) -> Unit | None:
+        """One is idle again; returns the unit that it had."""
+        unit = self._take_unit(worker)
+        self.idle.add(worker)
+        return unit
+
+    def bury(self, worker: WorkerId) -> Unit | None:
+        """One died, in whatever it did; returns the unit that it had."""
+        unit = self._take_unit(worker)
+        if unit is None:
+            if worker in self.idle:
+                self.idle.discard(worker)
+                self.fresh.discard(worker)
+            else:
+                self.spawning -= 1
+        return unit
+
+    def retire(self, workers: set[WorkerId]) -> list[Action]:
+        """Have idle ones end."""
+        self.idle -= workers
+        self.fresh -= workers
+        self.retired |= workers
+        return [Retire(worker) for worker in sorted(workers)]
+
+    def busy_in(self, shard: ShardId) -> list[Unit]:
+        """The units of a shard that run."""
+        return [self.running[worker] for worker in self._by_shard.get(shard, ())]
+
+    def _take_unit(self, worker: WorkerId) -> Unit | None:
+        unit = self.running.pop(worker, None)
+        if unit is not None:
+            self._by_shard[unit.shard].discard(worker)
+        return unit

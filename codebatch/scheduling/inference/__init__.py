@@ -1,0 +1,1 @@
+"""Dependencies between tasks, inferred from their texts."""

@@ -1,0 +1,305 @@
+"""Which tasks need which, by what is said of them: `strategy = "auto"` (SPEC.md "Work files").
+
+Pure: descriptions in, candidates out, each with its reason and how sure it is. What is written wins, and nothing here
+closes a circle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from codebatch.model.work.pattern_overlap import FilePatterns
+from codebatch.model.work.work_batch import CONFIDENCE_MIN
+from codebatch.scheduling.inference.labels import Listed, iter_listed
+from codebatch.scheduling.inference.sentences import (
+    Region,
+    Said,
+    end_of_region,
+    files_said,
+    is_all_said,
+    is_enumerated,
+    iter_regions,
+    iter_sentences,
+)
+
+FILES_SURE, NAME_SURE, NUMBER_SURE, CREATED_SURE, CHANGED_SURE, PLACE_SURE = 1.0, 0.95, 0.85, 0.75, 0.6, 0.6
+"""How sure the rules are: by `inputs` and `outputs`, by name, by the number of an id, of a created file, of a file that
+two change, by a number that is a place in the list. The order of tasks has a say in the last two alone."""
+
+_QUOTED_CHARACTERS_MAX = 100
+_TITLE_WORDS_MIN = 2
+_CERTAIN_WORDS = 3
+_JOINED_BEFORE = re.compile(
+    r"(?:the |task |tasks )*([\w.-]+)(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+|\s*&\s*)\Z", re.IGNORECASE
+)
+_JOINED_BEHIND = re.compile(r"(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+|\s*&\s*)(?:the |task )?([\w.-]*\w)", re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]|[A-Za-z0-9]")
+_NUMBERED = re.compile(
+    r"(?P<kind>\b(?:tasks?|steps?)\s+(?:no\.?\s*|number\s+)?#?|(?<![\w#&/])#)(?P<number>\d{1,6})(?![\w.]*\w)",
+    re.IGNORECASE,
+)
+_MORE_NUMBERS = re.compile(r"\s*(?:,\s*(?:and\s+)?|and\s+|&\s*)#?(?P<number>\d{1,6})(?![\w.]*\w)", re.IGNORECASE)
+_OF_OTHERS = re.compile(
+    r"\b(?:issues?|prs?|pull requests?|bugs?|tickets?|gh|mrs?|merge requests?|fix(?:es|ed)?|closes?)[\s:]*\Z",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|\u201c([^\u201d]+)\u201d|'([^']+)'|\*\*([^*]+)\*\*|\[([^\]]+)\]")
+_LISTED_BETWEEN = re.compile(r"\s*,\s*(?:and\s+|&\s*)?|\s+(?:and|&|as well as|plus)\s+", re.IGNORECASE)
+_MARKS = re.compile(r"[`\"\u201c\u201d'\[\]]|\*\*|(?<!\w)[*_]+|[*_]+(?!\w)")
+_CALLED_TASK = re.compile(r"(?:the\s+)?tasks?\s+([\w.-]+)\Z", re.IGNORECASE)
+_NO_TASK = {"", "-", "none", "no", "nothing", "n/a", "na", "tbd"}
+"""What people write where there is nothing to list."""
+_NUMBER_OF_ID = re.compile(r"\D*?0*(\d{1,6})(?=[-_.]|\Z)")
+
+
+class Described(NamedTuple):
+    """A task, as far as rules look at it."""
+
+    id: str
+    title: str = ""
+    text: str = ""
+    inputs: Sequence[str] = ()
+    outputs: Sequence[str] = ()
+
+
+class Candidate(NamedTuple):
+    """An edge that may be: `task` needs `on`, because of `why`, a sentence that quotes."""
+
+    task: str
+    on: str
+    confidence: float
+    why: str
+    source: str = "inferred"
+
+
+class Taken(NamedTuple):
+    """Candidates that are edges now, and those that are not, each with the reason."""
+
+    edges: list[Candidate]
+    left_out: list[tuple[Candidate, str]]
+
+
+def infer(tasks: Sequence[Described]) -> list[Candidate]:
+    """All candidates, of each pair the surest, the surest first."""
+    best: dict[tuple[str, str], Candidate] = {}
+    for found in (*_by_files(tasks), *_by_names(tasks), *_by_paths(tasks)):
+        known = best.get((found.task, found.on))
+        if found.task != found.on and (known is None or known.confidence < found.confidence):
+            best[found.task, found.on] = found
+    return sorted(best.values(), key=lambda each: (-each.confidence, each.task, each.on))
+
+
+def take(
+    candidates: Iterable[Candidate], written: Mapping[str, Collection[str]], *, confidence_min: float = CONFIDENCE_MIN
+) -> Taken:
+    """Those that become edges, beside the ones that are `written`: what each task waits for.
+
+    They are looked at in their order. What is written already is no candidate any more.
+    """
+    waits_for: dict[str, list[str]] = {task: list(on) for task, on in written.items()}
+    taken = Taken([], [])
+    for each in candidates:
+        if each.on in written.get(each.task, ()):
+            continue
+        if each.confidence < confidence_min:
+            taken.left_out.append((each, f"its confidence is below {confidence_min:g}"))
+        elif path := _path(waits_for, each.on, each.task):
+            told = f"{' → '.join(path)} exists" if len(path) <= 6 else f"{path[0]} → … → {path[-1]} exists"
+            taken.left_out.append((each, f"it would create a cycle: {told}"))
+        else:
+            waits_for.setdefault(each.task, []).append(each.on)
+            taken.edges.append(each)
+    return taken
+
+
+def _path(waits_for: Mapping[str, Sequence[str]], start: str, end: str) -> list[str]:
+    """How one task waits for another, by others; empty where it does not."""
+    before: dict[str, str] = {}
+    pending = deque([start])
+    while pending:
+        node = pending.popleft()
+        if node == end:
+            path = [node]
+            while path[-1] != start:
+                path.append(before[path[-1]])
+            return path[::-1]
+        for other in waits_for.get(node, ()):
+            if other not in before and other != start:
+                before[other] = node
+                pending.append(other)
+    return []
+
+
+def _by_files(tasks: Sequence[Described]) -> Iterator[Candidate]:
+    """Who reads what another writes, by `inputs` and `outputs`."""
+    writers = [(task, FilePatterns(task.outputs)) for task in tasks if task.outputs]
+    for task in tasks:
+        reads = FilePatterns(task.inputs) if task.inputs and writers else None
+        for writer, writes in writers if reads is not None else ():
+            assert reads is not None
+            shared = reads.shared_with(writes)
+            if shared is not None and writer.id != task.id:
+                yield Candidate(task.id, writer.id, FILES_SURE, f"it reads {shared!r}, which {writer.id} writes")
+
+
+class _Names:
+    """Finds the tasks that words name: by id, by title in quotes, by number."""
+
+    def __init__(self, tasks: Sequence[Described]) -> None:
+        self._ids = {task.id.casefold(): task.id for task in tasks}
+        titles: dict[str, list[str]] = {}
+        for task in tasks:
+            titles.setdefault(_plain(task.title), []).append(task.id)
+        self._titles = {title: ids[0] for title, ids in titles.items() if title and len(ids) == 1}
+        self._long: dict[str, list[str]] = {}
+        for title in self._titles:
+            if len(title.split()) >= _TITLE_WORDS_MIN:
+                self._long.setdefault(title.split()[0], []).append(title)
+        numbers: dict[int, list[str]] = {}
+        for task in tasks:
+            if found := _NUMBER_OF_ID.match(task.id):
+                numbers.setdefault(int(found[1]), []).append(task.id)
+        self._are_numbered = bool(numbers)
+        self._numbers = {number: ids[0] for number, ids in numbers.items() if len(ids) == 1}
+        self._places = {place: task.id for place, task in enumerate(tasks, 1)}
+
+    def named(self, region: Region) -> Iterator[tuple[str, float]]:
+        """What is waited for in a part of a sentence: ids, and how sure that is."""
+        rest = region.words
+        last = 0
+        for start, end, id_, confidence in sorted(self._found(region)):
+            if end_of_region(rest, start) and not (last and is_enumerated(rest, last, start)):
+                break
+            if start >= last:
+                yield id_, confidence
+                last = end
+
+    def listed(self, listed: Listed) -> Iterator[tuple[str, float]]:
+        """The tasks that a line is a list of, by their ids, titles and numbers. Of what else it says it names none."""
+        for words in (listed.names, *_LISTED_BETWEEN.split(listed.names)):
+            bare = _MARKS.sub("", words).strip()
+            if (id_ := self._listed_one(bare, is_hard=listed.is_hard and bare == words.strip())) is not None:
+                yield id_, NAME_SURE
+            elif (found := _NUMBERED.match(bare)) is not None:
+                numbers = list(self._of_numbers(bare, found))
+                if numbers and max(end for _, end, _, _ in numbers) == len(bare):
+                    yield from ((id_, confidence) for _, _, id_, confidence in numbers)
+
+    def _listed_one(self, words: str, *, is_hard: bool) -> str | None:
+        """The task that is called so. Behind a label that says much else a word of everybody's is none."""
+        if words.casefold() in _NO_TASK:
+            return None
+        plain = words.rpartition("/")[2].removesuffix(".md") if words.endswith(".md") else words
+        said = _CALLED_TASK.match(plain)
+        id_ = self._ids.get(plain.casefold()) or (self._ids.get(said[1].casefold()) if said else None)
+        if id_ is None:
+            return self._titles.get(_plain(words))
+        return id_ if said or not is_hard or re.search(r"[\d_-]", id_) else None
+
+    def _found(self, region: Region) -> Iterator[tuple[int, int, str, float]]:
+        rest = region.words
+        for found in _QUOTED.finditer(rest):
+            words = next(each for each in found.groups() if each is not None)
+            id_ = self._ids.get(words.casefold()) or self._titles.get(_plain(words))
+            if id_ is not None:
+                yield found.start(), found.end(), id_, NAME_SURE
+        for found in _NUMBERED.finditer(rest):
+            yield from self._of_numbers(rest, found)
+        for found in _WORD.finditer(rest):
+            word = found[0].casefold().removesuffix(".md")
+            id_ = self._ids.get(word)
+            if id_ is not None and self._is_meant(region, found, word):
+                yield found.start(), found.end(), id_, NAME_SURE
+            for title in self._long.get(word, ()):
+                end = found.start() + len(title)
+                is_all = len(title.split()) >= _CERTAIN_WORDS or self._is_all(region, found.start(), end)
+                if rest[found.start() : end].casefold() == title and not rest[end : end + 1].isalnum() and is_all:
+                    yield found.start(), end, self._titles[title], NAME_SURE
+
+    def _is_meant(self, region: Region, found: re.Match[str], word: str) -> bool:
+        """Whether a word is an id here. One that is a word of everybody's must be all that is waited for."""
+        if re.search(r"[\d_-]", word) and not word.isdigit() and re.search(r"[a-z]", word):
+            return True
+        if word.isdigit() or len(word) < 2:
+            return False
+        before = region.words[: found.start()].strip().casefold()
+        return before in ("task", "the task", "step") or self._is_all(region, found.start(), found.end())
+
+    def _is_all(self, region: Region, start: int, end: int) -> bool:
+        """Whether nothing but ids is waited for here, and behind a word that says nothing else."""
+        before, behind = region.words[:start], region.words[end:]
+        while (found := _JOINED_BEFORE.search(before)) and found[1].casefold() in self._ids:
+            before = before[: found.start()]
+        while (found := _JOINED_BEHIND.match(behind)) and found[1].casefold() in self._ids:
+            behind = behind[found.end() :]
+        return not region.is_hard and before.strip("`'\"* ").casefold() in ("", "the") and is_all_said(behind)
+
+    def _of_numbers(self, rest: str, found: re.Match[str]) -> Iterator[tuple[int, int, str, float]]:
+        is_bare = found["kind"].strip() == "#"
+        if is_bare and (not self._are_numbered or _OF_OTHERS.search(rest[: found.start()])):
+            return
+        each: re.Match[str] | None = found
+        while each is not None:
+            number = int(each["number"])
+            id_ = self._numbers.get(number) if self._are_numbered else self._places.get(number)
+            if id_ is not None:
+                yield each.start(), each.end(), id_, NUMBER_SURE if self._are_numbered else PLACE_SURE
+            each = _MORE_NUMBERS.match(rest, each.end())
+
+
+def _by_names(tasks: Sequence[Described]) -> Iterator[Candidate]:
+    """Who says that it comes after another."""
+    names = _Names(tasks)
+    for task in tasks:
+        for sentence in (*iter_sentences(task.title), *iter_sentences(task.text)):
+            for region in iter_regions(sentence):
+                for on, confidence in names.named(region):
+                    yield Candidate(task.id, on, confidence, f"its text: {_quote(sentence)}")
+        for listed in iter_listed(task.text):
+            for on, confidence in names.listed(listed):
+                yield Candidate(task.id, on, confidence, f"its text: {_quote(listed.told)}")
+
+
+def _by_paths(tasks: Sequence[Described]) -> Iterator[Candidate]:
+    """Who speaks of a file that another creates; and who changes a file that another before it changes."""
+    said = {task.id: files_said(f"{task.title}\n\n{task.text}") for task in tasks}
+    creators = _by_path({id_: each.created for id_, each in said.items()})
+    changers = _by_path({id_: each.changed for id_, each in said.items()})
+    for task in tasks:
+        yield from _of_created(task.id, said, creators)
+    for path, ids in changers.items():
+        for earlier, later in pairwise(ids):
+            why = f"both change {path}: {_quote(said[later].changed[path])}"
+            yield Candidate(later, earlier, CHANGED_SURE, why)
+
+
+def _of_created(task: str, said: Mapping[str, Said], creators: Mapping[str, Sequence[str]]) -> Iterator[Candidate]:
+    for path, sentence in said[task].named.items():
+        if path not in said[task].created:
+            for creator in creators.get(path, ()):
+                if creator != task:
+                    made = f"{creator} creates this file: {_quote(said[creator].created[path])}"
+                    yield Candidate(
+                        task, creator, CREATED_SURE, f"its text mentions {path}: {_quote(sentence)}; {made}"
+                    )
+
+
+def _by_path(said: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    ids: dict[str, list[str]] = {}
+    for id_, paths in said.items():
+        for path in paths:
+            ids.setdefault(path, []).append(id_)
+    return ids
+
+
+def _plain(words: str) -> str:
+    return " ".join(words.casefold().strip(" .:!").split())
+
+
+def _quote(sentence: str) -> str:
+    shown = sentence if len(sentence) <= _QUOTED_CHARACTERS_MAX else f"{sentence[:_QUOTED_CHARACTERS_MAX].rstrip()}…"
+    return f"\u201c{shown}\u201d"

@@ -1,0 +1,1 @@
+"""The scheduler of a task list: which command runs next."""

@@ -1,0 +1,131 @@
+"""States of commands that do not run: by the open rule, by what they need, and by what they wait for."""
+
+from __future__ import annotations
+
+from codebatch.scheduling.lifecycle import CommandState
+from codebatch.scheduling.work.attempt_histories import Histories
+from codebatch.scheduling.work.backoff import backoff_seconds
+from codebatch.scheduling.work.command_graph import CommandGraph
+from codebatch.scheduling.work.command_plan import Agenda
+from codebatch.scheduling.work.events import Wake
+from codebatch.scheduling.work.open_rule import FACES, OpenRule, Own, Waiting
+from codebatch.scheduling.work.request_log import RequestsMade
+
+_STATES: dict[Own, CommandState] = {
+    "done": CommandState.DONE,
+    "failed": CommandState.FAILED,
+    "cancelled": CommandState.CANCELLED,
+    "skipped": CommandState.SKIPPED,
+    "blocked": CommandState.BLOCKED,
+}
+
+
+class CommandStates:
+    """The commands of a batch. What they are is looked at where it may have changed: by `refresh`.
+
+    That the time of one has come to be tried again is all that is kept here and is not on disk.
+    """
+
+    def __init__(self, agenda: Agenda, histories: Histories, requests: RequestsMade) -> None:
+        self._agenda = agenda
+        self._histories = histories
+        self._requests = requests
+        self.rule = OpenRule(agenda, histories, requests)
+        self.graph = CommandGraph(agenda.needs, goes_on=agenda.on_failure == "continue")
+        self._own: list[Own] = ["open"] * len(agenda.ids)
+        self._failed: dict[int, None] = {}
+        self._blocked: set[int] = set()
+        self._rested: dict[int, int] = {}
+        self._limited: set[int] = set()
+
+    def refresh(self, item: int, *, runs: bool) -> set[int]:
+        """Look at an item again; returns those whose readiness may have changed. One that runs is open."""
+        own = self._own[item] = "open" if runs else self.rule.own(item)
+        last = self._histories.last(item)
+        counts = own == "failed" and last is not None and not self._requests.is_seen(item, last.round)
+        if counts:
+            self._failed.setdefault(item)
+        else:
+            self._failed.pop(item, None)
+        (self._blocked.add if own == "blocked" else self._blocked.discard)(item)
+        is_limited = own == "retry" and self.rule.is_limited(item)
+        (self._limited.add if is_limited else self._limited.discard)(item)
+        return self.graph.set(item, "runs" if runs else FACES[own])
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing new starts: too many have failed, or the time limit of the batch was reached."""
+        return self._requests.is_expired or self.stopping_failure is not None
+
+    @property
+    def stopping_failure(self) -> int | None:
+        """The item whose failure was one too many; None if there is none."""
+        if self._agenda.on_failure != "stop" or len(self._failed) < self._agenda.failures_max:
+            return None
+        return next(reversed(self._failed))
+
+    @property
+    def is_answer_awaited(self) -> bool:
+        """Whether one would go on once somebody answers."""
+        return any(not self.rule.is_cancelled(item) for item in self._blocked)
+
+    def is_open(self, item: int) -> bool:
+        """Whether it is to be begun, be it that something keeps it from that."""
+        return self.graph.own(item) == "open"
+
+    def may_start(self, item: int) -> bool:
+        """Whether it has all that it needs and nobody cancelled it, be it that it is to wait."""
+        return self.graph.may_start(item) and not self.rule.is_cancelled(item)
+
+    def has_rested(self, item: int, round_: int) -> None:
+        """The time has come for the attempt of a round."""
+        self._rested[item] = round_
+
+    def rests(self, item: int) -> bool:
+        """Whether its time to be tried again has not come."""
+        if self._own[item] != "retry":
+            return False
+        has_rested = self._rested.get(item) == self._histories.next_round(item)
+        return not has_rested and (item in self._limited or self._agenda.policies[item].backoff_seconds > 0)
+
+    def until_ns(self, item: int) -> int:
+        """When an item that rests for a rate limit may start again, by the wall clock; 0 if it does not."""
+        last = self._histories.last(item)
+        return last.until_ns if item in self._limited and last is not None and self.rests(item) else 0
+
+    def closed_pools(self) -> dict[str, int]:
+        """Pools of which nothing is taken, and until when: those of items that rest for a rate limit."""
+        closed: dict[str, int] = {}
+        for item in self._limited:
+            if self.rests(item):
+                for pool in self._agenda.policies[item].pools:
+                    closed[pool] = max(self.until_ns(item), closed.get(pool, 0))
+        return closed
+
+    def wake(self, item: int) -> Wake:
+        """What says when an item that rests has done so."""
+        policy, id_ = self._agenda.policies[item], self._agenda.ids[item]
+        round_ = self._histories.next_round(item)
+        if item in self._limited:
+            return Wake(item, round_, 0.0, self.until_ns(item))
+        tried = self.rule.tried(item)
+        seconds = backoff_seconds(policy, tried, batch=self._agenda.batch, command=id_, round_=round_)
+        return Wake(item, round_, seconds)
+
+    def question(self, item: int) -> Waiting | None:
+        """What it waits for an answer to, where it is blocked."""
+        return self.rule.question(item) if self._own[item] == "blocked" else None
+
+    def ended(self, item: int) -> CommandState | None:
+        """As what it ended by its own doing or a request; None where it is open."""
+        return _STATES.get(self._own[item])
+
+    def open_state(self, item: int, *, is_judged: bool) -> CommandState:
+        """Where it stands that is open. `is_judged`: it was interrupted, and it is being settled what follows."""
+        if self.graph.is_skipped(item):
+            return CommandState.SKIPPED
+        if self.rule.is_cancelled(item):
+            return CommandState.CANCELLED
+        if not self.graph.may_start(item) or is_judged or self.is_stopped:
+            return CommandState.PENDING
+        return CommandState.WAITING if self.rests(item) else CommandState.READY

@@ -1,0 +1,390 @@
+"""The conductor: the scheduler of one work batch's commands. Events in, actions out; no clock, no files, no processes.
+
+The rules (SPEC.md "Commands"):
+1. What a command is follows from how its attempts ended and from requests alone (open_rule.py), and what its users may
+   do from that (command_graph.py). So who reads the same files comes to the same states, be it to conduct or to look.
+2. One that may start waits in a queue (queue.py); one that failed and is tried again waits for a Due before that, as
+   the next one does where there is to be some time between two starts.
+   Commands of live workers that an earlier coordinator left are `foreign`: they count, even above the limit.
+   Behind one that starts others may be given to its worker, to be begun in its place (runs.py).
+3. A lease without an outcome is an attempt that was stopped or interrupted, once its holder is dead and what it ran
+   is: it is started again in the next epoch, or settled, as its policy says (interruptions.py).
+4. One that asks while it runs gives its slots back. Once it is answered it has them again, before anything new starts.
+5. Attempts are stopped by a request that names them: for a signal, the time limit of the batch, or a failure that
+   halts it. What runs has that request to obey, whoever started it.
+6. Deaths in a row with no outcome between mean that the machine is at fault: nothing new starts, what runs ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from msgspec.structs import replace
+
+from codebatch.model.digest import Digest
+from codebatch.model.work.request import Cancel, Request, Set, Skip, Stop, StopCause
+from codebatch.scheduling.actions import Break, Complete, Drained, Retire, Spawn
+from codebatch.scheduling.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
+from codebatch.scheduling.work.command_batch import CommandBatch
+from codebatch.scheduling.work.command_plan import SLOTS, Agenda
+from codebatch.scheduling.work.events import (
+    WHOLE,
+    Asked,
+    CommandAction,
+    CommandEvent,
+    Concluded,
+    Consult,
+    Consulted,
+    Due,
+    GoneOn,
+    Lost,
+    MakeRequest,
+    Proceed,
+    Recall,
+    Released,
+    Requested,
+    Returned,
+    Settle,
+    Signalled,
+    Start,
+    Terminate,
+    Wake,
+    Went,
+)
+
+DEATHS_MAX = 6
+
+
+class Conductor(CommandBatch):
+    """One coordinator's run over one work batch, until Complete, Drained or Break is returned. It has many methods."""
+
+    def __init__(
+        self,
+        agenda: Agenda,
+        *,
+        concluded: Concluded,
+        epochs: Mapping[int, int],
+        foreign: Collection[int] = (),
+        requests: Iterable[Request] = (),
+        asked: Iterable[Asked] = (),
+    ) -> None:
+        """All that is on disk: outcomes, the highest epoch that each item was leased under, those whose holder lives,
+        requests, and what commands asked while they ran.
+        """
+        super().__init__(agenda, epochs)
+        self._idle: set[WorkerId] = set()
+        self._spawning = 0
+        self._stopping: set[tuple[int, int]] = set()
+        self._resting: dict[int, int] = {}
+        self._consulting: dict[Digest, bool] = {}
+        self._wanted: list[CommandAction] = []
+        self._deaths = 0
+        self._is_draining = self._has_ended = False
+        self._histories.add(concluded)
+        for request in requests:
+            self._note_request(request)
+        for one in asked:
+            self._asking.add(one)
+        for item in foreign:  # A live worker holds its leases of what it has done too.
+            if self._histories.unended(item) > 0:
+                self._hold(item)
+        items = range(len(agenda.ids))
+        for item in items:
+            self._states.refresh(item, runs=self._runs(item))
+        for item in items:  # Once for each, and no sooner: until then what it needs seems open.
+            self._queue.add(item)
+            self._look_ahead(item)
+
+    def handle(self, event: CommandEvent) -> list[CommandAction]:
+        """Take an event, return what to do, in order."""
+        actions: list[CommandAction] = []
+        match event:
+            case Started():
+                actions += self._queue.space() if self._histories.leased else []
+                actions += self._limit_time()
+                for item in sorted(set(self._histories.leased) - self._foreign):
+                    actions += self._look_at_interrupted(item)
+            case Ready() | Refused() | Finished() | Went() | Returned() | Lost():
+                actions += self._hear_of_worker(event)
+            case Concluded():
+                actions += self._conclude(event)
+            case Released(item, epoch):
+                if item in self._foreign:
+                    self._histories.set_epoch(item, max(epoch, self.epoch(item)))
+                    self._let_go(item)
+                    actions += self._reopen(item)
+            case Requested(request):
+                actions += self._request(request)
+            case Signalled(name, ends):
+                actions += self._stop("signal", name, ends=ends)
+            case Due():
+                actions += self._hear_of_time(event)
+            case Asked() | Consulted():
+                self._hear_of_question(event)
+            case DrainRequested():
+                self._is_draining = True
+                actions += [Recall(worker) for worker in self._runs_given.workers]
+        return actions + self._go_on()
+
+    def _hear_of_time(self, due: Due) -> list[CommandAction]:
+        if due.item == WHOLE:
+            return [] if self._has_ended else self._stop("timeout")
+        self._states.has_rested(due.item, due.round)
+        self._resting.pop(due.item, None)
+        self._queue.add(due.item)
+        return []
+
+    def _hear_of_question(self, event: Asked | Consulted) -> None:
+        if isinstance(event, Consulted):
+            self._consulting[event.question] = False
+        else:
+            self._asking.add(event)
+            self._look_at_question(event.item)
+
+    def _hear_of_worker(self, event: Ready | Refused | Finished | Went | Returned | Lost) -> list[CommandAction]:
+        match event:
+            case Ready(worker):
+                self._spawning -= 1
+                self._idle.add(worker)
+            case Refused(worker, epoch):
+                refused = self._end(worker, is_well=False)
+                self._idle.add(worker)
+                self._histories.set_epoch(refused, max(epoch, self.epoch(refused)))
+                self._hold(refused)
+            case Finished(worker):
+                finished = self._end(worker, is_well=True)
+                self._idle.add(worker)
+                return self._reopen(finished)
+            case Went(worker):
+                return self._go_on_to_next(worker)
+            case Returned(worker, count):
+                for item in self._runs_given.give_back(worker, count):
+                    self._queue.add(item)
+            case Lost():
+                return self._bury(event)
+        return []
+
+    def _conclude(self, concluded: Concluded) -> list[CommandAction]:
+        for item in self._histories.add(concluded):
+            self._deaths = 0
+            self._settling.discard(item)
+            if item in self._foreign:
+                self._let_go(item)
+            self._refresh(item)
+        actions: list[CommandAction] = []
+        if any(one.reason == "limited" for one in concluded.conclusions) and self.closed_pools:
+            actions += [Recall(worker) for worker in self._runs_given.workers]
+        for item, _ in concluded.unreadable:
+            if item in self._settling:  # The name that we wanted is taken by bytes that say nothing.
+                self._settling.discard(item)
+                actions += self._look_at_interrupted(item)
+        return actions
+
+    def _bury(self, lost: Lost) -> list[CommandAction]:
+        if lost.worker not in self._running:
+            if lost.worker in self._idle:
+                self._idle.discard(lost.worker)
+            else:
+                self._spawning -= 1
+                self._deaths += 1
+            return []
+        item = self._end(lost.worker, is_well=False)
+        self._deaths += self.find_stop(item) is None
+        if lost.leased_by == "another":
+            self._hold(item)
+            return []
+        if lost.leased_by == "nobody" and self._histories.unended(item) > 0:
+            self._histories.set_epoch(item, self.epoch(item) - 1)
+        return self._reopen(item)
+
+    def _request(self, request: Request) -> list[CommandAction]:
+        was_expired = self.is_expired
+        for item in self._note_request(request):
+            self._refresh(item)
+        match request.body:
+            case Cancel(grace_seconds=grace):
+                return [Terminate(worker, grace) for worker in sorted(self._running)]
+            case Skip(task=task, round=over):
+                at = [(item, worker) for item, worker in self._at.items() if self.agenda.ids[item] == task]
+                return [Terminate(worker, None, task) for item, worker in at if self.attempt(item)[0] <= over]
+            case Stop(attempts=attempts, terminates=True):
+                told = [(self.agenda.ids[item], epoch, worker) for item, (epoch, worker) in self.given.items()]
+                return [
+                    Terminate(worker, None, id_, "stopped") for id_, epoch, worker in told if attempts.get(id_) == epoch
+                ]
+            case _:
+                return self._limit_time() if was_expired and not self.is_expired else []
+
+    def _limit_time(self) -> list[CommandAction]:
+        seconds = self.agenda.timeout_seconds
+        return [] if seconds is None else [Wake(WHOLE, 0, seconds)]
+
+    def _stop(self, cause: StopCause, detail: str = "", *, ends: bool = True) -> list[CommandAction]:
+        """Have attempts stopped: what runs, and what a worker may have begun behind it. Adopted ones outlive a signal
+        that others hear.
+        """
+        chosen = {item: epoch for item, (epoch, _) in self.given.items()}
+        if cause != "signal" or not ends:
+            chosen |= {item: self.epoch(item) for item in self._foreign}
+        new = [each for each in sorted(chosen.items()) if each not in self._stopping]
+        self._stopping.update(new if ends else ())
+        if not new and cause != "timeout":
+            return []
+        attempts = {self.agenda.ids[item]: epoch for item, epoch in new}
+        return [MakeRequest(Stop(cause=cause, detail=detail, attempts=attempts, terminates=ends))]
+
+    def _note_request(self, request: Request) -> list[int]:
+        if isinstance(request.body, Set):
+            slots = request.body.max_parallel
+            self._queue.set_capacity(request.body.pools | ({} if slots is None else {SLOTS: slots}))
+        return self._requests.add(request)
+
+    def _refresh(self, item: int) -> None:
+        for touched in self._states.refresh(item, runs=self._runs(item)):
+            self._queue.add(touched)
+        self._look_ahead(item)
+
+    def _look_ahead(self, item: int) -> None:
+        """Have what comes of where an item stands be seen to: that it is tried again later, what it asks."""
+        if self._states.rests(item):
+            wake = self._states.wake(item)
+            if self._resting.get(item) != wake.round:
+                self._resting[item] = wake.round
+                self._wanted.append(wake)
+        self._look_at_question(item)
+
+    def _look_at_question(self, item: int) -> None:
+        if self._runs(item):
+            self._asking.look(item, is_foreign=item in self._foreign)
+            question = self._asking.question(item)
+        else:
+            waiting = self._states.question(item)
+            question = waiting.digest if waiting is not None and waiting.ours is None else None
+        if self.agenda.consults and question is not None and question not in self._consulting:
+            self._consulting[question] = True
+            self._wanted.append(Consult(item, question))
+
+    def _look_at_interrupted(self, item: int) -> list[CommandAction]:
+        """Judge an item that was begun and has no end. Nothing of it runs any more."""
+        then = self._interruptions.follows(item)
+        if then == "restart" or not self._states.is_open(item) or item in self._settling:
+            return []
+        self._settling.add(item)
+        round_ = self._histories.next_round(item)
+        return [Settle(item, round_, "blocked" if then == "ask" else "failed", self.epoch(item))]
+
+    def _reopen(self, item: int) -> list[CommandAction]:
+        """Nothing runs of an item any more: it is judged, and waits again where it may start."""
+        self._refresh(item)
+        actions = self._look_at_interrupted(item)
+        self._queue.add(item)
+        return actions
+
+    def _hold(self, item: int) -> None:
+        self._foreign.add(item)
+        self._queue.take(item)
+        self._refresh(item)
+
+    def _let_go(self, item: int) -> None:
+        self._foreign.discard(item)
+        self._give_back(item)
+
+    def _end(self, worker: WorkerId, *, is_well: bool) -> int:
+        """A worker has nothing now; returns the item that it had."""
+        for behind in self._runs_given.end(worker, is_well=is_well):
+            self._queue.add(behind)
+        return self._leave(worker)
+
+    def _leave(self, worker: WorkerId) -> int:
+        item = self._running.pop(worker)
+        del self._at[item]
+        self._give_back(item)
+        return item
+
+    def _go_on_to_next(self, worker: WorkerId) -> list[CommandAction]:
+        left = self._leave(worker)
+        start = self._runs_given.go_on(worker)
+        self._take(start)
+        return [GoneOn(start), *self._reopen(left)]
+
+    def _give_back(self, item: int) -> None:
+        self._asking.forget(item)
+        self._queue.give_back(item)
+
+    def _go_on(self) -> list[CommandAction]:
+        if self._has_ended:
+            return []
+        actions, self._wanted = self._wanted, []
+        if self.agenda.halts and (failed := self._states.stopping_failure) is not None:
+            actions += self._stop("failure", self.agenda.ids[failed])
+        actions += [Proceed(self._at[item]) for item in self._asking.iter_proceeding()]
+        is_broken = self._deaths >= DEATHS_MAX
+        may_begin = not (self._is_draining or is_broken or self._states.is_stopped)
+        if may_begin and not self._asking.is_waited_for:
+            actions += self._hand_out()
+        # Those of others go on without us, and are adopted again.
+        waits_for_others = bool(self._foreign) and not self._is_draining
+        if self._running or waits_for_others or self._settling or (may_begin and self._has_more_to_do()):
+            return actions
+        self._has_ended = True
+        actions += [Retire(worker) for worker in sorted(self._idle)]
+        self._idle.clear()
+        if is_broken and not self._is_draining:
+            return [*actions, Break(self._deaths)]
+        return [*actions, Drained() if self._is_draining else Complete()]
+
+    def _has_more_to_do(self) -> bool:
+        """Whether something starts now, or once its time has come, somebody has answered, or a Pause is over."""
+        if self._queue.has_any() or any(self._could_start(item) for item in self._resting):
+            return True
+        if any(self._consulting.values()) or (self.agenda.waits_for_answers and self._states.is_answer_awaited):
+            return True
+        return self._requests.is_paused and any(self._could_start(item) for item in range(len(self.agenda.ids)))
+
+    def _hand_out(self) -> list[CommandAction]:
+        actions: list[CommandAction] = []
+        while (self._idle or self._queue.free_slots > self._spawning) and (item := self._queue.best()) is not None:
+            if not self._idle:
+                missing = max(0, min(len(self._queue), self._queue.free_slots) - self._spawning)
+                self._spawning += missing
+                return actions + [Spawn()] * missing
+            actions += [self._start(item), *self._queue.space()]
+        return actions
+
+    def _start(self, item: int) -> Start:
+        worker = min(self._idle)
+        self._idle.discard(worker)
+        start = self._start_of(worker, item)
+        may_follow = self._may_follow(item)
+        self._take(start)
+        then = tuple(self._start_of(worker, each) for each in self._followers(item)) if may_follow else ()
+        self._runs_given.begin(worker, then)
+        return replace(start, then=then) if then else start
+
+    def _start_of(self, worker: WorkerId, item: int) -> Start:
+        round_, tried = self._histories.next_round(item), self.rule.tried(item)
+        return Start(worker, item, round_, self.epoch(item) + 1, self._requests.count, tried)
+
+    def _take(self, start: Start) -> None:
+        self._queue.take(start.item)
+        self._running[start.worker], self._at[start.item] = start.item, start.worker
+        self._histories.set_epoch(start.item, max(start.epoch, self.epoch(start.item)))
+        self._refresh(start.item)
+
+    def _followers(self, item: int) -> list[int]:
+        """What is given to a worker behind an item, taken out of the queue: whatever would be next without a word."""
+        found: list[int] = []
+        most = self._runs_given.length(len(self._queue), self._queue.capacity[SLOTS])
+        while len(found) < most - 1 and (follower := self._queue.follower(item, self._may_follow)) is not None:
+            found.append(follower)
+        return found
+
+    def _may_follow(self, item: int) -> bool:
+        """Whether an item may be one of a run: nothing of it was begun, and it may be begun twice.
+
+        What was given at once starts whatever became of the one before, and no time lies between.
+        """
+        agenda = self.agenda
+        if agenda.on_failure == "stop" or agenda.start_every_seconds or not agenda.policies[item].is_repeatable:
+            return False
+        return self.epoch(item) == 0 and self._histories.next_round(item) == 1

@@ -1,0 +1,319 @@
+"""What happens in a work batch, for people: each end of an attempt once, and each change of a command's state.
+
+It follows a conductor from outside, event by event, and keeps nothing that decides anything. What was told before, by
+another coordinator, is not told again; what ended and nobody told, as where that one died in between, is told first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.request import Open, Request
+from codebatch.scheduling.events import Finished, Refused, WorkerId
+from codebatch.scheduling.lifecycle import CommandState
+from codebatch.scheduling.work import events
+from codebatch.scheduling.work.conductor import Conductor
+from codebatch.scheduling.work.events import (
+    ANY,
+    WHOLE,
+    CommandEvent,
+    Concluded,
+    Conclusion,
+    Due,
+    Lost,
+    Released,
+    Requested,
+    Start,
+    Went,
+)
+from codebatch.scheduling.work.request_log import AttemptStop
+
+Then = Literal["restart", "fail", "ask", "none"]
+
+
+class Queued(msgspec.Struct, frozen=True):
+    """A command may start now; so many may."""
+
+    item: int
+    round: int
+    position: int
+
+
+class Began(msgspec.Struct, frozen=True):
+    """A command was given to a worker of ours."""
+
+    start: Start
+
+
+class Adopted(msgspec.Struct, frozen=True):
+    """A command runs under a worker that another coordinator started."""
+
+    item: int
+
+
+class AttemptEnded(msgspec.Struct, frozen=True):
+    """An attempt ended, durably; `goes_on`: it failed, and is tried again; `asks`: what follows is a question."""
+
+    conclusion: Conclusion
+    goes_on: bool
+    asks: bool
+
+
+class AskedLive(msgspec.Struct, frozen=True):
+    """A command that runs asks something."""
+
+    item: int
+    round: int
+    question: str
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """A command counts as done or failed for a request."""
+
+    item: int
+    round: int
+    is_done: bool
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A command is not run for the sake of another; None: of a request."""
+
+    item: int
+    round: int
+    cause: int | None
+
+
+class Interrupted(msgspec.Struct, frozen=True):
+    """What an attempt ran is dead, and it has no end; `epoch` is its lease's. `then`: `none` where it is not to run."""
+
+    item: int
+    epoch: int
+    then: Then
+
+
+class AttemptStopped(msgspec.Struct, frozen=True):
+    """An attempt was stopped: what it ran is dead, and it has no outcome. `epoch` is its lease's."""
+
+    item: int
+    epoch: int
+    stopped: AttemptStop
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Somebody made a request."""
+
+    request: Request
+
+
+Happening = (
+    Queued | Began | Adopted | AttemptEnded | AskedLive | Counted | Skipped | Interrupted | AttemptStopped | Asked
+)
+
+
+class Told(msgspec.Struct, kw_only=True):
+    """What was told before: ends, what counts as ended, and entries into the queue by (item, round), attempts without
+    an outcome by (item, epoch), those that were skipped last, ends that asked something, questions of those that ran,
+    and how many requests.
+    """
+
+    ends: set[tuple[int, int]] = msgspec.field(default_factory=set)
+    counted: set[tuple[int, int]] = msgspec.field(default_factory=set)
+    queued: set[tuple[int, int]] = msgspec.field(default_factory=set)
+    interrupted: set[tuple[int, int]] = msgspec.field(default_factory=set)
+    skipped: set[int] = msgspec.field(default_factory=set)
+    blocked: set[tuple[int, int]] = msgspec.field(default_factory=set)
+    asked: set[str] = msgspec.field(default_factory=set)
+    requests: int = 0
+
+
+_ENDED = ("DONE", "FAILED", "BLOCKED", "SKIPPED", "CANCELLED")
+_OPEN = tuple(state for state in CommandState if state.value not in _ENDED)
+"""What commands that need one see no difference between."""
+_NAMES = {state: state.value for state in CommandState}
+"""To ask a state for its name takes ten times as long."""
+
+
+class Story:
+    """Tells what happens to a conductor's commands."""
+
+    def __init__(self, conductor: Conductor, requests: Iterable[Request] = (), told: Told | None = None) -> None:
+        """`requests` are those that the conductor began with."""
+        self._conductor = conductor
+        self._told = told or Told()
+        agenda = conductor.agenda
+        self._users: list[list[int]] = [[] for _ in agenda.ids]
+        for item, needs in enumerate(agenda.needs):
+            for need in needs:
+                self._users[need.item].append(item)
+        self._items = {id_: item for item, id_ in enumerate(agenda.ids)}
+        self._asked_before = list(requests)
+        self._states = [CommandState.PENDING] * len(agenda.ids)
+        self.counts: dict[str, int] = {_NAMES[CommandState.PENDING]: len(agenda.ids)}
+        self._at: dict[WorkerId, Start] = {}
+        self._starts: list[Start] = []
+        self._foreign: frozenset[int] = frozenset()
+
+    def item(self, id_: str) -> int | None:
+        """The item of a command; None where there is none."""
+        return self._items.get(CommandId(id_))
+
+    @property
+    def waiting(self) -> list[int]:
+        """Items that are to be begun yet."""
+        return [item for item, state in enumerate(self._states) if state in _OPEN and state is not CommandState.RUNNING]
+
+    @property
+    def opened_before(self) -> list[int]:
+        """Items that requests of which nobody was told opened before the conductor began."""
+        new = [request for request in self._asked_before if request.n > self._told.requests]
+        ids = {id_ for request in new if isinstance(request.body, Open) for id_ in request.body.rounds}
+        return sorted(self._items[id_] for id_ in ids if id_ in self._items)
+
+    def begin(self, concluded: Concluded) -> list[Happening]:
+        """What happened before, as far as nobody was told, and where things stand. `concluded` is all that ended."""
+        found: list[Happening] = self._ends(concluded)
+        found += [Asked(request) for request in self._asked_before if request.n > self._told.requests]
+        for item in range(len(self._states)):
+            if self._unended(item) and item not in self._conductor.running:
+                found += self._interrupted(item)
+        # What counts as ended is told before what may start for it.
+        return found + sorted(self._look(range(len(self._states))), key=lambda one: isinstance(one, Queued))
+
+    def start(self, start: Start) -> None:
+        """The conductor gives a command to a worker. It is told behind what the same event brought about besides."""
+        self._starts.append(start)
+
+    def after(self, event: CommandEvent) -> list[Happening]:
+        """What an event brought about, once the conductor has taken it and its actions are done."""
+        found: list[Happening] = []
+        looked_at: set[int] = set()
+        match event:
+            case Concluded(conclusions):
+                found += self._ends(event)
+                looked_at.update(one.item for one in conclusions)
+                if self._conductor.agenda.on_failure == "stop":
+                    looked_at.update(range(len(self._states)))
+            case Finished(worker) | Refused(worker) | Went(worker) | Lost(worker):
+                if (start := self._at.pop(worker, None)) is not None:
+                    looked_at.add(start.item)
+                    is_begun = event.leased_by == "it" if isinstance(event, Lost) else not isinstance(event, Refused)
+                    found += self._interrupted(start.item, start.epoch) if is_begun else []
+            case Released(item, epoch):
+                looked_at.add(item)
+                if item in self._foreign and item not in self._conductor.foreign:
+                    found += self._interrupted(item, epoch)
+            case Due(item) | events.Asked(item) if item not in (ANY, WHOLE):
+                looked_at.add(item)
+            case Requested(request):
+                found.append(Asked(request))
+                looked_at.update(range(len(self._states)))
+            case _:
+                pass
+        starts, self._starts = self._starts, []
+        looked_at.update(start.item for start in starts)
+        found += self._look(sorted(looked_at))
+        for start in starts:
+            self._at[start.worker] = start
+            found += self._queued(start.item, start.round)
+            found.append(Began(start))
+        return found
+
+    def rest(self) -> list[Happening]:
+        """What is left to tell at the end."""
+        return self._look(range(len(self._states)))
+
+    def _ends(self, concluded: Concluded) -> list[Happening]:
+        found: list[Happening] = []
+        for one in sorted(concluded.conclusions, key=lambda one: (one.round, one.item)):
+            if one.reason == "unbegun" or (one.item, one.round) in self._told.ends:
+                continue
+            self._told.ends.add((one.item, one.round))
+            is_last = self._conductor.conclusion(one.item) is one
+            state = self._conductor.state(one.item) if is_last else None
+            asks = one.type == "blocked" or (one.type == "failed" and state is CommandState.BLOCKED)
+            if asks:
+                self._told.blocked.add((one.item, one.round))
+            goes_on = one.type == "failed" and (not is_last or state in _OPEN)
+            found.append(AttemptEnded(one, goes_on=goes_on, asks=asks))
+        return found
+
+    def _look(self, items: Iterable[int]) -> list[Happening]:
+        """Tell what changed of some items, and of all that need them."""
+        found: list[Happening] = []
+        foreign = self._conductor.foreign
+        if foreign != self._foreign:
+            found += [Adopted(item) for item in sorted(foreign - self._foreign)]
+            self._foreign = foreign
+        pending = list(reversed(list(items)))
+        while pending:
+            item = pending.pop()
+            before, state = self._states[item], self._conductor.state(item)
+            if before is state:
+                continue
+            self._states[item] = state
+            self._count(_NAMES[before], -1)
+            self._count(_NAMES[state], 1)
+            found += self._changed(item, state)
+            if before not in _OPEN or state not in _OPEN:
+                pending += self._users[item]
+        return found
+
+    def _count(self, state: str, change: int) -> None:
+        count = self.counts.get(state, 0) + change
+        if count:
+            self.counts[state] = count
+        else:
+            del self.counts[state]
+
+    def _changed(self, item: int, state: CommandState) -> list[Happening]:
+        if state is not CommandState.SKIPPED:
+            self._told.skipped.discard(item)
+        last = self._conductor.conclusion(item)
+        place = (item, last.round if last else 0)
+        match state:
+            case CommandState.READY:
+                return self._queued(item, place[1] + 1)
+            case CommandState.BLOCKED if item in self._conductor.running and self._unended(item) > 0:
+                question = self._conductor.question(item)
+                if question is None or question in self._told.asked:
+                    return []
+                self._told.asked.add(question)
+                return [AskedLive(item, self._conductor.attempt(item)[0], question)]
+            case CommandState.SKIPPED if item not in self._told.skipped:
+                self._told.skipped.add(item)
+                cause = self._conductor.cause(item)
+                return [Skipped(item, place[1], None if cause == item else cause)]
+            case CommandState.DONE if (last is None or last.type != "result") and place not in self._told.counted:
+                self._told.counted.add(place)
+                return [Counted(item, place[1], is_done=True)]
+            case CommandState.FAILED if place in self._told.blocked and place not in self._told.counted:
+                self._told.counted.add(place)
+                return [Counted(item, place[1], is_done=False)]
+            case _:
+                return []
+
+    def _queued(self, item: int, round_: int) -> list[Happening]:
+        if (item, round_) in self._told.queued:
+            return []
+        self._told.queued.add((item, round_))
+        return [Queued(item, round_, max(1, self.counts.get(_NAMES[CommandState.READY], 0)))]
+
+    def _unended(self, item: int) -> int:
+        last = self._conductor.conclusion(item)
+        return self._conductor.epoch(item) - (last.epoch if last else 0)
+
+    def _interrupted(self, item: int, epoch: int | None = None) -> list[Happening]:
+        epoch = self._conductor.epoch(item) if epoch is None else epoch
+        last = self._conductor.conclusion(item)
+        if (last is not None and last.epoch >= epoch) or (item, epoch) in self._told.interrupted:
+            return []
+        self._told.interrupted.add((item, epoch))
+        if (stopped := self._conductor.find_stop(item, epoch)) is not None:
+            return [AttemptStopped(item, epoch, stopped)]
+        if self._conductor.state(item) in (CommandState.CANCELLED, CommandState.SKIPPED):
+            return [Interrupted(item, epoch, "none")]
+        return [Interrupted(item, epoch, self._conductor.after_interruption(item, epoch))]

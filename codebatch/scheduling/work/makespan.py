@@ -1,0 +1,157 @@
+"""How long an agenda takes, were every command as long as it is said to be: list scheduling, as the conductor does it.
+
+Rules (conductor.py): of those that may start the least key first; one that does not fit its pools holds them, so
+that nobody behind it takes them; between two starts are `start_every_seconds`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from codebatch.scheduling.work.command_plan import SLOTS, Agenda, Demand
+
+_Head = tuple[tuple[int, int, int], int]
+"""The key of an item, and the item."""
+
+
+class Placed(NamedTuple):
+    """An item in a schedule: from when to when, in seconds from the begin, in which slot."""
+
+    item: int
+    start: float
+    end: float
+    slot: int
+
+
+def schedule(
+    agenda: Agenda,
+    lengths: Mapping[int, float],
+    running: Collection[int] = (),
+    capacity: Mapping[str, int] | None = None,
+) -> list[Placed]:
+    """When which items start and end, in the order of their starts, were each as long as it is said to be.
+
+    What is not among `lengths` has ended or never starts: nobody waits for it. Those that run have begun at 0, be it
+    above the limit. `capacity` is another than that of the agenda's pools.
+    """
+    capacity = agenda.capacity if capacity is None else capacity
+    users, unmet = _links(agenda, lengths)
+    ready: dict[Demand, list[_Head]] = {}
+    _add(agenda, ready, [item for item, count in unmet.items() if not count and item not in running])
+    placed: list[Placed] = []
+    room = dict(capacity)
+    slots = list(range(max(capacity[SLOTS], len(running))))
+    ends: list[tuple[float, int, int]] = []
+    now = next_start = 0.0
+    for item in sorted(running):
+        for pool, amount in agenda.demands[item]:
+            room[pool] -= min(amount, capacity[pool])
+        _place(placed, ends, slots, item, 0.0, max(0.0, lengths[item]))
+    while ready or ends:
+        for item in _started(agenda, ready, room, capacity) if now >= next_start else ():
+            _place(placed, ends, slots, item, now, now + lengths[item])
+            next_start = now + agenda.start_every_seconds
+        if ready and now < next_start:
+            now = min([next_start, *(end for end, _, _ in ends[:1])])
+        elif ends:
+            now = ends[0][0]
+        else:
+            break
+        while ends and ends[0][0] <= now:
+            _, item, slot = heapq.heappop(ends)
+            heapq.heappush(slots, slot)
+            for pool, amount in agenda.demands[item]:
+                room[pool] += min(amount, capacity[pool])
+            for user in users[item]:
+                unmet[user] -= 1
+                if not unmet[user] and user not in running:
+                    _add(agenda, ready, [user])
+    return placed
+
+
+def _add(agenda: Agenda, ready: dict[Demand, list[_Head]], items: Collection[int]) -> None:
+    for item in items:
+        heapq.heappush(ready.setdefault(agenda.demands[item], []), (agenda.keys[item], item))
+
+
+def _links(agenda: Agenda, items: Collection[int]) -> tuple[dict[int, list[int]], dict[int, int]]:
+    """Of each item who needs it, and how many it needs, among some."""
+    users: dict[int, list[int]] = {item: [] for item in items}
+    unmet = dict.fromkeys(items, 0)
+    for item in items:
+        for need in agenda.needs[item]:
+            if need.item in users:
+                users[need.item].append(item)
+                unmet[item] += 1
+    return users, unmet
+
+
+def _place(
+    placed: list[Placed], ends: list[tuple[float, int, int]], slots: list[int], item: int, start: float, end: float
+) -> None:
+    slot = heapq.heappop(slots)
+    placed.append(Placed(item, start, end, slot))
+    heapq.heappush(ends, (end, item, slot))
+
+
+def makespan(agenda: Agenda, seconds: Sequence[float], capacity: Mapping[str, int] | None = None) -> float:
+    """When the last one has ended, were all still to do."""
+    placed = schedule(agenda, dict(enumerate(seconds)), capacity=capacity)
+    return max((one.end for one in placed), default=0.0)
+
+
+def _started(
+    agenda: Agenda, ready: dict[Demand, list[_Head]], free: dict[str, int], capacity: Mapping[str, int]
+) -> list[int]:
+    """Return those that start now. They are taken out of `ready`, and what they take out of `free`.
+
+    The items wait in a heap for each demand, as in the queue of the conductor: if the first one does not fit, those
+    behind it with the same demand are not looked at.
+    """
+    started: list[int] = []
+    held: set[str] = set()
+    heads = [(heap[0], demand) for demand, heap in ready.items()]
+    heapq.heapify(heads)
+    while heads and free[SLOTS] > 0 and not (started and agenda.start_every_seconds):
+        (_, item), demand = heads[0]
+        slots, *pools = [(pool, min(amount, capacity[pool])) for pool, amount in demand]
+        if slots[1] > free[SLOTS]:
+            break
+        if any(pool in held or free[pool] < amount for pool, amount in pools):
+            held.update(pool for pool, _ in pools)
+            heapq.heappop(heads)
+            continue
+        for pool, amount in (slots, *pools):
+            free[pool] -= amount
+        started.append(item)
+        heapq.heappop(ready[demand])
+        if ready[demand]:
+            heapq.heapreplace(heads, (ready[demand][0], demand))
+        else:
+            heapq.heappop(heads)
+            del ready[demand]
+    return started
+
+
+def critical_path(agenda: Agenda, seconds: Sequence[float]) -> list[int]:
+    """The items of the longest path, in their order: no number of slots is faster than it. Needs no circle."""
+    users, waits = _links(agenda, range(len(agenda.needs)))
+    ends = [0.0] * len(waits)
+    before: list[int | None] = [None] * len(waits)
+    pending = [item for item, count in waits.items() if not count]
+    for item in pending:  # It grows as items are met.
+        ends[item] += seconds[item]
+        for user in users[item]:
+            if ends[item] > ends[user] or before[user] is None:
+                ends[user], before[user] = ends[item], item
+            waits[user] -= 1
+            if not waits[user]:
+                pending.append(user)
+    last = max(range(len(ends)), key=lambda item: (ends[item], -item), default=None)
+    path: list[int] = []
+    while last is not None:
+        path.append(last)
+        last = before[last]
+    return path[::-1]

@@ -1,0 +1,154 @@
+"""What requests come to: a fold over them in their order, of which the outcome is the same whenever they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from codebatch.model.digest import Digest
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.request import (
+    Answer,
+    Cancel,
+    Open,
+    Pause,
+    Reload,
+    Request,
+    Set,
+    Skip,
+    Stop,
+    StopCause,
+    Unpause,
+)
+
+
+class Answered(NamedTuple):
+    """An answer: the number of its request, the round that it names, and its text."""
+
+    n: int
+    round: int
+    text: str
+
+
+class AttemptStop(NamedTuple):
+    """Why an attempt was stopped, as in Stop. Unless it `ends`, the attempt could have run to its end."""
+
+    cause: StopCause | Literal["cancel"]
+    detail: str = ""
+    ends: bool = True
+
+
+class RequestsMade:
+    """The requests so far. A request names rounds: it cannot hit an attempt that its author did not see."""
+
+    def __init__(self, items: Mapping[CommandId, int]) -> None:
+        self._items = items
+        self._opened: dict[int, set[int]] = {}
+        self._skips: dict[int, Skip] = {}
+        self._answers: dict[int, dict[Digest, list[Answered]]] = {}
+        self._lifted: dict[int, int] = {}
+        self._seen: dict[int, int] = {}
+        self._stopped: dict[int, dict[int, AttemptStop]] = {}
+        self._cancelled_at = self._paused_at = 0
+        self.is_expired = False
+        """Whether the time limit of the batch was reached, and no Open came since."""
+        self.count = 0
+
+    def add(self, request: Request) -> list[int]:
+        """Take note of the next request; returns the items that it may concern."""
+        assert request.n == self.count + 1, "requests come in order"
+        self.count = request.n
+        match request.body:
+            case Cancel(attempts=attempts):
+                self._cancelled_at = request.n
+                return self._stop(attempts, AttemptStop("cancel"))
+            case Pause():
+                self._paused_at = request.n
+                return []
+            case Unpause():
+                self._paused_at = 0
+                return list(self._items.values())
+            case Open() as body:
+                return self._open(body, request.n)
+            case Answer(task=task, round=round_, question=question, text=text):
+                if (item := self._items.get(task)) is None:
+                    return []
+                answers = self._answers.setdefault(item, {}).setdefault(question, [])
+                answers.append(Answered(request.n, round_, text))
+                return [item]
+            case Skip(task=task) as skip:
+                if (item := self._items.get(task)) is None:
+                    return []
+                self._skips[item] = skip
+                return [item]
+            case Stop(cause=cause, detail=detail, attempts=attempts, terminates=ends):
+                self.is_expired = self.is_expired or cause == "timeout"
+                return self._stop(attempts, AttemptStop(cause, detail, ends))
+            case Set() | Reload():
+                return []
+
+    def _stop(self, attempts: Mapping[CommandId, int], stopped: AttemptStop) -> list[int]:
+        epochs = {self._items[id_]: epoch for id_, epoch in attempts.items() if id_ in self._items}
+        for item, epoch in epochs.items():
+            known = self._stopped.setdefault(item, {})
+            if epoch not in known or not known[epoch].ends:
+                known[epoch] = stopped
+        return list(epochs)
+
+    def _open(self, body: Open, n: int) -> list[int]:
+        self.is_expired = False
+        named = [self._items[id_] for id_ in body.rounds if id_ in self._items]
+        for id_, round_ in body.rounds.items():
+            if (item := self._items.get(id_)) is None:
+                continue
+            self._opened.setdefault(item, set()).add(round_)
+            self._lifted[item] = n
+            if item in self._skips and self._skips[item].round <= round_:
+                del self._skips[item]
+        for id_, round_ in body.acknowledged.items():
+            if (item := self._items.get(id_)) is not None:
+                self._seen[item] = max(round_, self._seen.get(item, 0))
+                named.append(item)
+        if body.lifts == "named":
+            return named
+        forbade = self._cancelled_at or self._paused_at
+        self._cancelled_at = self._paused_at = 0
+        return list(self._items.values()) if forbade else named
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether a Cancel stands."""
+        return self._cancelled_at > 0
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether a Pause stands."""
+        return self._paused_at > 0
+
+    def is_cancelled_for(self, item: int, lifted: int) -> bool:
+        """Whether a Cancel stands that keeps an item from starting. `lifted`: the last answer that opened it."""
+        return max(lifted, self._lifted.get(item, 0)) < self._cancelled_at
+
+    def is_paused_for(self, item: int, lifted: int) -> bool:
+        """Whether a Pause does."""
+        return max(lifted, self._lifted.get(item, 0)) < self._paused_at
+
+    def stops(self, item: int) -> Mapping[int, AttemptStop]:
+        """The attempts of an item that were stopped, by lease epoch."""
+        return self._stopped.get(item, {})
+
+    def opens(self, item: int, round_: int) -> bool:
+        """Whether an item is to be begun again over a round."""
+        return round_ in self._opened.get(item, ())
+
+    def skip(self, item: int) -> Skip | None:
+        """The Skip of an item, unless it was opened since."""
+        return self._skips.get(item)
+
+    def answers(self, item: int, question: Digest) -> Sequence[Answered]:
+        """What was answered to a question, the first first."""
+        return self._answers.get(item, {}).get(question, ())
+
+    def is_seen(self, item: int, round_: int) -> bool:
+        """Whether a failure in a round counts no more."""
+        return round_ <= self._seen.get(item, 0)

@@ -1,0 +1,110 @@
+"""`no-foreign-files`: whether every name in a store is one of SPEC.md "Store layout", and a plain file or directory."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Union
+
+from codebatch.model.shard import SHARD_ID_PATTERN
+from codebatch.selftests.findings import Findings
+from codebatch.selftests.subject import Subject
+from codebatch.store import layout
+from codebatch.system.files.os_errors import reading
+
+Leaf = Literal["file", "link", "anything"]
+"""`anything`: a directory that is not looked into, for it may go at any time and nothing rests on it."""
+
+Names = Mapping[str, Union[Leaf, "Names"]]
+"""What may stand in a directory, by regular expressions of whole names."""
+
+_DIGEST = "[0-9a-f]{64}"
+_HOLDER = "[0-9a-f]{32}"
+_BATCH = r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}"
+_SNAPSHOT = "snap-[0-9a-f]{16}"
+_SHARD = f"(?:{SHARD_ID_PATTERN})"
+_TASK = "[a-z][a-z0-9_-]{0,63}"
+# Of those that make it, and nobody reads it; the next one that writes removes what the dead left.
+_UNFINISHED = re.compile(r"\..*\.tmp\Z", re.DOTALL)
+
+_OF_BATCHES: Names = {
+    _BATCH: {
+        re.escape(layout.BATCH_FILE): "file",
+        re.escape(layout.PLAN_FILE): "file",
+        re.escape(layout.SETTLED_FILE): "file",
+        layout.HOLDERS: {rf"{_HOLDER}(\.cell)?": "file"},
+        layout.JOURNAL: {rf"{_HOLDER}\.jsonl": "file"},
+        re.escape(layout.WORK_FILE): "file",
+        layout.QUESTIONS: {r"[a-z0-9-]+\.\d{1,9}\.r\d{1,9}\.\d{1,9}\.\d{1,9}\.json": "file"},
+        layout.REQUESTS: {r"\d{6,9}\.json": "file"},
+        layout.LOGS: {rf"{_SHARD}\.\d{{1,9}}\.r[1-9]\d{{0,8}}\.[1-9]\d{{0,8}}\.log": "file"},
+        layout.LEASES: {rf"{_SHARD}\.\d{{1,9}}\.\d{{1,9}}|coordinator\.[1-9]\d{{0,8}}": "file"},
+        layout.RESULTS: {rf"{_HOLDER}\.seg|{_DIGEST}\.shard": "file"},
+        layout.OUTCOMES: {rf"{_SHARD}\.\d{{1,9}}\.{_TASK}\.r[1-9]\d{{0,8}}": "file"},
+        layout.OUTPUTS: {
+            _DIGEST: {re.escape(layout.MANIFEST_FILE): "file", _TASK: {rf"\d{{6,}}-{_SHARD}\.jsonl\.zst": "file"}}
+        },
+        layout.SCRATCH: {_HOLDER: "anything"},
+    }
+}
+_OF_INDEXES: Names = {
+    layout.TERMS: {_DIGEST: "file"},
+    _BATCH: {r"[1-9]\d{0,8}": {rf"{re.escape(layout.INDEX_FILE)}|{layout.INDEX_PART_PATTERN.pattern}": "file"}},
+}
+_CACHES = (
+    rf"stat-[0-9a-f]{{16}}\.stamp|{layout.OBJECTS_COLLECTED}"
+    f"|{layout.STAT_CACHE_PATTERN.pattern}|{layout.KEPT_PATTERN.pattern}"
+)
+_OF_STORE: Names = {
+    re.escape(layout.STORE_FILE): "file",
+    re.escape(layout.UNTRUSTED_FILE): "file",
+    layout.WITNESS: "link",
+    r"\.gitignore|CACHEDIR\.TAG": "file",
+    layout.OBJECTS: {rf"{_DIGEST}\.(pack|idx|bad)|{_HOLDER}\.part": "file"},
+    layout.SNAPSHOTS: {
+        _SNAPSHOT: {f"{re.escape(layout.SNAPSHOT_FILE)}|{re.escape(layout.SNAPSHOT_INDEX)}": "file"},
+    },
+    layout.BATCHES: _OF_BATCHES,
+    layout.INDEXES: _OF_INDEXES,
+    layout.CACHE: {_CACHES: "file"},
+    layout.LOCKS: {f"{layout.LOCK_OF_STORE}|{layout.LOCK_OF_BATCHES}|{layout.LOCK_OF_UNTRUSTED}": "file"},
+    layout.PINS: {rf"{_SNAPSHOT}|{_BATCH}(@[A-Za-z0-9][A-Za-z0-9._-]{{0,63}})?": "file"},
+}
+
+
+def check_names(subject: Subject, findings: Findings) -> None:
+    """Every name is one that the layout has, at its place; links are followed nowhere."""
+    _check(subject.store.root, "", _OF_STORE, findings)
+
+
+def _check(root: Path, place: str, names: Names, findings: Findings) -> None:
+    try:
+        with reading(root / place), os.scandir(root / place) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except FileNotFoundError:  # It went meanwhile.
+        return
+    for entry in entries:
+        findings.count("names")
+        if _UNFINISHED.match(entry.name):
+            continue
+        where = f"{place}{entry.name}"
+        allowed = next((names[pattern] for pattern in names if re.fullmatch(pattern, entry.name, re.ASCII)), None)
+        if allowed is None:
+            findings.fail("not part of the store layout", location=where, suggestion=f"move it away: {root / where}")
+            continue
+        kind = _kind(entry)
+        expected = allowed if allowed in ("file", "link") else "directory"
+        if kind != expected:
+            findings.fail(f"not a {expected}", location=where, expected=expected, actual=kind)
+        elif isinstance(allowed, Mapping):
+            _check(root, f"{where}/", allowed, findings)
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "file" if entry.is_file(follow_symlinks=False) else "special file"

@@ -1,0 +1,74 @@
+"""Running gates: what fails one, and what has it skipped."""
+
+from __future__ import annotations
+
+import platform
+
+from codebatch import __version__
+from codebatch.errors import (
+    BatchIncomplete,
+    InvalidInput,
+    StoreError,
+    StoreInUse,
+    StoreNotFound,
+    StoreUnwritable,
+)
+from codebatch.selftests.catalogue import GATES, Gate
+from codebatch.selftests.findings import BundleResult, Findings, GateEnvironment, GateResult
+from codebatch.selftests.subject import Subject
+from codebatch.system.clock import running_ns
+
+
+def run_gate(gate: Gate, subject: Subject) -> GateResult:
+    """Hold a gate against what there is.
+
+    It is skipped where what it needs is not there, is empty or may not be touched. A store that cannot be read
+    fails it. Raises Stopped.
+    """
+    began_ns = running_ns()
+    findings = Findings()
+    try:
+        gate.check(subject, findings)
+        if not any(findings.details.values()):
+            findings.skipped = findings.skipped or "there is nothing to check"
+    except (InvalidInput, BatchIncomplete, StoreNotFound, StoreUnwritable, StoreInUse) as error:
+        findings.skipped = f"{error.message}; {error.hint}" if error.hint else error.message
+    except StoreError as error:
+        findings.fail(error.message, suggestion=error.hint)
+    outcome = findings.outcome
+    return GateResult(
+        gate_id=gate.id,
+        status=gate.status,
+        outcome=outcome,
+        passed=outcome == "passed",
+        reason=findings.skipped,
+        duration_ms=(running_ns() - began_ns) // 1_000_000,
+        details=dict(sorted(findings.details.items())),
+        failures_count=findings.failures_count,
+        failures=tuple(findings.failures),
+        environment=GateEnvironment(
+            os=platform.system(), python=platform.python_version(), codebatch_version=__version__
+        ),
+        context=subject.context(with_batch=gate.needs == "batch"),
+    )
+
+
+def run_all(name: str, subject: Subject, *, is_stopping: bool) -> BundleResult:
+    """All gates, in their order, up to the first that fails where it `is_stopping`. Raises Stopped."""
+    began_ns = running_ns()
+    results: list[GateResult] = []
+    for gate in GATES:
+        results.append(run_gate(gate, subject))
+        if is_stopping and results[-1].outcome == "failed":
+            break
+    counts = {outcome: sum(each.outcome == outcome for each in results) for outcome in ("passed", "failed", "skipped")}
+    return BundleResult(
+        bundle_name=name,
+        passed=not counts["failed"] and bool(counts["passed"]),
+        total=len(results),
+        passed_count=counts["passed"],
+        failed_count=counts["failed"],
+        skipped_count=counts["skipped"],
+        duration_ms=(running_ns() - began_ns) // 1_000_000,
+        results=tuple(results),
+    )

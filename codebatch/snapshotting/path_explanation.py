@@ -1,0 +1,125 @@
+"""Why a path is in a snapshot or not: which rule decided, and which way of listing (`files --why`)."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from codebatch.model.entry import display_path
+from codebatch.model.nearest_directories import innermost, parent_of
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.listing import TreeLister
+from codebatch.snapshotting.roots import Sources, resolve_sources, store_below
+from codebatch.snapshotting.selection import Rules, SourceRules, parents_of
+from codebatch.snapshotting.stat_cache import MODE_GIT, is_special
+from codebatch.snapshotting.walk import GitIgnore, ignored_by, is_git
+from codebatch.snapshotting.worktrees import LinkedWorktrees
+
+
+class Why(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer for one path. `rule`: `file:line:pattern` or a sentence. `mode`: `git`, `walk`, `named` or empty."""
+
+    included: bool
+    rule: str
+    mode: str
+
+
+def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Path | None = None) -> Why:
+    """Whether a snapshot of the roots would take a path, and by which rule. Reads and writes no object."""
+    sources = resolve_sources(roots, store_root)
+    parent, name = os.path.split(os.path.abspath(os.fsencode(path)))
+    target = os.path.join(parent, name)
+    relative = _below_roots(sources, target)
+    if relative is None:
+        return Why(included=False, rule="it is outside the given paths", mode="")
+    with Directories(sources.base) as directories:
+        store = None if store_root is None else store_below(sources.base, store_root)
+        chosen = Rules(rules, directories, store)
+        with TreeLister(sources, directories, chosen) as lister:
+            tree = lister.list_all()
+            mode = "named" if relative in sources.files else _listing(tree.listings, relative)[1]
+            found = tree.stats.get(relative)
+        if found is not None and not is_special(found.mode) and found.mode:
+            return Why(included=True, rule=_INCLUDED[mode], mode=mode)
+        rule = _exclusion(chosen, directories, _Ignored(sources, tree.listings), relative)
+        return Why(included=False, rule=rule, mode=mode)
+
+
+_INCLUDED = {
+    MODE_GIT: "tracked by git, or untracked and not ignored",
+    "walk": "no rule excludes it",
+    "named": "it was given explicitly",
+}
+
+
+_IS_DIRECTORY = "it is a directory; only files are included"
+
+
+def _exclusion(rules: Rules, directories: Directories, ignored: _Ignored, path: bytes) -> str:
+    """The first reason that holds, outermost first."""
+    if not path:
+        return _IS_DIRECTORY
+    if any(map(is_git, path.split(b"/"))):
+        return "it is in .git, which is always excluded"
+    verdict = rules.leaves_out(path)
+    if verdict is not None:
+        return verdict.rule
+    for part in parents_of(path):
+        directory, _, name = part.rpartition(b"/")
+        try:
+            mode = os.stat(name, dir_fd=directories.enter(directory), follow_symlinks=False).st_mode
+        except OSError as error:
+            return f"it does not exist: {error.strerror}"
+        if part != path and stat.S_ISLNK(mode):
+            return f"{os.fsdecode(part)} is a symbolic link, and links are not followed"
+        if part == path and is_special(mode):
+            return "it is a fifo, socket or device"
+        is_directory = stat.S_ISDIR(mode)
+        if is_directory and part not in ignored.listed and ignored.worktrees.has(part):
+            return f"{display_path(part)} is a linked work tree of this repository"
+        rule = ignored.rule_for(part, is_directory=is_directory)
+        if rule is not None:
+            return rule
+        if part == path and is_directory:
+            return _IS_DIRECTORY
+    return "it is not in the list of files"
+
+
+class _Ignored:
+    """The .gitignore files as each listing heeded them."""
+
+    def __init__(self, sources: Sources, listings: list[tuple[bytes, str, bytes]]) -> None:
+        self._base = sources.base
+        self._listings = listings
+        self.worktrees = LinkedWorktrees(sources.base)
+        self.listed = {directory for directory, _, _ in listings}
+
+    def rule_for(self, path: bytes, *, is_directory: bool) -> str | None:
+        """The pattern that ignores a path below the base, if its parents are not ignored. Raises SourceUnreadable."""
+        listing, mode = _listing(self._listings, parent_of(path))
+        target = os.path.join(self._base, path)
+        if mode == MODE_GIT:
+            return ignored_by(target, self._base, is_directory=is_directory)
+        with GitIgnore(os.path.join(self._base, listing).rstrip(b"/") or b"/", self._base) as ignore:
+            return ignore.rule_for(target, is_directory=is_directory)
+
+
+def _below_roots(sources: Sources, target: bytes) -> bytes | None:
+    """The path below the base of something below a root, None for anything else."""
+    real = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
+    for candidate in (target, real):
+        for root in sources.roots:
+            if candidate == root or candidate.startswith(root.rstrip(b"/") + b"/"):
+                return os.path.relpath(candidate, sources.base) if candidate != sources.base else b""
+    return None
+
+
+def _listing(listings: list[tuple[bytes, str, bytes]], path: bytes) -> tuple[bytes, str]:
+    """The innermost listing around a path, and how it was made; both empty where there is none."""
+    modes = {directory: mode for directory, mode, _ in listings}
+    found = innermost(modes, path)
+    return (b"", "") if found is None else (found, modes[found])

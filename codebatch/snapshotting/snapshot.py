@@ -1,0 +1,346 @@
+"""Taking a snapshot: list the tree, read what changed, make objects durable, publish.
+
+Order of writes: objects sealed (pack synced, named, directory synced) -> snapshot published -> stat cache. So a
+published snapshot names only durable objects, and the cache only what was published. Killed at any point, the store
+holds whole snapshots and perhaps objects that nothing names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+import msgspec
+
+from codebatch.errors import StoreCorrupt, UnknownId, UnsupportedEntry
+from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry, SnapshotId, display_path, encode_entry
+from codebatch.snapshotting.capture import capture
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.entries import Skipped, entry_of, is_plain, notes_of, skipped_of
+from codebatch.snapshotting.listing import Tree, TreeLister, by_directory
+from codebatch.snapshotting.roots import Sources, resolve_sources, store_below
+from codebatch.snapshotting.row_edits import RowEdits
+from codebatch.snapshotting.selection import Rules, SourceRules
+from codebatch.snapshotting.stat_cache import (
+    FLAG_SUBMODULE,
+    MODE_GIT,
+    NO_KEY,
+    Row,
+    Stat,
+    StatCache,
+    cache_path,
+    is_racy,
+    load_stat_cache,
+    save_stat_cache,
+    stamp,
+    stat_at,
+    to_columns,
+)
+from codebatch.snapshotting.walk import unreadable
+from codebatch.store import layout
+from codebatch.store.objects.object_store import ObjectStore
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.snapshots.index_frames import Index, make_index, splice_index
+from codebatch.store.snapshots.snapshots import (
+    Snapshot,
+    SnapshotDocument,
+    SnapshotSource,
+    index_digest,
+    load_snapshot,
+    publish_snapshot,
+)
+from codebatch.system.files.files import Files
+from codebatch.system.processes.garbage_collector import collector_paused
+
+__all__ = ["Progress", "Skipped", "SnapshotResult", "SourceRules", "take_snapshot", "takes_a_file"]
+
+REPORT_EVERY_FILES = 500
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a snapshot is: paths looked at, of how many, and bytes read so far."""
+
+    paths_done: int
+    paths: int
+    bytes_read: int
+
+
+class SnapshotResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot that is published and durable. `read_files` counts the files opened; `notes` are for stderr.
+
+    `stat_cache` is the name of the stat cache that knows what the tree looked like.
+    """
+
+    snapshot_id: SnapshotId
+    digest: Digest
+    files: int
+    bytes: int
+    entries: int
+    read_files: int
+    reused: bool
+    skipped: list[Skipped]
+    notes: list[str]
+    stat_cache: str
+
+
+def take_snapshot(
+    files: Files,
+    store_root: Path,
+    roots: Sequence[Path],
+    rules: SourceRules,
+    *,
+    now: Callable[[], float],
+    report: Callable[[Progress], None] | None = None,
+    objects: ObjectStore | None = None,
+) -> SnapshotResult:
+    """Freeze what lies below the roots. On return the snapshot and its objects are on disk.
+
+    `now` gives Unix seconds, for `created_at` only. A tree that did not change since the last time gives the snapshot
+    that there is, and none of its files is opened. Raises InvalidInput, SourceUnreadable, SnapshotUnstable,
+    StoreUnwritable; then nothing was published.
+    """
+    sources = resolve_sources(roots, store_root)
+    with Directories(sources.base) as directories:
+        chosen = Rules(rules, directories, store_below(sources.base, store_root))
+        with TreeLister(sources, directories, chosen) as lister:
+            for directory in sources.directories:
+                lister.start(directory)
+            taker = _Taker(files, store_root, sources, rules, directories, objects)
+            known = None if rules.rehash else taker.try_again(lister, now)
+            if known is not None:
+                return known
+            with collector_paused():
+                return taker.take(lister, chosen, now, report)
+
+
+def takes_a_file(roots: Sequence[Path], rules: SourceRules) -> bool:
+    """Whether a snapshot would have a file in it: asked before there is a store. Raises as `take_snapshot` does."""
+    sources = resolve_sources(roots, None)
+    with Directories(sources.base) as directories:
+        chosen = Rules(rules, directories, None)
+        with TreeLister(sources, directories, chosen) as lister:
+            return lister.lists_a_file()
+
+
+class _Taker:
+    """One snapshot being taken."""
+
+    def __init__(
+        self,
+        files: Files,
+        store_root: Path,
+        sources: Sources,
+        rules: SourceRules,
+        directories: Directories,
+        objects: ObjectStore | None,
+    ) -> None:
+        self._files = files
+        self._store_root = store_root
+        self._sources = sources
+        self._directories = directories
+        self._rehash = rules.rehash
+        self._objects = objects or ObjectStore(files, store_root / layout.OBJECTS)
+        patterns = [[os.fsencode(pattern) for pattern in given] for given in (rules.include, rules.exclude)]
+        self._source_key = msgspec.msgpack.encode((sources.base, sources, *patterns))
+        self._cache_path = cache_path(store_root, self._source_key)
+        self._cache = load_stat_cache(files, self._cache_path, self._source_key)
+
+    def try_again(self, lister: TreeLister, now: Callable[[], float]) -> SnapshotResult | None:
+        """A snapshot by what the last one of this source knew, where the same paths are listed by the same rules.
+
+        None where the tree has to be looked at as if for the first time.
+        """
+        cache = self._cache
+        if cache is None:
+            return None
+        for directory, mode, _ in cache.listings:
+            if mode == MODE_GIT:
+                lister.start(directory)
+        # git lists in the meantime: on two cores the longer of the two is what we wait for, not the sum.
+        changed = {*cache.iter_changed(self._sources.base), *cache.iter_racy()}
+        if any(is_racy(found, cache.stamp_ns) or self._stat(path) != found for path, found in cache.rule_files):
+            return None
+        if any(lister.digest(directory, mode) != digest for directory, mode, digest in cache.listings):
+            return None
+        packs = self._objects.pack_sizes()
+        if packs is None or not set(cache.packs) <= set(packs):
+            return None
+        if index_digest(self._files, self._store_root, cache.snapshot_id) != cache.index_digest:
+            return None
+        try:
+            last = load_snapshot(self._files, self._store_root, cache.snapshot_id)
+        except (UnknownId, StoreCorrupt):
+            return None
+        if changed:
+            may_be_store = any(lister.lists_a_cache_tag(directory, mode) for directory, mode, _ in cache.listings)
+            return None if may_be_store else self._splice(cache, last, changed, now)
+        skipped = [Skipped(path, reason) for path, reason in cache.skipped]
+        return self._result(last.document, 0, skipped, list(cache.notes), reused=True)
+
+    def _splice(
+        self, cache: StatCache, last: Snapshot, changed: Collection[bytes], now: Callable[[], float]
+    ) -> SnapshotResult | None:
+        """The last snapshot in which these paths are read again; None where one of them tells of more than itself.
+
+        The other rows are older than the stamp of the look that found them, hence older than a later stamp.
+        """
+        stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
+        if stamp_ns < cache.stamp_ns:  # The clock was set back.
+            return None
+        edits = RowEdits(cache)
+        changes: dict[bytes, Entry | None] = {}
+        rows: list[Row] = []
+        with PackWriter(self._objects) as writer:
+            for path in by_directory(changed):
+                before, found = edits.get(path), self._stat(path)
+                if before is None or not is_plain(before):
+                    return None
+                row = capture(self._directories, path, found, writer) if found.mode else Row(found, NO_KEY, 0)
+                if not is_plain(row):
+                    return None
+                rows.append(row)
+                edits.put(path, row)
+                if (entry := entry_of(path, row)) != entry_of(path, before):
+                    changes[path] = entry
+        try:
+            index = splice_index(last.index(), changes)
+        except (StoreCorrupt, ValueError):
+            return None
+        document = self._publish(index, cache.listings, now)
+        self._save(
+            msgspec.structs.replace(
+                cache,
+                stamp_ns=stamp_ns,
+                racy=sum(is_racy(row.stat, stamp_ns) for row in rows),
+                **msgspec.structs.asdict(edits.columns()),
+            ),
+            document,
+        )
+        skipped = [Skipped(path, reason) for path, reason in cache.skipped]
+        read_files = sum(stat.S_ISREG(row.stat.mode) for row in rows)
+        return self._result(document, read_files, skipped, list(cache.notes), reused=False)
+
+    def take(
+        self, lister: TreeLister, rules: Rules, now: Callable[[], float], report: Callable[[Progress], None] | None
+    ) -> SnapshotResult:
+        """List, read, seal, publish, remember."""
+        stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
+        tree = lister.list_all()
+        rows, read_files = self._read(tree, report)
+        found = (entry_of(path, rows[path]) for path in sorted(rows))
+        index = make_index(encode_entry(entry) for entry in found if entry is not None)
+        document = self._publish(index, tree.listings, now)
+        skipped = skipped_of(rows)
+        notes = [*tree.notes, *rules.notes, *notes_of(rows, skipped)]
+        self._remember(tree, rules, rows, document, stamp_ns, skipped, notes)
+        return self._result(document, read_files, skipped, notes, reused=False)
+
+    def _read(self, tree: Tree, report: Callable[[Progress], None] | None) -> tuple[dict[bytes, Row], int]:
+        """A row for every listed path; what the cache does not know is read. On return the objects are durable."""
+        known = {} if self._cache is None or self._rehash else self._cache.rows()
+        rows: dict[bytes, Row] = {}
+        read_files = bytes_read = 0
+        with PackWriter(self._objects) as writer:
+            for done, path in enumerate(by_directory(tree.stats)):
+                found = tree.stats[path]
+                row = known.get(path)
+                if path in tree.submodules:
+                    rows[path] = Row(found, NO_KEY, 0 if _has_entries_below(tree, path) else FLAG_SUBMODULE)
+                elif not (stat.S_ISREG(found.mode) or stat.S_ISLNK(found.mode)):
+                    rows[path] = Row(found, NO_KEY, 0)
+                elif row is not None and row.stat == found and self._objects.has_key(row.key):
+                    rows[path] = row
+                else:
+                    rows[path] = capture(self._directories, path, found, writer)
+                    read_files += stat.S_ISREG(found.mode)
+                    bytes_read += found.size
+                if report is not None and done % REPORT_EVERY_FILES == 0:
+                    report(Progress(paths_done=done, paths=len(tree.stats), bytes_read=bytes_read))
+        if report is not None:
+            report(Progress(paths_done=len(tree.stats), paths=len(tree.stats), bytes_read=bytes_read))
+        return rows, read_files
+
+    def _publish(
+        self, index: Index, listings: Collection[tuple[bytes, str, bytes]], now: Callable[[], float]
+    ) -> SnapshotDocument:
+        source = SnapshotSource(
+            base=display_path(self._sources.base),
+            roots=tuple(display_path(root) for root in self._sources.roots),
+            listing="+".join(sorted({mode for _, mode, _ in listings})) or "named",
+        )
+        created_at = datetime.fromtimestamp(now(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return publish_snapshot(self._files, self._store_root, index, source=source, created_at=created_at)
+
+    def _remember(
+        self,
+        tree: Tree,
+        rules: Rules,
+        rows: dict[bytes, Row],
+        document: SnapshotDocument,
+        stamp_ns: int,
+        skipped: list[Skipped],
+        notes: list[str],
+    ) -> None:
+        looked_at = [row.stat for row in rows.values()] + list(rules.rule_files.values())
+        columns = to_columns(rows)
+        cache = StatCache(
+            source=self._source_key,
+            stamp_ns=stamp_ns,
+            racy=sum(is_racy(found, stamp_ns) for found in looked_at),
+            snapshot_id="",
+            index_digest="",
+            packs=[],
+            listings=tree.listings,
+            rule_files=[(path, found) for path, found in sorted(rules.rule_files.items())],
+            skipped=[(item.path, item.reason) for item in skipped],
+            notes=notes,
+            **msgspec.structs.asdict(columns),
+        )
+        self._save(cache, document)
+
+    def _save(self, cache: StatCache, document: SnapshotDocument) -> None:
+        """Write the stat cache. Where packs are known to be unsound, there is nothing to reuse as a whole."""
+        packs = self._objects.pack_sizes()
+        cache = msgspec.structs.replace(
+            cache,
+            snapshot_id=document.snapshot_id,
+            index_digest=index_digest(self._files, self._store_root, document.snapshot_id) or "",
+            packs=packs if packs is not None else [("", 0)],
+        )
+        with contextlib.suppress(
+            UnsupportedEntry
+        ):  # It is speed: without one the tree is looked at as if for the first time.
+            save_stat_cache(self._files, self._cache_path, cache)
+
+    def _result(
+        self, document: SnapshotDocument, read_files: int, skipped: list[Skipped], notes: list[str], *, reused: bool
+    ) -> SnapshotResult:
+        return SnapshotResult(
+            snapshot_id=SnapshotId(document.snapshot_id),
+            digest=Digest(document.digest),
+            files=document.files,
+            bytes=document.bytes,
+            entries=document.entries,
+            read_files=read_files,
+            reused=reused,
+            skipped=skipped,
+            notes=notes,
+            stat_cache=self._cache_path.name,
+        )
+
+    def _stat(self, path: bytes) -> Stat:
+        try:
+            return stat_at(self._directories, path)
+        except OSError as error:
+            raise unreadable(path, error.strerror) from error
+
+
+def _has_entries_below(tree: Tree, submodule: bytes) -> bool:
+    """Whether somebody put files where a submodule was not checked out."""
+    prefix = submodule + b"/"
+    return any(path.startswith(prefix) and found.mode for path, found in tree.stats.items())

@@ -1,0 +1,1 @@
+"""Batches, their holders and journals, and the store that holds them."""

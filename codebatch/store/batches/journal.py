@@ -1,0 +1,287 @@
+"""Journals: what happened when, for people and tests. One append-only file a holder; no truth depends on them.
+
+Each line is a document, for `errors` shows as evidence what it says: who wrote it when, then the event. Who reads on
+where it stopped keeps an offset for each holder; a last line without its end is still being written, or its writer is
+dead, and it is looked at again.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from codebatch.model.documents import Document, DocumentError, InstantNs, decode_document, decode_json, encode_members
+from codebatch.model.outcome import HolderId
+from codebatch.model.shard import ShardId
+from codebatch.store import layout
+from codebatch.store.ids import PassedOver
+from codebatch.system.files.file_reader import FileReader
+from codebatch.system.files.files import Files
+
+JOURNAL_FORMAT = 1
+
+
+class JournalHead(Document, frozen=True, kw_only=True):
+    """Members that every line of a journal has.
+
+    `seq` counts the lines of the process from 0. `at_ns` is the time, for display.
+    """
+
+    format: int = JOURNAL_FORMAT
+    seq: int
+    at_ns: InstantNs
+    holder: HolderId
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event", tag=str.lower):
+    """Base of the events. The order of their fields is that on disk."""
+
+
+class Started(_Event, frozen=True, kw_only=True):
+    """A coordinator started."""
+
+    pid: int
+
+
+class Spawned(_Event, frozen=True, kw_only=True):
+    """The coordinator started a worker."""
+
+    worker: HolderId
+    pid: int
+
+
+class Began(_Event, frozen=True, kw_only=True):
+    """A worker has leased a unit of work and begins with it."""
+
+    shard: ShardId
+    start: int
+    end: int
+    tasks: tuple[str, ...]
+    round: int
+    epoch: int
+
+
+class Refused(_Event, frozen=True, kw_only=True):
+    """A worker could not take a lease, because another process has it."""
+
+    epoch: int
+    worker: HolderId
+
+
+class Committed(_Event, frozen=True, kw_only=True):
+    """A result is durable."""
+
+    shard: ShardId
+    start: int
+    end: int
+    round: int
+    epoch: int
+    task: str
+    records: int
+    evidence: str | None = None
+
+
+class Failed(_Event, frozen=True, kw_only=True):
+    """A failure is durable. The coordinator or a worker committed it; only the coordinator sets `path`."""
+
+    shard: ShardId
+    start: int
+    end: int
+    round: int
+    epoch: int | None = None
+    task: str
+    path: str | None = None
+    reason: str | None = None
+    records: int | None = None
+    evidence: str | None = None
+
+
+class Finished(_Event, frozen=True, kw_only=True):
+    """A worker has finished a unit of work. [start, end) are the items that it processed."""
+
+    shard: ShardId
+    start: int
+    end: int
+    epoch: int
+    seconds: float
+    cpu_seconds: float
+
+
+class Ran(_Event, frozen=True, kw_only=True):
+    """An attempt of a task in a task list ended.
+
+    Its outcome is durable. Only an attempt with type `stopped` has no outcome.
+
+    `log` is the name of the log, `output_bytes` the size of the output, `evidence` the end of the output.
+    `memory_peak_bytes` is the highest measured memory. `left` names processes that are still running. `tried` counts
+    the tries that failed before.
+    """
+
+    shard: ShardId
+    start: int
+    round: int
+    epoch: int
+    type: str
+    reason: str | None = None
+    exit_status: int | None = None
+    signal: str = ""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    memory_peak_bytes: int = 0
+    left: tuple[str, ...] = ()
+    tried: int = 0
+    log: str = ""
+    output_bytes: int = 0
+    evidence: str = ""
+
+
+class Lost(_Event, frozen=True, kw_only=True):
+    """A worker died. `start` and `end` are the items that it was processing, if any."""
+
+    shard: ShardId | None = None
+    start: int | None = None
+    end: int | None = None
+    task: str | None = None
+    path: str | None = None
+    reason: str
+    worker: HolderId
+    pid: int
+    memory_peak_bytes: int | None = None
+    evidence: str
+
+
+class WorkerStopped(_Event, frozen=True, kw_only=True, tag="worker_stopped"):
+    """A worker process was found stopped, or traced by another process. It was continued, or killed if `is_killed` is
+    set.
+    """
+
+    worker: HolderId
+    pid: int
+    is_traced: bool = False
+    is_killed: bool = False
+
+
+class Drained(_Event, frozen=True, kw_only=True):
+    """The coordinator received a signal to stop."""
+
+    reason: str
+
+
+class Ended(_Event, frozen=True, kw_only=True):
+    """The coordinator ended: its work is complete, or it was stopped early or failed."""
+
+    reason: str
+
+
+class Merged(_Event, frozen=True, kw_only=True):
+    """The outputs are merged."""
+
+    records: int
+
+
+JournalEvent = (
+    Started
+    | Spawned
+    | Began
+    | Refused
+    | Committed
+    | Failed
+    | Finished
+    | Ran
+    | Lost
+    | WorkerStopped
+    | Drained
+    | Ended
+    | Merged
+)
+
+
+class JournalLine(msgspec.Struct, frozen=True, kw_only=True):
+    """An event, and who wrote it when."""
+
+    seq: int
+    at_ns: InstantNs
+    holder: HolderId
+    event: JournalEvent
+
+
+class Journal:
+    """The journal of this process. Lines are handed to the kernel by `write` and `flush`, and never synced."""
+
+    def __init__(self, files: Files, batch_root: Path, holder: HolderId, now_ns: Callable[[], int]) -> None:
+        self._appender = files.open_append(batch_root / layout.JOURNAL / layout.journal_name(holder))
+        self._holder = holder
+        self._now_ns = now_ns
+        self._seq = 0
+        self._lines: list[bytes] = []
+
+    def write(self, event: JournalEvent) -> None:
+        """Add a line, at once."""
+        self.add(event)
+        self.flush()
+
+    def add(self, event: JournalEvent) -> None:
+        """Add a line with the next `flush`. It says what time it is now."""
+        head = JournalHead(seq=self._seq, at_ns=self._now_ns(), holder=self._holder)
+        self._seq += 1
+        self._lines.append(encode_members(head, event))
+
+    def flush(self) -> None:
+        """Write what was added. Raises StoreUnwritable; then it is left out."""
+        lines, self._lines = self._lines, []
+        if lines:
+            self._appender.append(b"".join(lines))
+
+    def close(self) -> None:
+        """Release the file."""
+        self._appender.close()
+
+
+class JournalReader:
+    """Reads the journals of a batch, and goes on where it stopped."""
+
+    def __init__(self, files: FileReader, batch_root: Path, since: Mapping[str, int] | None = None) -> None:
+        """`since`: that of a reader before, to go on from; without it from the beginning."""
+        self._files = files
+        self._directory = batch_root / layout.JOURNAL
+        self._read = dict(since or {})
+        self._event_decoder: msgspec.json.Decoder[JournalEvent] = msgspec.json.Decoder(JournalEvent)
+
+    @property
+    def since(self) -> Mapping[str, int]:
+        """How many bytes of each journal have been read, by its file's name."""
+        return dict(self._read)
+
+    def read(self, passed_over: PassedOver | None = None) -> list[JournalLine]:
+        """What every holder wrote since, by time.
+
+        Lines that are damaged, or of a later version's events, are passed over. So is a last one without its end, each
+        time until it has one.
+        """
+        lines: list[JournalLine] = []
+        for name in self._files.listing(self._directory):
+            path = self._directory / name
+            start = self._read.get(name, 0)
+            size = self._files.size(path) or 0
+            for line in io.BytesIO(self._files.read_range(path, start, max(size - start, 0))):
+                if line.endswith(b"\n"):
+                    self._read[name] = start = start + len(line)
+                try:
+                    lines.append(self._decode(line))
+                except DocumentError as error:
+                    if passed_over is not None:
+                        passed_over(f"a line of {path} was skipped: {error}; evidence may be missing")
+        return sorted(lines, key=lambda line: (line.at_ns, line.holder, line.seq))
+
+    def _decode(self, line: bytes) -> JournalLine:
+        head = decode_document(line, JournalHead, JOURNAL_FORMAT)
+        event = decode_json(line, self._event_decoder.decode)
+        return JournalLine(seq=head.seq, at_ns=head.at_ns, holder=head.holder, event=event)
+
+
+def read_journal(files: FileReader, batch_root: Path, passed_over: PassedOver | None = None) -> list[JournalLine]:
+    """Every line of every holder, by time. Lines that are damaged, or of a later version's events, are passed over."""
+    return JournalReader(files, batch_root).read(passed_over)

@@ -1,0 +1,200 @@
+"""Which batch is meant: by an id, a name, `latest`, or by none, which is the latest one of the current project."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Iterator
+from os import fsdecode
+
+from codebatch.errors import NoBatch, UnknownId
+from codebatch.model.digest import DIGEST_PATTERN
+from codebatch.model.entry import display_path
+from codebatch.model.project import Project
+from codebatch.model.task import PIPELINES
+from codebatch.store import layout
+from codebatch.store.batches.batches import (
+    BatchDir,
+    BatchId,
+    BatchKind,
+    batch_ids,
+    check_kind,
+    check_name,
+    given_names,
+    is_of_kind,
+    iter_batches,
+    open_batch,
+)
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
+
+OTHERS_SHOWN_MAX = 5
+"""Other projects of the store that an error names."""
+
+
+def resolve_batch(
+    store: StoreDir,
+    reference: str | None,
+    passed_over: PassedOver | None = None,
+    *,
+    whole: bool = False,
+    kind: BatchKind = "analysis",
+) -> BatchDir:
+    """Return the batch that a reference names, or the latest one of the project that the store was opened for.
+
+    A reference is an id, a unique prefix of one, `@NAME`, `latest` or `latest~N`, the Nth before it of the same source,
+    paths and pipeline. If there is none, `whole` is set and the latest is restricted to paths, it is the latest of the
+    same source that is not and says no less, if there is one. Raises InvalidId, UnknownId or AmbiguousId;
+    NoBatch if the project has none; WrongBatchKind if the batch that is named is of another kind; StoreCorrupt if
+    it cannot be read, or no batch can.
+    """
+    offset = 0 if reference is None else latest_offset(reference)
+    if offset is None:
+        assert reference is not None
+        named = _named(store, reference) if reference.startswith("@") else None
+        batch = open_batch(store, named or resolve_prefix(reference, batch_ids(store), noun="batch", prefix="batch-"))
+        check_kind(batch, kind)
+        return batch
+    candidates = iter_project_batches(store, passed_over, kind=kind)
+    latest = next(candidates, None)
+    if latest is None:
+        raise _no_batch(store, kind)
+    if offset == 0:
+        is_restricted = whole and reference is None and latest.about.paths
+        return _whole_one(candidates, latest, passed_over) if is_restricted else latest
+    alike = (batch for batch in iter_batches(store, kind=kind) if batch.id < latest.id and _is_alike(batch, latest))
+    found = next(itertools.islice(alike, offset - 1, None), None)
+    if found is not None:
+        return found
+    raise UnknownId(
+        f"no batch {reference}: there are fewer earlier batches with the same source and pipeline",
+        hint="see: codebatch batch list",
+    )
+
+
+def iter_project_batches(
+    store: StoreDir, passed_over: PassedOver | None = None, *, kind: BatchKind = "analysis"
+) -> Iterator[BatchDir]:
+    """Yield the batches of a kind of the project that the store was opened for, latest first.
+
+    Outside git, if a project has none but just one directory below it has, that one's are meant: a user who ran
+    `codebatch run DIRECTORY` goes on to ask from where that was typed.
+    """
+    root = None if store.project is None else _current_root(store, store.project, kind)
+    for batch in iter_batches(store, passed_over, kind=kind):
+        if not batch.about.for_comparison and (root is None or _is_of(batch, root)):
+            yield batch
+
+
+def iter_batches_of(store: StoreDir, sources: tuple[bytes, ...]) -> Iterator[BatchDir]:
+    """Yield the analyses of some sources, of all paths or of a part, latest first."""
+    for batch in iter_batches(store):
+        if batch.about.sources == sources and not batch.about.for_comparison:
+            yield batch
+
+
+def default_batch(store: StoreDir, sources: tuple[bytes, ...]) -> BatchDir | None:
+    """Return the analysis of some sources that questions without a batch go to, None if there is none."""
+    candidates = iter_batches_of(store, sources)
+    latest = next(candidates, None)
+    return latest if latest is None or not latest.about.paths else _whole_one(candidates, latest, None)
+
+
+def is_of_other_project(store: StoreDir, batch: BatchDir) -> bool:
+    """Return whether a batch is of another project than the one that the store was opened for."""
+    project = store.project
+    if project is None or project.kind == "removed" or _is_of(batch, project.root):
+        return False
+    return not project.has_source(batch.about.project_root)
+
+
+def _current_root(store: StoreDir, project: Project, kind: BatchKind) -> bytes:
+    """Return the root of the project that is meant: outside git the nearest directory that has a batch of a kind."""
+    if project.kind == "git":
+        return project.root
+    roots: set[bytes] = set()
+    for batch in iter_batches(store, kind=kind):
+        root = batch.about.project_root
+        if root == project.start:
+            return root
+        roots.add(root)
+    root = project.root_among(roots)
+    below = [each for each in roots - {b""} if project.holds(each)]
+    return below[0] if root not in roots and len(below) == 1 else root
+
+
+def _is_of(batch: BatchDir, root: bytes) -> bool:
+    """Return whether a batch belongs to the project at a root, as does one whose project is not known.
+
+    The list of a batch that runs commands may lie deeper.
+    """
+    return batch.about.project_root in (root, b"") or batch.about.sources == (root,)
+
+
+def _no_batch(store: StoreDir, kind: BatchKind) -> UnknownId:
+    """Return the error that the project has no batch of a kind. Raises StoreCorrupt if no batch can be read."""
+    others: dict[bytes, BatchDir] = {}
+    for batch in iter_batches(store, kind="any"):
+        if is_of_kind(batch, kind):
+            others.setdefault(batch.about.project_root, batch)
+    for batch_id in reversed(batch_ids(store)) if not others else ():
+        open_batch(store, batch_id)
+    noun = {"analysis": "analysis", "work": "`work` batch", "any": "batch"}[kind]
+    make = "codebatch work run" if kind == "work" else _run_command(store.project)
+    is_removed = store.project is not None and store.project.kind == "removed"
+    hint = "change to a directory that exists" if is_removed else f"create one with: {make}"
+    if others:
+        shown = ", ".join(
+            f"{batch.id} ({display_path(root)})" for root, batch in itertools.islice(others.items(), OTHERS_SHOWN_MAX)
+        )
+        more = f" and {len(others) - OTHERS_SHOWN_MAX:,} more" if len(others) > OTHERS_SHOWN_MAX else ""
+        hint += f"; the latest batches of other projects: {shown}{more}"
+    if is_removed:
+        return NoBatch("the current directory no longer exists", hint=hint)
+    root = "" if store.project is None else display_path(store.project.root)
+    where = f"of project {root} in the store {store.root}" if root else "in this store yet"
+    return NoBatch(f"no {noun} {where}", hint=hint)
+
+
+def _run_command(project: Project | None) -> str:
+    if project is None:
+        return "codebatch run PATH"
+    path = "." if project.start == project.root else fsdecode(project.root)
+    return shlex.join(["codebatch", "run", path])
+
+
+def _named(store: StoreDir, reference: str) -> BatchId:
+    name = reference[1:]
+    check_name(name)
+    batch_id = given_names(store).get(name)
+    if batch_id is None:
+        raise UnknownId(
+            f"no batch is named {reference}", hint=f"give a batch this name with: codebatch run PATH --name {name}"
+        )
+    return batch_id
+
+
+def _whole_one(older: Iterator[BatchDir], latest: BatchDir, passed_over: PassedOver | None) -> BatchDir:
+    """Return the latest batch that answers for all of the restricted one's source, else the restricted one."""
+    found = next((each for each in older if _stands_for(each, latest)), None)
+    if found is not None and passed_over is not None:
+        of = ", ".join(map(display_path, latest.about.paths))
+        passed_over(
+            f"using batch {found.id} (whole project); a newer batch {latest.id} covers only {of}, query it with --batch"
+        )
+    return found or latest
+
+
+def _stands_for(one: BatchDir, other: BatchDir) -> bool:
+    """Return whether one is of all of the other's source, has every task of its pipeline, and was worked to its end."""
+    if one.about.paths or one.about.for_comparison or one.about.sources != other.about.sources:
+        return False
+    mine, others = PIPELINES.get(one.about.pipeline), PIPELINES.get(other.about.pipeline)
+    if mine is None or others is None or not set(others.tasks) <= set(mine.tasks):
+        return False
+    return any(DIGEST_PATTERN.match(name) for name in one.files.listing(one.root / layout.OUTPUTS))
+
+
+def _is_alike(one: BatchDir, other: BatchDir) -> bool:
+    one_of = (one.about.place, one.about.pipeline)
+    return one_of == (other.about.place, other.about.pipeline) and not one.about.for_comparison

@@ -1,0 +1,395 @@
+"""A store: a directory with `store.json` that holds everything."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import uuid
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from codebatch.errors import (
+    CodebatchError,
+    CorruptFile,
+    Stopped,
+    StoreCorrupt,
+    StoreError,
+    StoreInUse,
+    StoreNotFound,
+    StoreUntrusted,
+    StoreUnwritable,
+    UnsupportedFileSystem,
+)
+from codebatch.model.documents import Document, DocumentError, decode_document, decode_json, encode_document
+from codebatch.model.project import Project
+from codebatch.model.text.lazy_patterns import LatePattern
+from codebatch.store import layout
+from codebatch.store.ownership import Origin, check_origin, make_origin, refuse_link, refuse_tracked
+from codebatch.system.files.files import Files, Lock
+
+if TYPE_CHECKING:
+    from codebatch.store.objects.object_store import ObjectStore
+
+STORE_FORMAT = 1
+CACHEDIR_TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# This directory is a codebatch store.\n"
+
+_STORE_FILE_BYTES_MAX = 64 * 1024
+
+
+_DIRECTORIES = (
+    layout.OBJECTS,
+    layout.SNAPSHOTS,
+    layout.BATCHES,
+    layout.INDEXES,
+    layout.CACHE,
+    layout.LOCKS,
+    layout.PINS,
+)
+_TERMS = f"{layout.INDEXES}/{layout.TERMS}"
+_CONTENTS = {".gitignore": b"*\n", "CACHEDIR.TAG": CACHEDIR_TAG}
+
+
+class _StoreFile(Document, frozen=True, kw_only=True):
+    format: int = STORE_FORMAT
+    id: str
+    origin: Origin
+
+
+class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Enough to tell a store of any version, CodeBatch 1.x included, from something else."""
+
+    format: int | None = None
+    schema_name: str | None = None
+    schema_version: int | None = None
+
+
+class StoreDir(msgspec.Struct, frozen=True):
+    """An open store. `root` is absolute.
+
+    The default batch is the latest batch of `project`. If `project` is not set, it is the latest batch of the store.
+    """
+
+    files: Files
+    root: Path
+    id: str
+    project: Project | None = None
+
+    @property
+    def batches(self) -> Path:
+        """The directory of batches."""
+        return self.root / layout.BATCHES
+
+    def objects(self) -> ObjectStore:
+        """The objects of the store, in all packs that are sealed now."""
+        from codebatch.store.objects.object_store import ObjectStore
+
+        return ObjectStore(self.files, self.root / layout.OBJECTS)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Lock]:
+        """Hold the shared lock of the store (flock), which excludes garbage collection.
+
+        A run holds the lock from its snapshot to its end.
+
+        If no other process holds the lock and the store is writable, files of dead processes are removed first. If the
+        store is removed while the lock is held, errors that this causes are raised as StoreCorrupt.
+        """
+        path = self.root / layout.LOCKS / layout.LOCK_OF_STORE
+        alone: Lock | None = None
+        with contextlib.suppress(StoreUnwritable, FileNotFoundError):
+            alone = self.files.try_lock(path)
+        lock = alone or self.files.wait_lock(path, shared=True)
+        try:
+            with contextlib.suppress(StoreUnwritable):
+                self._sweep(is_alone=alone is not None)
+            if alone is not None:
+                alone.share()
+            yield lock
+        except (CodebatchError, OSError) as error:
+            if not isinstance(error, Stopped) and self._is_removed():
+                raise StoreCorrupt(
+                    f"the store {self.root} was removed while it was in use",
+                    hint="use --store or CODEBATCH_STORE to give a location that neither `git clean` nor a task "
+                    "removes; then run again",
+                ) from error
+            raise
+        finally:
+            lock.release()
+
+    def _is_removed(self) -> bool:
+        """Return whether the store is gone, or another one is in its place."""
+        try:
+            data = self.files.read_range(self.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
+            return _decode(self.root, data).id != self.id
+        except OSError as error:
+            return error.errno in (errno.ENOENT, errno.ENOTDIR)
+        except StoreError:
+            return False
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the exclusive lock of the store (flock), after removing files that dead processes left.
+
+        If another process writes to the store, StoreInUse is raised at once, without waiting.
+        """
+        self.files.make_directory(self.root / layout.LOCKS)
+        lock = self.files.try_lock(self.root / layout.LOCKS / layout.LOCK_OF_STORE)
+        if lock is None:
+            raise StoreInUse(f"another process is writing to {self.root}")
+        try:
+            self._sweep(is_alone=True)
+            yield
+        finally:
+            lock.release()
+
+    def _sweep(self, *, is_alone: bool) -> None:
+        from codebatch.store.batches.unfinished import (  # 1 ms, and who reads does not sweep
+            sweep_parts,
+            sweep_unfinished,
+        )
+
+        sweep_parts(self.files, self.root / layout.OBJECTS)
+        if not is_alone:
+            return
+        if self.files.unfinished(self.root):  # A maker died who had perhaps not brought the document's name to disk.
+            self.files.sync_directory(self.root)
+        sweep_unfinished(self.files, [self.root / name for name in ("", *_DIRECTORIES, _TERMS)])
+
+    @contextlib.contextmanager
+    def making_batch(self) -> Iterator[None]:
+        """Hold the exclusive lock (flock) for finding or creating a batch.
+
+        Concurrent identical runs then create only one batch.
+        """
+        lock = self.files.wait_lock(self.root / layout.LOCKS / layout.LOCK_OF_BATCHES, shared=False)
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[StoreDir, bool]:
+    """Make a store, or open the one that is there as `open_store` does; tells whether it was made.
+
+    Raises StoreUntrusted where the directory holds something else, StoreError where its file system cannot link(2).
+    """
+    root = Path(os.path.abspath(root))
+    files.confine(root)
+    if not is_named:
+        refuse_link(root)
+    if files.stat(root / layout.STORE_FILE) is not None:
+        return open_store(files, root, is_named=is_named), False
+    if _is_file(files, root):
+        raise StoreUntrusted(f"{root} is a file", hint="give a directory that does not exist yet")
+    if not all(_is_leftover(files, root, name) for name in _names(root)):
+        if files.stat(root / layout.STORE_FILE) is not None:  # Another process has just made it.
+            return open_store(files, root, is_named=is_named), False
+        import shlex  # for the hint alone
+
+        raise StoreUntrusted(
+            f"{root} is not empty and is not a codebatch store",
+            hint=f"give the path of the store itself: --store {shlex.quote(str(root / layout.STORE_DIRECTORY))}",
+        )
+    if not is_named:
+        refuse_tracked(root)
+    parents = _parents(files, root)
+    try:
+        for name in ("", *_DIRECTORIES):
+            files.make_directory(root / name)
+    except FileNotFoundError as error:  # The file system makes no directories: /proc, /sys.
+        raise StoreError(
+            f"cannot create {root}: {error.strerror}", hint="put the store on a local disk with --store PATH"
+        ) from error
+    _probe_link(files, root)
+    # Without its document this is no store yet, so nobody reads these; their names come to disk with the document's.
+    for name, content in _CONTENTS.items():
+        _write_once(files, root / name, content)
+    origin = make_origin(files, root, layout.STORE_FILE)
+    store_id = uuid.uuid4().hex
+    _sync_parents(files, parents)  # Before anybody can open it: so no one works in a store whose name could be lost.
+    if not _publish(files, root, encode_document(_StoreFile(id=store_id, origin=origin))):
+        return open_store(files, root, is_named=is_named), False  # Another process made it meanwhile.
+    return StoreDir(files, root, store_id), True
+
+
+def holds_only_a_store(root: Path) -> bool:
+    """Return whether every name in a directory is one that a store has. True for an empty directory."""
+    known = {*_DIRECTORIES, *_CONTENTS, layout.STORE_FILE, layout.WITNESS, layout.UNTRUSTED_FILE}
+    return all(name in known or _UNFINISHED.match(name) for name in _names(root))
+
+
+_UNFINISHED = LatePattern(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
+
+
+def _is_leftover(files: Files, root: Path, name: str) -> bool:
+    """Whether a name in a directory without a document is what `create_store` leaves that is killed, and ours.
+
+    Directories without a name that anybody reads; our own content, or the beginning of it with zeros behind, as after
+    power loss; the witness; a document that was not published.
+    """
+    found = files.stat(root / name)
+    if found is None:
+        return True  # Another process that makes the same store has removed it.
+    if found.st_uid != os.geteuid():
+        return False
+    if stat.S_ISDIR(found.st_mode):
+        return name in _DIRECTORIES and not files.listing(root / name)
+    if stat.S_ISLNK(found.st_mode):
+        return name == layout.WITNESS
+    if not stat.S_ISREG(found.st_mode):
+        return False
+    if name in _CONTENTS:
+        ours = _CONTENTS[name]
+        there = files.read_range(root / name, 0, len(ours) + 1)
+        return len(there) <= len(ours) and all(one in (0, right) for one, right in zip(there, ours, strict=False))
+    return _UNFINISHED.match(name) is not None
+
+
+def _write_once(files: Files, path: Path, content: bytes) -> None:
+    if files.size(path) is not None:
+        if files.read_range(path, 0, len(content) + 1) == content:
+            return
+        files.remove(path)  # A leftover that was cut.
+    with contextlib.suppress(FileExistsError):  # Another process makes the same store at this moment.
+        files.write_new(path, content)
+
+
+def _publish(files: Files, root: Path, document: bytes) -> bool:
+    """Give a store its document, once; False where it has one. On return its name is on disk, whoever gave it.
+
+    Where we die before that, our hidden file tells `Store.writing` to do it.
+    """
+    hidden = root / f".{layout.STORE_FILE}.{uuid.uuid4().hex}.tmp"
+    try:
+        files.write_new(hidden, document)
+        try:
+            is_ours = files.create_exclusive(hidden, root / layout.STORE_FILE)
+        except FileNotFoundError:
+            is_ours = False  # Who works in the store that another has just made swept it.
+        files.sync_directory(root)
+    finally:
+        files.remove(hidden)
+    return is_ours
+
+
+def open_store(files: Files, root: Path, *, is_named: bool = True) -> StoreDir:
+    """Open a store. One that was found, and not named, must be where we made it (store/ownership.py).
+
+    Raises StoreNotFound, StoreUntrusted or StoreCorrupt.
+    """
+    root = Path(os.path.abspath(root))
+    files.confine(root)
+    if not is_named:
+        refuse_link(root)
+    if _is_file(files, root):
+        raise StoreUntrusted(f"{root} is a file, not a store", hint="check --store")
+    try:
+        data = files.read_range(root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
+    except FileNotFoundError as error:
+        if _names(root):
+            raise StoreUntrusted(
+                f"{root} is not a codebatch store", hint="the directory has no store.json; check --store"
+            ) from error
+        import shlex  # for the hint alone
+
+        raise StoreNotFound(
+            f"no store at {root}", hint=f"create one with: codebatch init {shlex.quote(str(root))}"
+        ) from error
+    about = _decode(root, data)
+    if not is_named:
+        check_origin(files, root, about.origin, layout.STORE_FILE)
+    return StoreDir(files, root, about.id)
+
+
+def check_made_here(store: StoreDir) -> None:
+    """Raise StoreUntrusted where a store, be it that it was named, is not one that we made where it lies."""
+    data = store.files.read_range(store.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
+    check_origin(store.files, store.root, _decode(store.root, data).origin, layout.STORE_FILE)
+
+
+def _decode(root: Path, data: bytes) -> _StoreFile:
+    """store.json. Raises StoreUntrusted for what another version or program wrote, StoreCorrupt for what is damaged."""
+    try:
+        any_version = decode_json(data, partial(msgspec.json.decode, type=_AnyStoreFile))
+        if any_version.schema_name == "codebatch.store":
+            raise StoreUntrusted(
+                f"{root} was made by CodeBatch 1.x (schema version {any_version.schema_version})",
+                hint="this version cannot read that format; create a new store at another path and take a snapshot",
+            )
+        if any_version.format is None:
+            raise StoreUntrusted(f"{root / layout.STORE_FILE} is not a codebatch store file", hint="check --store")
+        if any_version.format != STORE_FORMAT:
+            newer = any_version.format > STORE_FORMAT
+            raise StoreUntrusted(
+                f"{root} has store format {any_version.format}, but this version reads format {STORE_FORMAT}",
+                hint="upgrade codebatch" if newer else "create a new store and take a new snapshot",
+            )
+        return decode_document(data, _StoreFile, STORE_FORMAT)
+    except DocumentError as error:
+        is_ours = holds_only_a_store(root) and (root / layout.OBJECTS).is_dir()
+        hint = "remove the store and run again, or give another one with --store" if is_ours else "check --store"
+        raise CorruptFile(str(root / layout.STORE_FILE), f"is damaged: {error}", hint=hint) from error
+
+
+def looks_like_store(path: Path) -> bool:
+    """Return whether a path is a store, or was made to look like one; opening it tells."""
+    return path.is_symlink() or os.path.lexists(path / layout.STORE_FILE)
+
+
+def _is_file(files: Files, root: Path) -> bool:
+    found = files.stat(root)
+    return found is not None and not stat.S_ISDIR(found.st_mode)
+
+
+def _names(root: Path) -> list[str]:
+    """Everything in a directory that is to be a store, hidden names included; nothing where there is none."""
+    try:
+        return os.listdir(root)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"cannot read {root}: {error.strerror}", hint="check --store") from error
+
+
+def _parents(files: Files, root: Path) -> list[Path]:
+    """The directories that will get a new name when `root` is made, the nearest first; last, the one above those."""
+    parents = [root.parent]
+    while files.stat(root) is None and root != root.parent:
+        root = root.parent
+        parents.append(root.parent)
+    return parents
+
+
+def _sync_parents(files: Files, parents: list[Path]) -> None:
+    """Bring to disk the names on the way to a store. The last was there: a maker who died may have made what is in it.
+
+    Such a one can be read. Of others that may not be so.
+    """
+    for parent in parents[:-1]:
+        files.sync_directory(parent)
+    with contextlib.suppress(StoreUnwritable):
+        files.sync_directory(parents[-1])
+
+
+def _probe_link(files: Files, root: Path) -> None:
+    """Refuse a file system on which link(2) does not work: every promise of the protocol rests on it."""
+    source, target = (root / layout.LOCKS / f".probe-{uuid.uuid4().hex}.tmp" for _ in range(2))
+    files.write_new(source, b"")
+    try:
+        files.create_exclusive(source, target)
+    except FileNotFoundError:
+        return  # Who works in the store that another has just made swept it.
+    except (OSError, StoreUnwritable) as error:
+        # FAT says EPERM, as a disk that refuses every write does: but the source was just written.
+        if isinstance(error, StoreUnwritable) and getattr(error.__cause__, "errno", None) != errno.EPERM:
+            raise
+        raise UnsupportedFileSystem(str(root), "make hard links") from error
+    finally:
+        files.remove(source)
+        files.remove(target)

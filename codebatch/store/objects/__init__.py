@@ -1,0 +1,1 @@
+"""Objects, and the packs that hold them."""

@@ -1,0 +1,165 @@
+"""Packs: objects in one file, and the index that finds them (SPEC.md "Packs").
+
+`<sha256 of the pack's bytes>.pack` is zstd frames one after the other, one per object, each with its content size, and
+nothing else: the pack alone says everything, and the index is only a faster way to know it.
+
+`<the same name>.idx` holds, little-endian and without padding:
+
+    offset      bytes   what
+    0           8       magic `cbidx` 0 0 and the format, 1
+    8           8       count: objects in the pack
+    16          8       pack_bytes: size of the pack
+    24          32 * n  digests: sha256 of each object's uncompressed bytes, ascending, unique
+    ..          8 * n   offset of each frame in the pack, in the order of the digests
+    ..          8 * n   length of each frame
+    ..          8 * n   size: uncompressed bytes of each object
+    ..          32      sha256 of everything before
+
+An index that is missing, fails its sha256 or states another size than the pack has is made anew from the pack.
+
+`<the same name>.bad` names objects of the pack that somebody read and found unsound: their digests in hex, one a line.
+They count as missing, so that the next snapshot that meets the content stores it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import sys
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable
+from functools import cached_property
+
+import msgspec
+
+from codebatch.model.digest import DIGEST_PATTERN
+from codebatch.store.objects.frames import Frame, FrameError, ReadAt, content_digest, iter_frames
+
+KEY_BYTES = 32
+
+_MAGIC = b"cbidx\0\0\1"
+_HEADER_BYTES = 24
+_ROW_BYTES = KEY_BYTES + 3 * 8
+
+
+class PackIndex(msgspec.Struct, frozen=True, dict=True):
+    """What lies where in a pack: columns, in ascending order of the digests."""
+
+    pack_bytes: int
+    keys: bytes
+    offsets: array[int]
+    lengths: array[int]
+    sizes: array[int]
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def key(self, row: int) -> bytes:
+        """The digest of a row, as 32 bytes."""
+        return self.keys[row * KEY_BYTES : (row + 1) * KEY_BYTES]
+
+    @cached_property
+    def all_keys(self) -> list[bytes]:
+        """Every digest, ascending."""
+        keys = self.keys
+        return [keys[start : start + KEY_BYTES] for start in range(0, len(keys), KEY_BYTES)]
+
+    def frame(self, row: int) -> Frame:
+        """Where the object of a row lies."""
+        return Frame(self.offsets[row], self.lengths[row], self.sizes[row])
+
+    def find(self, key: bytes) -> int | None:
+        """The row of a digest, None where the pack does not hold it."""
+        keys: list[bytes] | None = self.__dict__.get("all_keys")
+        if keys is not None:  # Who has them finds one in a tenth of the time.
+            row = bisect_left(keys, key)
+            return row if row < len(keys) and keys[row] == key else None
+        row = bisect_left(range(len(self)), key, key=self.key)
+        return row if row < len(self) and self.key(row) == key else None
+
+
+def build_index(pack_bytes: int, frames: Iterable[tuple[bytes, Frame]]) -> PackIndex:
+    """An index over frames with their digests. The first of two frames with one digest counts."""
+    first: dict[bytes, Frame] = {}
+    for key, frame in frames:
+        first.setdefault(key, frame)
+    keys = sorted(first)
+    rows = [first[key] for key in keys]
+    return PackIndex(
+        pack_bytes,
+        b"".join(keys),
+        array("Q", [row.offset for row in rows]),
+        array("Q", [row.length for row in rows]),
+        array("Q", [row.size for row in rows]),
+    )
+
+
+def encode_index(index: PackIndex) -> bytes:
+    """The bytes of an .idx file."""
+    columns = (index.offsets, index.lengths, index.sizes)
+    body = b"".join(
+        (
+            _MAGIC,
+            len(index).to_bytes(8, "little"),
+            index.pack_bytes.to_bytes(8, "little"),
+            index.keys,
+            *(_little_endian(column).tobytes() for column in columns),
+        )
+    )
+    return body + hashlib.sha256(body).digest()
+
+
+def decode_index(data: bytes) -> PackIndex:
+    """Read an .idx file. Raises ValueError where it is not whole and sound."""
+    if len(data) < _HEADER_BYTES + KEY_BYTES or data[:8] != _MAGIC:
+        raise ValueError("not a pack index of format 1")
+    count = int.from_bytes(data[8:16], "little")
+    pack_bytes = int.from_bytes(data[16:24], "little")
+    if len(data) != _HEADER_BYTES + count * _ROW_BYTES + KEY_BYTES:
+        raise ValueError("the pack index has the wrong length")
+    if hashlib.sha256(memoryview(data)[:-KEY_BYTES]).digest() != data[-KEY_BYTES:]:
+        raise ValueError("the pack index does not match its sha256")
+    columns = _HEADER_BYTES + count * KEY_BYTES
+    offsets, lengths, sizes = (
+        _column(data[columns + start * count * 8 : columns + (start + 1) * count * 8]) for start in range(3)
+    )
+    if count and max(map(operator.add, offsets, lengths)) > pack_bytes:
+        raise ValueError("the pack index points past the end of the pack")
+    return PackIndex(pack_bytes, data[_HEADER_BYTES:columns], offsets, lengths, sizes)
+
+
+def index_from_pack(read_at: ReadAt, pack_bytes: int) -> PackIndex:
+    """Make the index from the pack alone. An unsound frame is left out, and with a torn one the rest ends."""
+    found = []
+    for frame in iter_frames(read_at, pack_bytes):
+        try:
+            found.append((content_digest(read_at, frame), frame))
+        except FrameError:
+            continue
+    return build_index(pack_bytes, found)
+
+
+def encode_bad(keys: Iterable[bytes]) -> bytes:
+    """The bytes of a .bad file."""
+    return "".join(f"{key.hex()}\n" for key in sorted(keys)).encode()
+
+
+def decode_bad(data: bytes) -> set[bytes]:
+    """The digests a .bad file names. A line that is no digest is passed over: the file is only a hint."""
+    lines = data.decode("ascii", "replace").splitlines()
+    return {bytes.fromhex(line) for line in lines if DIGEST_PATTERN.match(line)}
+
+
+def _little_endian(column: array[int]) -> array[int]:
+    if sys.byteorder == "little":
+        return column
+    swapped = array("Q", column)
+    swapped.byteswap()
+    return swapped
+
+
+def _column(data: bytes) -> array[int]:
+    column = array("Q")
+    column.frombytes(data)
+    return _little_endian(column)

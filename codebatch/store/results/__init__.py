@@ -1,0 +1,1 @@
+"""Results of analyses: outcomes, shard files, merged outputs."""

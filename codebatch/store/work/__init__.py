@@ -1,0 +1,1 @@
+"""Files of batches of commands: attempts, events, questions, requests."""

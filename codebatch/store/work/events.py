@@ -1,0 +1,146 @@
+"""The streams of events of a work batch: a file for each lease of who conducts it, with one writer (SPEC.md "Events").
+
+A line is a document. One that is damaged, or not at its end yet, is not there. Nothing is decided by any of them, so
+whatever becomes of the files only costs what could be seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from pathlib import Path
+
+import msgspec
+
+from codebatch.errors import StoreError
+from codebatch.model.documents import DocumentError, decode_document, decode_json, encode_document
+from codebatch.model.work.event import BEGINNING, EVENT_FORMAT, AnyEvent, BatchEvent, BatchProgress, Cursor, EventHead
+from codebatch.store import layout
+from codebatch.system.files.file_reader import FileReader
+from codebatch.system.files.files import Appender, Files
+
+PIECE_BYTES = 1 << 20
+PENDING_BYTES_MAX = 64 * 1024 * 1024
+_END_BYTES = 1 << 18
+_PROGRESS = b'{"event":"BATCH_PROGRESS"'
+
+_event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+
+
+class EventWriter:
+    """The stream of one coordinator. What the disk refuses is kept and tried again.
+
+    Of more than PENDING_BYTES_MAX the oldest events are dropped: the last one says how the batch ended.
+    """
+
+    def __init__(self, files: Files, batch_root: Path, epoch: int) -> None:
+        self._files = files
+        self._path = batch_root / layout.EVENTS / layout.events_name(epoch)
+        self._appender: Appender | None = None
+        self._pending: deque[bytes] = deque()
+        self._pending_bytes = 0
+
+    def add(self, event: BatchEvent) -> None:
+        """Have an event written with the next `flush`."""
+        data = encode_document(event)
+        self._pending.append(data)
+        self._pending_bytes += len(data)
+        while self._pending_bytes > PENDING_BYTES_MAX and len(self._pending) > 1:
+            self._pending_bytes -= len(self._pending.popleft())
+
+    def flush(self, *, looks: bool = False) -> None:
+        """Hand what was added to the kernel, never synced. Who `looks` begins a file again that somebody removed."""
+        if not self._pending:
+            return
+        # No name for the file any more: nobody sees what is written to it. Or the disk is full.
+        with contextlib.suppress(StoreError, OSError):
+            if looks and self._appender is not None and self._files.size(self._path) is None:
+                self.close()
+            if self._appender is None:
+                self._appender = self._files.open_append(self._path)
+            self._appender.append(b"".join(self._pending))
+            self._pending.clear()
+            self._pending_bytes = 0
+
+    def finish(self) -> None:
+        """Flush. If the disk has no room for all that is pending, write the last event alone."""
+        self.flush(looks=True)
+        if self._pending:
+            self._pending = deque([self._pending[-1]])
+            self.flush(looks=True)
+
+    def close(self) -> None:
+        """Release the file."""
+        if self._appender is not None:
+            self._appender.close()
+            self._appender = None
+
+
+class EventReader:
+    """Reads the events of a work batch in order, and goes on where it stopped."""
+
+    def __init__(self, files: FileReader, batch_root: Path, since: Cursor = BEGINNING) -> None:
+        self._files = files
+        self._directory = batch_root / layout.EVENTS
+        self._since = since
+        self._places: dict[int, int] = {}
+
+    def read(self) -> list[AnyEvent]:
+        """What was told since, each event once."""
+        found: list[AnyEvent] = []
+        for epoch in self._epochs():
+            if epoch < self._since.epoch:
+                continue
+            for line in self._lines(epoch):
+                event = _decode(line, epoch)
+                if event is not None and event.place > self._since:
+                    self._since = event.place
+                    found.append(event)
+        return found
+
+    def last_progress(self) -> BatchProgress | None:
+        """How far the batch was when that was last told, where it stands near the end of the last file."""
+        for epoch in self._epochs()[-1:]:
+            path = self._directory / layout.events_name(epoch)
+            size = self._files.size(path) or 0
+            with contextlib.suppress(FileNotFoundError, StoreError):
+                data = self._files.read_range(path, max(0, size - _END_BYTES), _END_BYTES)
+                for line in reversed(data.splitlines(keepends=True)):
+                    if line.startswith(_PROGRESS) and isinstance(event := _decode(line, epoch), BatchProgress):
+                        return event
+        return None
+
+    def _epochs(self) -> list[int]:
+        names = (layout.parse_events(name) for name in self._files.listing(self._directory))
+        return sorted(epoch for epoch in names if epoch is not None)
+
+    def _lines(self, epoch: int) -> list[bytes]:
+        """Whole lines that came since. A file that is shorter than it was is another one."""
+        path = self._directory / layout.events_name(epoch)
+        size = self._files.size(path) or 0
+        place = self._places.get(epoch, 0)
+        if size < place:
+            place = 0
+        lines: list[bytes] = []
+        rest = b""
+        try:
+            while place + len(rest) < size and (
+                piece := self._files.read_range(path, place + len(rest), min(PIECE_BYTES, size - place - len(rest)))
+            ):
+                *whole, rest = (rest + piece).split(b"\n")
+                place += sum(map(len, whole)) + len(whole)
+                lines += [line + b"\n" for line in whole]
+        except (FileNotFoundError, StoreError):
+            pass
+        self._places[epoch] = place
+        return lines
+
+
+def _decode(line: bytes, epoch: int) -> AnyEvent | None:
+    """The event of a line of an epoch's file; None where it is damaged, or a later version's."""
+    try:
+        head = decode_document(line, EventHead, EVENT_FORMAT)
+        event = decode_json(line, _event_decoder.decode)
+    except DocumentError:
+        return None
+    return event if head.place == Cursor(epoch, head.seq) else None

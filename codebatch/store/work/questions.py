@@ -1,0 +1,73 @@
+"""Questions on disk: write-once files in a work batch's `questions/`, named by who asked (SPEC.md "Questions")."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from codebatch.errors import StoreUnwritable
+from codebatch.model.documents import DocumentError
+from codebatch.model.work.question import Question, decode_question, encode_question
+from codebatch.store import layout
+from codebatch.store.documents import read_document_bytes
+from codebatch.store.layout import QuestionPlace
+from codebatch.system.files.files import Files
+
+
+class Questions:
+    """The questions of one work batch: what was read before is not read again."""
+
+    def __init__(self, files: Files, batch_root: Path) -> None:
+        self._files = files
+        self._directory = batch_root / layout.QUESTIONS
+        self._known: dict[str, Question | None] = {}
+
+    def read(self) -> list[tuple[QuestionPlace, Question]]:
+        """What appeared since, in the order in which each attempt asked it.
+
+        A question that cannot be read is none: who asked it goes on to wait, and can be cancelled.
+        """
+        places = {}
+        for name in self._files.listing(self._directory):
+            if name not in self._known and (place := layout.parse_question(name)) is not None:
+                places[place] = name
+        found: list[tuple[QuestionPlace, Question]] = []
+        for place, name in sorted(places.items()):
+            question = self._known[name] = self._read(name, place)
+            if question is not None:
+                found.append((place, question))
+        return found
+
+    def of_item(self, item: tuple[str, int]) -> Sequence[Question]:
+        """All that the attempts of an item of a shard asked, by round, epoch and number."""
+        self.read()
+        places = [(layout.parse_question(name), question) for name, question in self._known.items() if question]
+        return [question for place, question in sorted(places, key=_by_place) if place and place[:2] == item]
+
+    def ask(self, place: QuestionPlace, question: Question) -> None:
+        """Make a question known. On return it is on disk. Raises StoreUnwritable."""
+        self._files.make_directory(self._directory)
+        hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
+        self._files.write_new(hidden, encode_question(question))
+        try:
+            name = layout.question_name(place)
+            is_ours = self._files.create_exclusive(hidden, self._directory / name)
+            if not is_ours and self._read(name, place) != question:  # It may be that we made it before.
+                raise StoreUnwritable(f"{self._directory / name} already exists with another question")
+        finally:
+            self._files.remove(hidden)
+        self._files.sync_directory(self._directory)
+
+    def _read(self, name: str, place: QuestionPlace) -> Question | None:
+        path = self._directory / name
+        try:
+            question = decode_question(read_document_bytes(self._files, path))
+        except (FileNotFoundError, DocumentError):
+            return None
+        is_its_own = (question.round, question.epoch, question.number) == place[2:]
+        return question if is_its_own else None
+
+
+def _by_place(named: tuple[QuestionPlace | None, Question]) -> tuple[QuestionPlace | None, str]:
+    return named[0], named[1].text

@@ -1,0 +1,223 @@
+"""Work batches on disk: a work list frozen as a snapshot, and work.json beside the plan (SPEC.md "Work batches")."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime, timezone
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from codebatch.errors import CorruptFile, StoreCorrupt
+from codebatch.model.analysis.shard_boundaries import cut_shards
+from codebatch.model.digest import digest_bytes
+from codebatch.model.documents import DocumentError
+from codebatch.model.entry import Entry, encode_entry
+from codebatch.model.plan import Plan, PlannedTask, items_of, plan_digest, task_key
+from codebatch.model.shard import ShardRule
+from codebatch.model.task import WORK_PIPELINE
+from codebatch.model.work.command import Command, CommandId, decode_command, encode_command
+from codebatch.model.work.request import Reload, reloaded_command
+from codebatch.model.work.work_batch import (
+    WORK_LISTING,
+    WORK_TASK,
+    InferredEdge,
+    Work,
+    WorkEdge,
+    check_work,
+    decode_work,
+    encode_work,
+)
+from codebatch.store import layout
+from codebatch.store.batches.batches import BatchDir, check_kind, create_batch, snapshot_of
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.documents import read_document
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.store.snapshots.index_frames import make_index
+from codebatch.store.snapshots.snapshots import Snapshot, SnapshotSource, load_snapshot, publish_snapshot
+from codebatch.store.work.requests import Requests
+
+_HINT = "this batch cannot be recovered: make a new one with: codebatch work run"
+_Edge = TypeVar("_Edge", WorkEdge, InferredEdge)
+# A constant: an upgrade of codebatch does not strand an overnight batch.
+_IMPLEMENTATION = digest_bytes(b"work 1")
+
+
+def make_work_batch(store: StoreDir, commands: Sequence[Command], work: Work, *, at_ns: int) -> BatchDir:
+    """Freeze commands as a work list, and make a batch of them. On return it is on disk. To be called by who writes."""
+    assert {command.id for command in commands} == set(work.order)
+    snapshot = _freeze(store, commands, work, at_ns)
+    # As it is read again: what is left out as a default is told by identity, and a text of a file is not that one.
+    written = encode_work(decode_work(encode_work(work)))
+    plan = _plan(snapshot, written)
+    project = b"" if store.project is None else store.project.root
+    return create_batch(
+        store, plan, sources=(work.root,), project=project, at_ns=at_ns, documents={layout.WORK_FILE: written}
+    )
+
+
+def _freeze(store: StoreDir, commands: Sequence[Command], work: Work, at_ns: int) -> Snapshot:
+    objects = store.objects()
+    entries: list[Entry] = []
+    with PackWriter(objects) as writer:
+        for command in commands:
+            data = encode_command(command)
+            entries.append(Entry(command.id.encode(), "file", False, len(data), writer.add(data)))
+        writer.seal()
+    entries.sort()
+    document = publish_snapshot(
+        store.files,
+        store.root,
+        make_index(map(encode_entry, entries)),
+        source=SnapshotSource(base=os.fsdecode(work.root), roots=(work.source,), listing=WORK_LISTING),
+        created_at=datetime.fromtimestamp(at_ns / 1e9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+    )
+    return load_snapshot(store.files, store.root, document.snapshot_id)
+
+
+def _plan(snapshot: Snapshot, written: bytes) -> Plan:
+    config = {"work": digest_bytes(written)}
+    task = PlannedTask(
+        name=WORK_TASK,
+        version="1",
+        scope="file",
+        needs=(),
+        implementation_digest=_IMPLEMENTATION,
+        config=dict(config),
+        tools={},
+        contexts=(),
+        key=task_key(
+            name=WORK_TASK, version="1", implementation_digest=_IMPLEMENTATION, config=dict(config), tools={}, needs=()
+        ),
+    )
+    rule = ShardRule()
+    return Plan(
+        digest=plan_digest(snapshot.digest, (task,)),
+        snapshot_id=snapshot.id,
+        snapshot_digest=snapshot.digest,
+        pipeline=WORK_PIPELINE,
+        tasks=(task,),
+        shard_rule=rule,
+        shards=tuple(cut_shards(items_of(snapshot.entries), rule)),
+        contexts={},
+    )
+
+
+def read_work(batch: BatchDir) -> Work:
+    """What a work batch is besides its commands, as it was reloaded last. Raises WrongBatchKind, StoreCorrupt."""
+    check_kind(batch, "work")
+    work = _read_document(batch)
+    for reload in iter_reloads(batch):
+        work = _reloaded(work, reload)
+        try:
+            check_work(work)
+        except DocumentError as error:
+            message = f"has an invalid reload request: {error}"
+            raise CorruptFile(str(batch.root / layout.REQUESTS), message, hint=_HINT) from error
+    return work
+
+
+def _read_document(batch: BatchDir) -> Work:
+    path = batch.root / layout.WORK_FILE
+    planned = batch.plan().tasks[0].config
+
+    def decode(data: bytes) -> Work:
+        if {"work": digest_bytes(data)} != planned:
+            raise DocumentError("it belongs to another batch")
+        return decode_work(data)
+
+    try:
+        return read_document(batch.files, path, decode, hint=_HINT)
+    except FileNotFoundError as error:
+        raise CorruptFile(str(path), "is missing", hint=_HINT) from error
+
+
+def iter_reloads(batch: BatchDir) -> Iterator[Reload]:
+    """The changes of definitions that were asked of a work batch, in their order. Raises StoreCorrupt."""
+    for request in Requests(batch.files, batch.root).read():
+        if isinstance(request.body, Reload):
+            yield request.body
+
+
+def _reloaded(work: Work, reload: Reload) -> Work:
+    """Return a work batch with other policies and edges. What is said of commands that it does not have is ignored."""
+    known = {*work.order}
+    changed = known.intersection(reload.rounds)
+    titles = {command.id: command.title for command in reload.commands if command.id in changed and command.title}
+    policies = {id_: policy for id_, policy in reload.policies.items() if id_ in changed}
+    edges = [edge for edge in reload.edges if edge.task in changed]
+    inferred = [each for each in reload.inferred if each.task in changed and each.on in known]
+    return replace(
+        work,
+        titles={**{id_: title for id_, title in work.titles.items() if id_ not in changed}, **titles},
+        policies={**{id_: policy for id_, policy in work.policies.items() if id_ not in changed}, **policies},
+        edges=_merged(work.edges, [edge for edge in edges if edge.on in known], changed),
+        inferred=_merged(work.inferred, inferred, changed),
+        satisfied_needs=_merged(work.satisfied_needs, [edge for edge in edges if edge.on not in known], changed),
+    )
+
+
+def _merged(then: Sequence[_Edge], now: Sequence[_Edge], changed: Collection[CommandId]) -> tuple[_Edge, ...]:
+    """Return the edges of commands that are not changed, and those that others have now."""
+    return tuple(itertools.chain((edge for edge in then if edge.task not in changed), now))
+
+
+class Definitions:
+    """The definitions of the commands of one work batch, in each of their rounds."""
+
+    def __init__(self, store: StoreDir, batch: BatchDir) -> None:
+        """Raises StoreCorrupt."""
+        self._batch = batch
+        self._list = _list_of(store, batch)
+        self._reloads = list(iter_reloads(batch))
+
+    def read(self, command: str, round_: int | None = None) -> Command:
+        """Return the definition that a command has in a round, by default in the next one.
+
+        Raises StoreCorrupt; KeyError for no such command.
+        """
+        return reloaded_command(self._reloads, command, round_) or _read_listed(self._list, self._batch, command)
+
+    def is_same(self, command: Command, round_: int | None = None) -> bool:
+        """Whether the command of this id has this very definition in a round, as in `read`. Raises as that does."""
+        reloaded = reloaded_command(self._reloads, command.id, round_)
+        entry = self._list.entry(command.id.encode())
+        if reloaded is None and entry is not None and entry.object == digest_bytes(encode_command(command)):
+            return True
+        return self.read(command.id, round_) == command
+
+
+def _list_of(store: StoreDir, batch: BatchDir) -> Snapshot:
+    try:
+        return snapshot_of(store, batch)
+    except StoreCorrupt as error:
+        raise StoreCorrupt(error.message, hint=_HINT) from error
+
+
+def commands_of(store: StoreDir, batch: BatchDir, work: Work) -> list[CommandId]:
+    """The commands of a work batch in the order of its plan's items. Raises StoreCorrupt."""
+    entries = items_of(_list_of(store, batch).entries)
+    commands = [CommandId(entry.text) for entry in entries]
+    if sorted(commands) != sorted(work.order):
+        raise CorruptFile(str(batch.root / layout.WORK_FILE), "does not match the task list", hint=_HINT)
+    return commands
+
+
+def read_command(store: StoreDir, batch: BatchDir, command: str) -> Command:
+    """A command of a work batch by its id, as the next attempt has it. Raises as `Definitions.read` does."""
+    return Definitions(store, batch).read(command)
+
+
+def _read_listed(listed: Snapshot, batch: BatchDir, command: str) -> Command:
+    data = listed.read(command.encode())
+    if data is None:
+        raise KeyError(command)
+    try:
+        found = decode_command(data)
+    except DocumentError as error:
+        raise CorruptFile(str(batch.root), f"has a damaged task {command}: {error}", hint=_HINT) from error
+    if found.id != command:
+        raise CorruptFile(str(batch.root), f"has another task as {command}", hint=_HINT)
+    return found

@@ -1,0 +1,1 @@
+"""Files: the interface that store code writes through, and its implementation."""

@@ -1,0 +1,1 @@
+"""Processes, forks and clocks of this machine."""

@@ -1,0 +1,151 @@
+"""The machine's memory and its other processes: what limits are held against, and what is not to be left.
+
+Linux is asked itself (proc.py), other systems by psutil, which is imported where it is used: a run that has nothing to
+do is not to wait for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Collection, Iterator, Set
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codebatch.system.host import cgroup_texts
+from codebatch.system.processes import proc
+
+if TYPE_CHECKING:
+    from psutil import Process
+
+
+def available_memory() -> int:
+    """Bytes that could be had without swapping: the machine's, or what the cgroup leaves, whichever is less."""
+    available = proc.available_memory() or _available_memory()
+    for limit, used in zip(cgroup_texts("memory.max"), cgroup_texts("memory.current"), strict=False):
+        with contextlib.suppress(ValueError):
+            available = min(available, max(0, int(limit) - int(used)))
+    return available
+
+
+def _available_memory() -> int:
+    import psutil
+
+    try:
+        return int(psutil.virtual_memory().available)
+    except OSError:  # No /proc.
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def oom_kills() -> int:
+    """How many processes the kernel killed for want of memory since the machine started; 0 where it does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+
+
+def resident_bytes(pids: Collection[int], *, with_children: bool) -> dict[int, int]:
+    """The resident memory of processes, with all that they started where asked; those that are gone are left out.
+
+    Where the kernel lists no children, finding them means a look at every process of the machine.
+    """
+    children_of = _children_finder() if with_children else _no_children
+    resident: dict[int, int] = {}
+    for root in pids:
+        tree = [root]
+        for pid in tree:
+            tree += children_of(pid)
+            size = _resident_bytes(pid)
+            if size is not None:
+                resident[root] = resident.get(root, 0) + size
+    return resident
+
+
+def kill_marked(variable: str, values: Collection[str]) -> int:
+    """Kill every process of ours whose environment sets a variable to one of these; returns how many there were."""
+    if sys.platform == "linux":
+        marks = {(variable.encode(), value.encode()) for value in values}
+        return sum(_kill_if_marked(pid, marks) for pid in proc.processes())
+    import psutil
+
+    killed = 0
+    for process in _processes():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get(variable) in values:
+                process.kill()  # Which looks whether its id is another's by now.
+                killed += 1
+    return killed
+
+
+def _kill_if_marked(pid: int, marks: Set[tuple[bytes, bytes]]) -> bool:
+    """Kill a process whose environment has one of the marks, and no other that is given its id meanwhile."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    except (AttributeError, OSError):  # Where the kernel or this Python has none, an id is all that there is.
+        process = None
+    try:
+        if marks.isdisjoint(proc.environment(pid)):
+            return False
+        if process is None:
+            os.kill(pid, signal.SIGKILL)
+        else:
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+    except OSError:
+        return False
+    finally:
+        if process is not None:
+            os.close(process)
+    return True
+
+
+def _no_children(_pid: int) -> list[int]:
+    return []
+
+
+def _children_finder() -> Callable[[int], list[int]]:
+    if proc.lists_children():
+        return proc.children
+    children: dict[int, list[int]] = {}
+    for pid, parent in _parents():
+        children.setdefault(parent, []).append(pid)
+    return lambda pid: children.get(pid, [])
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    if sys.platform == "linux":
+        for pid in proc.processes():
+            parent = proc.parent(pid)
+            if parent is not None:
+                yield pid, parent
+        return
+    import psutil
+
+    for process in _processes():
+        with contextlib.suppress(psutil.Error):
+            yield process.pid, process.ppid()
+
+
+def _resident_bytes(pid: int) -> int | None:
+    if sys.platform == "linux":
+        return proc.resident_bytes(pid)
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        return int(psutil.Process(pid).memory_info().rss)
+    return None
+
+
+def _processes() -> list[Process]:
+    """Every process of the machine; none where there is no /proc to see them by."""
+    import psutil
+
+    try:
+        return list(psutil.process_iter())
+    except (OSError, IndexError):
+        return []

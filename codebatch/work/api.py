@@ -1,0 +1,274 @@
+"""The Python API for task lists: `codebatch.work`. Each function does what a command of `codebatch work` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from codebatch.model.work.event import AnyEvent
+from codebatch.model.work.work_batch import Halt, OnFailure, Strategy
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.stores import StorePlace, open_store
+from codebatch.operations.runs.events import Seen
+from codebatch.query.filters.arguments import path_of
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.work.control.attempts import AttemptMade, attempts_of
+from codebatch.work.control.batches import WorkBatch, iter_work, look_at, refuse_unnamed, resolve_live
+from codebatch.work.control.cancel import cancel_batch
+from codebatch.work.control.follow import cursor_of, followed_of, iter_followed
+from codebatch.work.control.listener import WorkListener
+from codebatch.work.control.questions import OpenQuestion, answer_question, open_questions
+from codebatch.work.control.requests import change_batch, pause_batch, retry_tasks, skip_tasks, unpause_batch
+from codebatch.work.control.run import WorkRan, resume_work, run_files
+from codebatch.work.definition.settings import WorkOptions
+
+
+def start(
+    *files: str | Path,
+    tasks: Sequence[str] = (),
+    only: bool = False,
+    store: str | Path | None = None,
+    max_parallel: int | None = None,
+    strategy: Strategy | None = None,
+    on_failure: OnFailure | None = None,
+    failures_max: int | None = None,
+    retry: int | None = None,
+    timeout: float | None = None,
+    halt: Halt | None = None,
+    wait_answers: bool = False,
+    env: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    command: str | None = None,
+    infer: bool = True,
+    unfinished: bool = False,
+    parallel_batches: bool = False,
+    trust: bool = False,
+    listener: WorkListener | None = None,
+) -> WorkRan:
+    """Run the tasks of task lists in a new batch, and return when the run ends.
+
+    `files` are task lists; by default, the task list of the current project is used. The arguments are the options of
+    `codebatch work run` and override settings in the files:
+
+    - `tasks`: run these tasks and the tasks that they need, by default all tasks. With `only`, the tasks that they need
+      do not run and count as done.
+    - `tags`: select tasks with one of these tags.
+    - `unfinished`: select only tasks that are not done. If there are none, NothingToDo is raised.
+    - `timeout`: the time limit of the whole batch in seconds.
+    - `halt`: with `"now"`, the first failure terminates running tasks.
+    - `env`: environment variables. `NAME=VALUE` is stored. For `NAME`, the value is taken from the environment and not
+      stored.
+    - `command`: the command of tasks that define none.
+    - `infer`: if False, the strategy `auto` does not infer dependencies.
+    - `parallel_batches`: run even if another batch runs in the same directory.
+    - `trust`: run even if the store was not created on this machine.
+
+    If this process is killed, running tasks continue, and `resume` continues the batch. `WorkRan.shortfall` describes
+    tasks that are not done. Raises CodebatchError or OSError.
+    """
+    options = WorkOptions(
+        tasks=tuple(tasks),
+        only=only,
+        max_parallel=max_parallel,
+        strategy=strategy,
+        on_failure=on_failure,
+        failures_max=failures_max,
+        retry=retry,
+        timeout=timeout,
+        halt=halt,
+        wait_answers=wait_answers,
+        env=env,
+        tags=tuple(tags),
+        command=command,
+        infer=infer,
+        unfinished=unfinished,
+    )
+    return run_files(
+        tuple(map(path_of, files)),
+        options,
+        StorePlace(None if store is None else path_of(store)),
+        keep=load_configuration(Path.cwd()).settings.store.keep,
+        is_beside=parallel_batches,
+        is_trusted=trust,
+        listener=listener or WorkListener(),
+    )
+
+
+def get(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
+    """Return a batch of a task list and its state.
+
+    `batch` is an ID, a unique ID prefix, `@NAME` or `latest~N`, by default the latest batch. Raises WrongBatchKind if
+    the batch is an analysis. Raises InvalidId, UnknownId, AmbiguousId or StoreError.
+    """
+    opened = open_store(store)
+    return look_at(opened, resolve_batch(opened, batch, kind="work"))
+
+
+def iter_batches(*, store: str | Path | None = None) -> Iterator[WorkBatch]:
+    """Yield all readable batches of task lists, the latest first."""
+    return iter_work(open_store(store))
+
+
+def iter_events(
+    batch: str | None = None, *, since: str | None = None, follow: bool = False, store: str | Path | None = None
+) -> Iterator[AnyEvent]:
+    """Yield the events of a batch, by default the latest batch. The batch can be a task list or an analysis.
+
+    With `since`, only events after the event with this cursor are yielded. With `follow`, new events are yielded until
+    the batch ends or no process runs the batch. Raises InvalidInput if `since` is not a valid cursor, and the errors of
+    `get`.
+    """
+    opened = open_store(store)
+    place = cursor_of(since)
+    followed = followed_of(opened, resolve_batch(opened, batch, kind="any"), place)
+    for one in iter_followed(followed) if follow else followed.read():
+        if one is not None and not isinstance(one, Seen):
+            yield one
+
+
+def resume(
+    batch: str | None = None,
+    *,
+    store: str | Path | None = None,
+    force: bool = False,
+    only: Sequence[str] = (),
+    blocked: bool = False,
+    wait_answers: bool = False,
+    reload: bool = False,
+    trust: bool = False,
+    listener: WorkListener | None = None,
+) -> WorkRan:
+    """Resume a batch, and run tasks again that failed or were cancelled.
+
+    The default is the latest batch. If `store` is given, `batch` is required.
+
+    - `force`: also rerun completed tasks.
+    - `only`: retry only these tasks.
+    - `blocked`: also rerun tasks that wait for an answer, without an answer.
+    - `wait_answers`: keep running while a question is open.
+    - `reload`: use the current definitions of tasks that are not done. Otherwise, the batch keeps its definitions.
+      `WorkRan.changes` describes how the task list has changed.
+    - `trust`: resume even if the store was not created on this machine.
+
+    Raises the errors of `get` and `start`.
+    """
+    opened = open_store(store)
+    found = resolve_batch(opened, batch, kind="work")
+    if batch is None and store is not None:
+        refuse_unnamed(found)
+    return resume_work(
+        opened,
+        found,
+        is_forced=force,
+        only=only,
+        blocked=blocked,
+        wait_answers=wait_answers,
+        reloads=reload,
+        is_trusted=trust,
+        listener=listener or WorkListener(),
+    )
+
+
+def cancel(
+    batch: str | None = None,
+    *,
+    store: str | Path | None = None,
+    grace_seconds: float | None = None,
+    force: bool = False,
+    wait: bool = True,
+    trust: bool = False,
+    listener: WorkListener | None = None,
+) -> WorkBatch:
+    """Cancel a batch that runs in any process, by default the only running batch.
+
+    - `grace_seconds`: the grace period of every task, in place of the grace periods that the tasks define.
+    - `force`: first kill the processes that run the batch on this machine.
+    - `wait`: return only after the batch has ended.
+
+    Raises the errors of `get`.
+    """
+    opened = open_store(store)
+    return cancel_batch(
+        opened,
+        resolve_live(opened, batch),
+        grace_seconds=grace_seconds,
+        is_forced=force,
+        waits=wait,
+        is_trusted=trust,
+        listener=listener or WorkListener(),
+    )
+
+
+def answer(
+    task: str, text: str, *, question: str | None = None, batch: str | None = None, store: str | Path | None = None
+) -> WorkBatch:
+    """Answer the question of a task.
+
+    If the batch is running, the task continues at once. Otherwise, it continues with `resume`. The default is the only
+    running batch or, if none is running, the latest one. If `question` is given, the question is answered only if its
+    digest starts with this text.
+
+    Raises InvalidInput if the task does not ask this question, the answer is not allowed, or another answer was
+    accepted first. Raises the errors of `get`.
+    """
+    opened = open_store(store)
+    return answer_question(opened, resolve_live(opened, batch, else_latest=True), task, text, question=question)
+
+
+def retry(
+    *tasks: str, dependents: bool = False, batch: str | None = None, store: str | Path | None = None
+) -> WorkBatch:
+    """Let tasks run again, whatever their outcome.
+
+    If the batch is running, the tasks run again at once. Otherwise, they run again with `resume`. With `dependents`,
+    tasks that depend on them run again too. Raises InvalidInput if a task is running, and the errors of `get`.
+    """
+    opened = open_store(store)
+    return retry_tasks(opened, resolve_batch(opened, batch, kind="work"), tasks, dependents=dependents)
+
+
+def skip(*tasks: str, as_done: bool = False, batch: str | None = None, store: str | Path | None = None) -> WorkBatch:
+    """Skip tasks. Running tasks are terminated. The default is the only running batch.
+
+    Tasks that need a skipped task are skipped too. With `as_done`, the given tasks count as done instead, so that tasks
+    that need them can run. Raises InvalidInput if a task is already done, and the errors of `get`.
+    """
+    opened = open_store(store)
+    return skip_tasks(opened, resolve_live(opened, batch), tasks, as_done=as_done)
+
+
+def pause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
+    """Start no more tasks of a batch until `unpause` or `resume`. The default is the only running batch."""
+    opened = open_store(store)
+    return pause_batch(opened, resolve_live(opened, batch))
+
+
+def unpause(batch: str | None = None, *, store: str | Path | None = None) -> WorkBatch:
+    """Start tasks again after `pause`."""
+    opened = open_store(store)
+    return unpause_batch(opened, resolve_live(opened, batch))
+
+
+def change(
+    batch: str | None = None,
+    *,
+    max_parallel: int | None = None,
+    pools: Mapping[str, int] | None = None,
+    store: str | Path | None = None,
+) -> WorkBatch:
+    """Change how many tasks run at once, and the sizes of pools. The default is the only running batch.
+
+    Running tasks continue. Raises InvalidInput for an unknown pool or a number below 1, and the errors of `get`.
+    """
+    opened = open_store(store)
+    return change_batch(opened, resolve_live(opened, batch), max_parallel=max_parallel, pools=pools)
+
+
+def questions(batch: str | None = None, *, store: str | Path | None = None) -> list[OpenQuestion]:
+    """Return the open questions of a batch, in the order of the tasks in its file."""
+    return open_questions(get(batch, store=store))
+
+
+def attempts(*tasks: str, batch: str | None = None, store: str | Path | None = None) -> list[AttemptMade]:
+    """Return the attempts of some tasks of a batch, by default of all tasks."""
+    return attempts_of(get(batch, store=store), tasks)

@@ -1,0 +1,1 @@
+"""Operations on batches of commands: run, follow, cancel, answer."""

@@ -1,0 +1,186 @@
+"""`work analyze`: what needs what and why, the longest path, how long it takes with how many slots, what binds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from codebatch.model.work.work_batch import InferredEdge, LeftOut, WorkEdge
+from codebatch.scheduling.work.command_plan import SLOTS, Agenda, agenda_of
+from codebatch.scheduling.work.makespan import critical_path, makespan, schedule
+from codebatch.work.definition.work_list import WorkList
+
+_SLOTS_MAX = 64
+_BINDS_SHARE = 0.01
+_SECONDS = 1.0
+"""How long a command is taken to be of which nobody says it."""
+
+
+class AnalyzedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A task of an analysed task list.
+
+    `level` is the number of tasks in the longest chain of dependencies before the task. The scheduler does not use
+    levels. `expected_seconds` is null if the task does not define it.
+    """
+
+    id: str
+    title: str
+    level: int
+    expected_seconds: float | None
+
+
+class AnalyzedEdge(msgspec.Struct, frozen=True, kw_only=True):
+    """A dependency of `task` on `on`. `source` is its origin: `file`, `inferred`, or the `command` of the setting
+    `infer`.
+    """
+
+    task: str
+    on: str
+    kind: str
+    source: str
+    evidence: str
+    confidence: float
+
+
+class Makespan(msgspec.Struct, frozen=True, kw_only=True):
+    """The estimated duration of a task list, if at most `max_parallel` tasks run at once."""
+
+    max_parallel: int
+    seconds: float
+
+
+class BindingPool(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool that makes the task list slower. Without this pool, it would take `seconds_without` seconds."""
+
+    pool: str
+    size: int
+    seconds_without: float
+
+
+class Analysis(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch work analyze`.
+
+    `with_estimate` counts the tasks that define `expected_seconds`. For other tasks, one second is assumed. `seconds`
+    is the estimated duration with the current settings. `critical_seconds` is the duration of the critical path, which
+    no number of slots can shorten.
+    """
+
+    source: str
+    strategy: str
+    max_parallel: int
+    with_estimate: int
+    seconds: float
+    critical_path: tuple[str, ...]
+    critical_seconds: float
+    makespans: tuple[Makespan, ...]
+    binding_pools: tuple[BindingPool, ...]
+    tasks: tuple[AnalyzedTask, ...]
+    edges: tuple[AnalyzedEdge, ...]
+    rejected_edges: tuple[LeftOut, ...]
+
+
+def analyze(listed: WorkList) -> Analysis:
+    """Look at a list of tasks. Nothing is run."""
+    work = listed.work
+    said = [work.policy(id_).expected_seconds for id_ in work.order]
+    seconds = [_SECONDS if each is None else each for each in said]
+    agenda = agenda_of(work, work.order, seconds=seconds)
+    path = critical_path(agenda, seconds)
+    whole = makespan(agenda, seconds)
+    levels = _levels(agenda)
+    return Analysis(
+        source=work.source,
+        strategy=work.strategy,
+        max_parallel=agenda.capacity[SLOTS],
+        with_estimate=len(said) - said.count(None),
+        seconds=whole,
+        critical_path=tuple(work.order[item] for item in path),
+        critical_seconds=sum(seconds[item] for item in path),
+        makespans=tuple(_makespans(agenda, seconds)),
+        binding_pools=tuple(_binding(agenda, seconds, whole)),
+        tasks=tuple(
+            AnalyzedTask(id=id_, title=work.titles.get(id_, ""), level=levels[item], expected_seconds=said[item])
+            for item, id_ in enumerate(work.order)
+        ),
+        edges=tuple(_edges(listed)),
+        rejected_edges=listed.left_out,
+    )
+
+
+def _makespans(agenda: Agenda, seconds: Sequence[float]) -> list[Makespan]:
+    """With 1, 2, 4 … at once, as far as there are tasks."""
+    counts = [1]
+    while counts[-1] < min(len(seconds), _SLOTS_MAX):
+        counts.append(2 * counts[-1])
+    found = sorted({*counts, agenda.capacity[SLOTS]})
+    return [Makespan(max_parallel=slots, seconds=_with(agenda, seconds, {SLOTS: slots})) for slots in found]
+
+
+def _binding(agenda: Agenda, seconds: Sequence[float], whole: float) -> list[BindingPool]:
+    binding: list[BindingPool] = []
+    for pool, size in agenda.capacity.items():
+        wanted = sum(amount for demand in agenda.demands for name, amount in demand if name == pool)
+        if pool != SLOTS and wanted > size:
+            without = _with(agenda, seconds, {pool: wanted})
+            if without < whole * (1 - _BINDS_SHARE):
+                binding.append(BindingPool(pool=pool, size=size, seconds_without=without))
+    return binding
+
+
+def _with(agenda: Agenda, seconds: Sequence[float], capacity: Mapping[str, int]) -> float:
+    return makespan(agenda, seconds, {**agenda.capacity, **capacity})
+
+
+def _levels(agenda: Agenda) -> list[int]:
+    placed = schedule(agenda, dict.fromkeys(range(len(agenda.needs)), 1.0), capacity=_unbounded(agenda))
+    return [round(one.start) for one in sorted(placed)]
+
+
+def _unbounded(agenda: Agenda) -> dict[str, int]:
+    """Room for all at once; nobody runs alone."""
+    room = dict.fromkeys(agenda.capacity, 0)
+    for demand in agenda.demands:
+        for pool, amount in demand:
+            room[pool] += amount
+    return {pool: max(1, amount) for pool, amount in room.items()}
+
+
+def _edges(listed: WorkList) -> list[AnalyzedEdge]:
+    inferred = {(each.task, each.on): each for each in listed.work.inferred}
+    return [_edge(edge, inferred.get((edge.task, edge.on))) for edge in listed.work.edges]
+
+
+def _edge(edge: WorkEdge, why: InferredEdge | None) -> AnalyzedEdge:
+    if why is not None:
+        return AnalyzedEdge(
+            task=edge.task,
+            on=edge.on,
+            kind=edge.kind,
+            source=why.source,
+            evidence=why.evidence,
+            confidence=why.confidence,
+        )
+    return AnalyzedEdge(task=edge.task, on=edge.on, kind=edge.kind, source="file", evidence="", confidence=1.0)
+
+
+def toml_of(edges: Sequence[AnalyzedEdge]) -> str:
+    """What was inferred, as it is written in a work file to keep: the needs of each task, with why behind a `#`."""
+    lines = ["# Inferred dependencies, to be added to the `needs` of these tasks.", ""]
+    by_task: dict[str, dict[str, str]] = {}
+    for edge in edges:
+        if edge.source != "file":  # Of groups, not of their members.
+            by_task.setdefault(edge.task.partition("/")[0], {})[edge.on.partition("/")[0]] = edge.evidence
+    for task, found in by_task.items():
+        lines += [f"[tasks.{_quoted(task)}]", "needs = ["]
+        lines += [f"    {_quoted(on)}, # {_as_comment(why)}" for on, why in found.items()]
+        lines += ["]", ""]
+    return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()
+
+
+def _as_comment(text: str) -> str:
+    return "".join(each if each.isprintable() else " " for each in text)

@@ -1,0 +1,106 @@
+"""What would start when, were a list of commands run now: nothing is run, and nothing written."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+import msgspec
+
+from codebatch.coordinator.work.duration_estimates import Defined, Estimator
+from codebatch.model.digest import digest_bytes
+from codebatch.model.work.command import encode_command
+from codebatch.operations.project.stores import StorePlace
+from codebatch.scheduling.work.command_plan import agenda_of
+from codebatch.scheduling.work.makespan import schedule
+from codebatch.store.work.durations import Durations, program_of
+from codebatch.work.control.run import list_files
+from codebatch.work.definition.settings import WorkOptions
+from codebatch.work.definition.work_list import WorkList
+
+
+class RehearsedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A task and its expected start: seconds after the first start, and the slot, counted from 1.
+
+    `seconds` is its expected duration, or null if unknown. A task of unknown duration is planned with a
+    typical duration of the other tasks, or with one second if all are unknown.
+    """
+
+    task: str
+    title: str
+    slot: int
+    start_seconds: float
+    seconds: float | None
+    needs: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of `codebatch work run --dry-run`: the tasks in the order in which they would start.
+
+    `makespan_seconds` is the expected duration. With a probability of 10%, 50% and 90%, the batch ends within the times
+    in `range_seconds`. Both are null if no task has a known duration. `without_estimate` counts tasks of unknown
+    duration.
+    """
+
+    source: str
+    strategy: str
+    max_parallel: int
+    tasks: tuple[RehearsedTask, ...]
+    makespan_seconds: float | None
+    range_seconds: tuple[float, float, float] | None
+    without_estimate: int
+    notes: tuple[str, ...]
+
+
+def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -> Rehearsal:
+    """What `run_files` would do with these files, and how long that took before in the store, where there is one.
+
+    Raises CodebatchError.
+    """
+    listed = list_files(paths, options, place)
+    work = listed.work
+    estimator = _estimator(listed, place)
+    items = sorted(work.order)
+    seconds = [estimator.expected(item) for item in range(len(items))]
+    is_known = any(each is not None for each in seconds)
+    agenda = agenda_of(work, items, seconds=estimator.lengths if is_known else ())
+    placed = schedule(agenda, dict(enumerate(estimator.lengths)))
+    found = estimator.forecast(agenda, range(len(items)), {})
+    waits: dict[str, dict[str, list[str]]] = {"needs": {}, "after": {}}
+    for edge in work.edges:
+        waits[edge.kind].setdefault(edge.task, []).append(edge.on)
+    tasks = tuple(
+        RehearsedTask(
+            task=items[one.item],
+            title=work.titles.get(items[one.item], ""),
+            slot=one.slot + 1,
+            start_seconds=round(one.start, 3),
+            seconds=seconds[one.item],
+            needs=tuple(waits["needs"].get(items[one.item], ())),
+            after=tuple(waits["after"].get(items[one.item], ())),
+        )
+        for one in placed
+    )
+    return Rehearsal(
+        source=work.source,
+        strategy=work.strategy,
+        max_parallel=work.max_parallel,
+        tasks=tasks,
+        makespan_seconds=round(max(one.end for one in placed), 3) if is_known else None,
+        range_seconds=None if found is None else (round(found.low, 1), round(found.middle, 1), round(found.high, 1)),
+        without_estimate=sum(each is None for each in seconds),
+        notes=listed.notes,
+    )
+
+
+def _estimator(listed: WorkList, place: StorePlace) -> Estimator:
+    commands = sorted(listed.commands, key=lambda command: command.id)
+    defined = [
+        Defined(command.id, digest_bytes(encode_command(command)), functools.partial(program_of, command))
+        for command in commands
+    ]
+    place = place.of_directory(Path(os.fsdecode(listed.work.root)))
+    store = place.open() if place.exists() else None
+    return Estimator(Durations(store, listed.work.root), listed.work, defined)

@@ -1,0 +1,316 @@
+"""Progress of a batch of commands for its user: WorkListener and the values that it receives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from codebatch.model.digest import Digest
+from codebatch.model.outcome import OutcomeType
+from codebatch.model.record import CommandReason
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.request import Request, Stop, StopCause
+from codebatch.model.work.work_batch import LeftOut, Work
+from codebatch.scheduling.events import DrainRequested
+from codebatch.scheduling.lifecycle import CommandState
+from codebatch.scheduling.work.conductor import Conductor
+from codebatch.scheduling.work.estimate import Eta
+from codebatch.scheduling.work.events import CommandEvent, Concluded, Requested
+from codebatch.store import layout
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.work.attempts import CommandPlaces
+from codebatch.store.work.work_batches import read_work
+from codebatch.system.clock import running_ns
+
+_UPDATE_NS = 50_000_000
+_STATES: dict[OutcomeType, CommandState] = {
+    "result": CommandState.DONE,
+    "failed": CommandState.FAILED,
+    "blocked": CommandState.BLOCKED,
+    "cancelled": CommandState.CANCELLED,
+}
+
+
+class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that ended.
+
+    - `seconds`: the duration since this process first saw the attempt, or None if it did not see the attempt run.
+    - `planned`, `ended`: the number of all tasks, and of tasks that have ended.
+    - `again_seconds`: the delay until the task is retried, or None if it is not retried.
+    - `until_ns`: after a rate limit, the time when the limit ends, in nanoseconds since 1970. Until then, no task that
+      uses one of `pools` starts.
+    """
+
+    id: CommandId
+    state: CommandState
+    reason: CommandReason | None
+    exit_status: int | None
+    seconds: float | None
+    log: Path
+    ended: int
+    planned: int
+    again_seconds: float | None = None
+    until_ns: int = 0
+    pools: tuple[str, ...] = ()
+
+
+class CommandStopped(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that was ended early. `seconds` is the duration since this process first saw the attempt.
+
+    - `cause`: `signal`, `timeout`, `failure` or `cancel`.
+    - `detail`: the signal, or the task that failed.
+    - `planned`, `ended`: the number of all tasks, and of tasks that have ended. The task of this attempt has not ended.
+    """
+
+    id: CommandId
+    cause: str
+    detail: str
+    seconds: float
+    ended: int
+    planned: int
+
+
+class CommandRunning(msgspec.Struct, frozen=True, kw_only=True):
+    """A running attempt. `seconds` is the duration since this process first saw the attempt."""
+
+    id: CommandId
+    seconds: float
+    log: Path
+
+
+class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """The progress of a batch.
+
+    - `planned`, `ended`, `failed`: the number of all tasks, of tasks that have ended, and of tasks that failed.
+    - `blocked`: the number of tasks that wait for an answer. These tasks have not ended, and are not in `running`.
+    - `running`: the running tasks, the longest-running first.
+    - `eta`: the estimated remaining time, or None if unknown.
+    - `closed`: the pools that are closed because of a rate limit. Each is mapped to the time when the limit ends, in
+      nanoseconds since 1970.
+    """
+
+    ended: int
+    planned: int
+    failed: int
+    blocked: int
+    running: tuple[CommandRunning, ...]
+    eta: Eta | None = None
+    closed: Mapping[str, int] = msgspec.field(default_factory=dict)
+
+
+class WorkListener:
+    """A receiver of the progress of a batch. Its methods are called in the caller's thread. Override the methods that
+    you need.
+
+    If `wants_colors` is set, tasks are asked to print colours.
+    """
+
+    wants_colors = False
+
+    def note(self, text: str) -> None:
+        """Receive a note."""
+
+    def warn(self, text: str) -> None:
+        """Receive a warning. By default, a warning is passed to `note`."""
+        self.note(text)
+
+    def agrees(self, work: Work, left_out: Sequence[LeftOut]) -> bool:
+        """Return whether to run a list with its inferred dependencies. This is called before anything is written."""
+        return True
+
+    def chosen(self, batch: BatchDir, work: Work) -> None:
+        """Receive the batch when its run begins."""
+
+    def update(self, progress: WorkProgress) -> None:
+        """Receive the progress, at most 20 times a second."""
+
+    def ended(self, ended: CommandEnded) -> None:
+        """Receive an attempt that ended."""
+
+    def asking(self, id: CommandId) -> None:
+        """Receive a task that asks a question and waits for the answer while its command runs."""
+
+    def draining(self, running: int) -> None:
+        """Receive the number of running tasks when a signal or damage stops the run.
+
+        No more tasks start, and these running tasks are waited for.
+        """
+
+    def ending(self, running: int, *, is_killed: bool) -> None:
+        """Receive the number of running tasks when a further signal ends them.
+
+        They are terminated, each with its grace period. If `is_killed` is set, they are killed.
+        """
+
+    def stopping(self, cause: StopCause, detail: str, running: int) -> None:
+        """Receive the number of running tasks when the batch ends them, each with its grace period.
+
+        The batch has reached its time limit, or it halts because the task `detail` failed.
+        """
+
+    def stopped(self, stopped: CommandStopped) -> None:
+        """Receive an attempt that was ended early."""
+
+    def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
+        """Receive the running tasks of a cancelled batch while `cancel` waits for them. `who` is the process that runs
+        the batch.
+        """
+
+
+class Watch:
+    """Makes of a conductor's events what a WorkListener is told."""
+
+    def __init__(self, batch: BatchDir, listener: WorkListener, leads: Callable[[], None]) -> None:
+        """`leads` is called once the batch is ours to conduct."""
+        self._work = read_work(batch)
+        self._ids: tuple[CommandId, ...] = ()
+        self._places = CommandPlaces(batch.plan().shards)
+        self._logs = batch.root / layout.LOGS
+        self._batch = batch
+        self._listener = listener
+        self._leads = leads
+        self._began: dict[int, int] = {}
+        self._ended: set[int] = set()
+        self._failed: set[int] = set()
+        self._blocked: set[int] = set()
+        self._asking: dict[int, Digest] = {}
+        self._told: dict[int, int] = {}
+        self._updated_ns = 0
+
+    def conducting(self, conductor: Conductor) -> None:
+        """The batch is ours."""
+        self._conductor = conductor
+        self._ids = conductor.agenda.ids
+        self._leads()
+        for item in range(len(self._ids)):
+            state = conductor.state(item)
+            if state in _STATES.values():
+                self._note_end(item, state)
+            if (conclusion := conductor.conclusion(item)) is not None:
+                self._told[item] = conclusion.round
+        self._listener.chosen(self._batch, self._work)
+
+    def handled(self, event: CommandEvent) -> None:
+        """Something happened."""
+        match event:
+            case Concluded(conclusions):
+                for item in {one.item for one in conclusions}:
+                    self._tell_end(item)
+            case Requested(Request(body=Stop(cause=cause, detail=detail, attempts=attempts, terminates=True))):
+                if cause != "signal" and attempts:
+                    self._listener.stopping(cause, detail, len(attempts))
+            case DrainRequested():
+                self._listener.draining(len(self._conductor.running - self._conductor.foreign))
+            case _:
+                pass
+        self._see_running()
+
+    def turned(self, eta: Eta | None) -> None:
+        """Time passed."""
+        self._see_running()
+        self._see_asking()
+        now = running_ns()
+        if now - self._updated_ns < _UPDATE_NS:
+            return
+        self._updated_ns = now
+        self._listener.update(
+            WorkProgress(
+                ended=len(self._ended) - len(self._blocked),
+                planned=len(self._ids),
+                failed=len(self._failed),
+                blocked=len(self._blocked) + len(self._asking),
+                running=tuple(
+                    CommandRunning(id=self._ids[item], seconds=(now - began) / 1e9, log=self._log(item))
+                    for item, began in self._began.items()
+                    if item not in self._asking and self._conductor.attempt(item)[0] > self._told.get(item, 0)
+                ),
+                eta=eta,
+                closed=self._conductor.closed_pools,
+            )
+        )
+
+    def insisted(self, is_killed: bool) -> None:
+        """Another signal came."""
+        self._listener.ending(len(self._conductor.running - self._conductor.foreign), is_killed=is_killed)
+
+    def noted(self, text: str) -> None:
+        """Something worth knowing."""
+        self._listener.note(text)
+
+    def warned(self, text: str) -> None:
+        """Something that must be known."""
+        self._listener.warn(text)
+
+    def _see_running(self) -> None:
+        running = self._conductor.running
+        for item in sorted(self._began.keys() - running):
+            began = self._began.pop(item)
+            if (stopped := self._conductor.find_stop(item)) is not None:
+                self._listener.stopped(
+                    CommandStopped(
+                        id=self._ids[item],
+                        cause=stopped.cause,
+                        detail=stopped.detail,
+                        seconds=(running_ns() - began) / 1e9,
+                        ended=len(self._ended),
+                        planned=len(self._ids),
+                    )
+                )
+        for item in sorted(running - self._began.keys()):
+            self._began[item] = running_ns()
+            self._ended.discard(item)
+            self._failed.discard(item)
+            self._blocked.discard(item)
+
+    def _see_asking(self) -> None:
+        """Called as time passes: what a rule answers at once waits for nobody."""
+        asking = {item: self._conductor.question(item) for item in self._began}
+        asked = {item: question for item, question in asking.items() if question is not None}
+        for item in sorted(asked):
+            if self._asking.get(item) != asked[item]:
+                self._listener.asking(self._ids[item])
+        self._asking = asked
+
+    def _note_end(self, item: int, state: CommandState) -> None:
+        self._ended.add(item)
+        if state is CommandState.FAILED:
+            self._failed.add(item)
+        if state is CommandState.BLOCKED:
+            self._blocked.add(item)
+
+    def _tell_end(self, item: int) -> None:
+        """Once of each round: what a worker has told is found on disk too."""
+        conclusion = self._conductor.conclusion(item)
+        if conclusion is None or conclusion.round <= self._told.get(item, 0):
+            return
+        self._told[item] = conclusion.round
+        if conclusion.reason == "unbegun":
+            return
+        again: float | None = None
+        state = self._conductor.state(item)
+        if state in (CommandState.WAITING, CommandState.READY) and conclusion.type == "failed":
+            again = self._conductor.wait_seconds(item)
+        state = _STATES[conclusion.type] if state is not CommandState.BLOCKED else state
+        if again is None:
+            self._note_end(item, state)
+        began = self._began.get(item)
+        self._listener.ended(
+            CommandEnded(
+                id=self._ids[item],
+                state=state,
+                reason=conclusion.reason,
+                exit_status=conclusion.exit_status,
+                seconds=None if began is None else (running_ns() - began) / 1e9,
+                log=self._logs / layout.log_name(*self._places.place(item), conclusion.round, conclusion.epoch),
+                ended=len(self._ended),
+                planned=len(self._ids),
+                again_seconds=again,
+                until_ns=self._conductor.until_ns(item),
+                pools=tuple(self._conductor.agenda.policies[item].pools),
+            )
+        )
+
+    def _log(self, item: int) -> Path:
+        return self._logs / layout.log_name(*self._places.place(item), *self._conductor.attempt(item))

@@ -1,0 +1,117 @@
+"""What attempts of commands printed: raw bytes, standard output and error as they came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from codebatch.errors import InvalidInput, NothingToDo
+from codebatch.model.text.quantities import count_of
+from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.work.command import CommandId
+from codebatch.query.status.work_status import CommandStanding
+from codebatch.store import layout
+from codebatch.store.work.attempts import CommandPlaces
+from codebatch.system.files.file_reader import FileReader
+from codebatch.work.control.batches import WorkBatch
+
+PIECE_BYTES = 1 << 20
+
+
+class AttemptLog(msgspec.Struct, frozen=True, kw_only=True):
+    """The log of an attempt. `bytes` is how long it is now; None where it is not there (any more)."""
+
+    task: CommandId
+    round: int
+    path: Path
+    bytes: int | None
+
+
+def find_log(found: WorkBatch, command: str, round_: int | None = None) -> AttemptLog:
+    """The log of a command's last attempt, or of that of a round. Raises InvalidInput, NothingToDo where none began."""
+    of_it = next((each for each in found.standing.commands if each.id == command), None)
+    if of_it is None:
+        known = [each.id for each in found.standing.commands][:1000]
+        raise InvalidInput(f"batch {found.batch.id} has no task {command!r}", hint=did_you_mean(command, known))
+    if not of_it.round:
+        raise NothingToDo(f"{command} has not started: it is {of_it.state.value}")
+    if round_ is None or round_ == of_it.round:
+        return log_of(found, of_it)
+    place = CommandPlaces(found.batch.plan().shards).place(of_it.item)
+    names = found.batch.files.listing(found.batch.root / layout.LOGS)
+    epochs = [told[3] for name in names if (told := layout.parse_log(name)) and told[:3] == (*place, round_)]
+    if not epochs:
+        hint = f"the task had {count_of(of_it.round, 'attempt')}; without --round the log of the last attempt is shown"
+        raise InvalidInput(f"no log of attempt {round_} of {command}", hint=hint)
+    return _log(found, of_it.id, round_, layout.log_name(*place, round_, max(epochs)))
+
+
+def log_of(found: WorkBatch, command: CommandStanding) -> AttemptLog:
+    """The log of the last attempt of a command that has begun."""
+    return _log(found, command.id, command.round, command.log)
+
+
+def _log(found: WorkBatch, command: CommandId, round_: int, name: str) -> AttemptLog:
+    path = found.batch.root / layout.LOGS / name
+    return AttemptLog(task=command, round=round_, path=path, bytes=found.batch.files.size(path))
+
+
+def iter_log(files: FileReader, log: AttemptLog, *, tail: int | None = None) -> Iterator[bytes]:
+    """A log's bytes as it is now, piece by piece; of its last `tail` lines where that is given."""
+    if log.bytes is None:
+        return
+    place = 0 if tail is None else _start_of_lines(files, log.path, log.bytes, tail)
+    while place < log.bytes:
+        piece = files.read_range(log.path, place, min(PIECE_BYTES, log.bytes - place))
+        if not piece:
+            return
+        place += len(piece)
+        yield piece
+
+
+def _start_of_lines(files: FileReader, path: Path, end: int, lines: int) -> int:
+    """Where the last so many lines of a file begin; a last one without its end counts."""
+    left = lines
+    place = end
+    while place > 0:
+        start = max(0, place - PIECE_BYTES)
+        piece = files.read_range(path, start, place - start)
+        at = len(piece)
+        if place == end and piece.endswith(b"\n"):
+            at -= 1
+        while (at := piece.rfind(b"\n", 0, at)) >= 0:
+            left -= 1
+            if not left:
+                return start + at + 1
+        place = start
+    return 0
+
+
+class LogReader:
+    """Reads on in a log that is still written, whole lines at a time."""
+
+    def __init__(self, files: FileReader, path: Path) -> None:
+        self._files = files
+        self._path = path
+        self._place = 0
+
+    def read(self, *, is_over: bool = False) -> Iterator[str]:
+        """The lines that came since, of a piece at most; once it `is_over` all, a last one without its end too.
+
+        A line that is longer than a piece comes in several.
+        """
+        while data := self._next_piece(is_over=is_over):
+            self._place += len(data)
+            yield from data.decode("utf-8", "replace").removesuffix("\n").split("\n")
+            if not is_over:
+                return
+
+    def _next_piece(self, *, is_over: bool) -> bytes:
+        end = self._files.size(self._path) or 0
+        length = min(PIECE_BYTES, end - self._place)
+        data = self._files.read_range(self._path, self._place, length) if length > 0 else b""
+        if (is_over and self._place + len(data) >= end) or (len(data) == PIECE_BYTES and b"\n" not in data):
+            return data
+        return data[: data.rfind(b"\n") + 1]

@@ -1,0 +1,50 @@
+"""What commands of batches run on of which coordinator and worker are dead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codebatch.model.work.command import CommandId
+from codebatch.store.batches.batches import BatchDir, iter_batches
+from codebatch.store.batches.holders import HolderFile, LeaseReader
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.work.attempts import CommandPlaces, read_leases
+from codebatch.store.work.child_processes import child_of
+from codebatch.store.work.work_batches import commands_of, read_work
+from codebatch.system.host import is_here
+from codebatch.system.processes.proc import stat
+
+
+def left_running(store: StoreDir, root: bytes) -> Iterator[str]:
+    """Of each command of a root that nobody looks after and that runs on here: what it is, and what ends it.
+
+    Only the batch that it is of adopts or ends it: another one that has the same task begins it a second time.
+    """
+    for batch in iter_batches(store, kind="work"):
+        if batch.about.sources == (root,):
+            for task, pid in _orphans(batch, store):
+                what = f"batch {batch.id} left {task!r} running (process {pid})"
+                end = f"stop it with: codebatch cancel --batch {batch.id}"
+                yield f"{what}; {end}; or resume the batch with: codebatch resume --batch {batch.id}"
+
+
+def _orphans(batch: BatchDir, store: StoreDir) -> Iterator[tuple[CommandId, int]]:
+    """The commands of dead workers that run, each with its process. Nothing is read of a batch that left none."""
+    reader = LeaseReader(batch.files, batch.root)
+    if all(is_live for _, is_live in reader.holders()):
+        return
+    leases = read_leases(reader, CommandPlaces(batch.plan().shards)).leases
+    running = {
+        item: pid for item, lease in leases.items() if not lease.is_live and (pid := _running(batch, lease.holder))
+    }
+    commands = commands_of(store, batch, read_work(batch)) if running else []
+    yield from ((commands[item], pid) for item, pid in sorted(running.items()))
+
+
+def _running(batch: BatchDir, holder: HolderFile) -> int | None:
+    """The process that a worker of this machine began and that still is."""
+    child = child_of(batch, holder.holder) if is_here(holder.host) else None
+    found = None if child is None else stat(child.pid)
+    if child is None or found is None or found.is_zombie or found.start_ticks != child.start_ticks:
+        return None
+    return child.pid

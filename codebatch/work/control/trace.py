@@ -1,0 +1,193 @@
+"""A batch as a trace: what ran when, for the viewers that read Chrome's format (Perfetto).
+
+Made of journals, which are deletable: of what they do not say nothing is shown. A track is a slot for commands, a
+worker for units of an analysis.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from codebatch.model.shard import ShardId
+from codebatch.model.work import event as events
+from codebatch.model.work.command import CommandId
+from codebatch.store.batches import journal
+from codebatch.store.batches.batches import BatchDir, is_work
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.work.attempts import CommandPlaces
+from codebatch.store.work.events import EventReader
+from codebatch.store.work.work_batches import commands_of, read_work
+from codebatch.system.clock import wall_ns
+
+Json = dict[str, object]
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that ran, from when to when, in nanoseconds since 1970. `track`: who did it, where that is known."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+    track: str = ""
+    arguments: Mapping[str, object] = msgspec.field(default_factory=dict)
+    memory_bytes: int = 0
+
+
+def trace_of(store: StoreDir, batch: BatchDir) -> bytes:
+    """The trace of a batch, as JSON. Raises StoreCorrupt."""
+    found = _of_commands(store, batch) if is_work(batch) else _of_units(batch)
+    return msgspec.json.encode({"displayTimeUnit": "ms", "traceEvents": list(found)})
+
+
+def _of_commands(store: StoreDir, batch: BatchDir) -> Iterator[Json]:
+    work = read_work(batch)
+    commands = commands_of(store, batch, work)
+    spans = in_slots(_attempts(batch, commands, work.titles))
+    yield {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"{work.source} ({batch.id})"}}
+    for track in sorted({span.track for span in spans}, key=int):
+        yield _track(int(track), f"slot {track}")
+    yield from (_complete(span, int(span.track)) for span in spans)
+    last = {span.name: span for span in spans}
+    first: dict[str, Span] = {}
+    for span in spans:
+        first.setdefault(span.name, span)
+    for number, edge in enumerate(work.edges, 1):
+        if edge.on in last and edge.task in first and last[edge.on].end_ns <= first[edge.task].start_ns:
+            yield from _arrow(number, edge.kind, last[edge.on], first[edge.task])
+    yield from _counters(spans)
+    for event in EventReader(batch.files, batch.root).read():
+        if isinstance(event, events.TaskBlocked | events.TaskAnswered):
+            told = event.question.text if isinstance(event, events.TaskBlocked) else event.text
+            name = f"{event.task}: {told}"
+            yield {"ph": "i", "s": "p", "pid": 1, "tid": 0, "ts": _us(events.instant_ns(event.at)), "name": name}
+
+
+def _attempts(batch: BatchDir, commands: list[CommandId], titles: Mapping[CommandId, str]) -> Iterator[Span]:
+    """Each attempt that ended, and what of one that has no end is known to have begun."""
+    places = CommandPlaces(batch.plan().shards)
+    begun: dict[tuple[ShardId, int, int], int] = {}
+    for line in journal.read_journal(batch.files, batch.root):
+        match line.event:
+            case journal.Began(shard=shard, start=start, epoch=epoch):
+                begun[shard, start, epoch] = line.at_ns
+            case journal.Ran() as ran:
+                item = places.item(ran.shard, ran.start)
+                start_ns = begun.pop((ran.shard, ran.start, ran.epoch), line.at_ns - round(ran.seconds * 1e9))
+                if item is not None:
+                    id_ = commands[item]
+                    yield Span(
+                        name=id_,
+                        start_ns=start_ns,
+                        end_ns=max(start_ns, start_ns + round(ran.seconds * 1e9)),
+                        arguments={
+                            "title": titles.get(id_, ""),
+                            "round": ran.round,
+                            "type": ran.type,
+                            "reason": ran.reason,
+                            "exit_status": ran.exit_status,
+                            "cpu_seconds": ran.cpu_seconds,
+                            "memory_peak_bytes": ran.memory_peak_bytes,
+                            "log": ran.log,
+                        },
+                        memory_bytes=ran.memory_peak_bytes,
+                    )
+            case _:
+                pass
+    for (shard, start, _), at_ns in begun.items():
+        item = places.item(shard, start)
+        if item is not None:
+            yield Span(
+                name=commands[item], start_ns=at_ns, end_ns=max(at_ns, wall_ns()), arguments={"type": "not ended"}
+            )
+
+
+def in_slots(spans: Iterable[Span]) -> list[Span]:
+    """Spans by their starts, each in the lowest slot, from 1, that was free then."""
+    free: list[int] = []
+    busy: list[tuple[int, int]] = []
+    placed: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.start_ns, span.name)):
+        while busy and busy[0][0] <= span.start_ns:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        slot = heapq.heappop(free) if free else len(busy) + 1
+        heapq.heappush(busy, (span.end_ns, slot))
+        placed.append(msgspec.structs.replace(span, track=str(slot)))
+    return placed
+
+
+def _of_units(batch: BatchDir) -> Iterator[Json]:
+    yield {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"{batch.about.pipeline} ({batch.id})"}}
+    tracks: dict[str, int] = {}
+    begun: dict[tuple[str, str, int, int], tuple[int, journal.Began]] = {}
+    spans: list[Span] = []
+    for line in journal.read_journal(batch.files, batch.root):
+        match line.event:
+            case journal.Began() as one:
+                begun[line.holder, one.shard, one.start, one.epoch] = line.at_ns, one
+            case journal.Finished() as one:
+                at_ns, unit = begun.pop((line.holder, one.shard, one.start, one.epoch), (0, None))
+                if unit is None:
+                    continue
+                arguments = {"items": one.end - one.start, "round": unit.round, "cpu_seconds": one.cpu_seconds}
+                spans.append(
+                    Span(
+                        name=f"{', '.join(unit.tasks)} {one.shard}[{one.start}:{one.end}]",
+                        start_ns=at_ns,
+                        end_ns=at_ns + round(one.seconds * 1e9),
+                        track=line.holder,
+                        arguments=arguments,
+                    )
+                )
+            case journal.Failed() as one:
+                name = f"{one.task}: {one.path or one.shard} {one.reason or ''}".rstrip()
+                yield {"ph": "i", "s": "p", "pid": 1, "tid": 0, "ts": _us(line.at_ns), "name": name}
+            case _:
+                pass
+    for span in sorted(spans, key=lambda span: span.start_ns):
+        if span.track not in tracks:
+            tracks[span.track] = len(tracks) + 1
+            yield _track(tracks[span.track], f"worker {span.track[:8]}")
+        yield _complete(span, tracks[span.track])
+    yield from _counters(spans)
+
+
+def _track(number: int, name: str) -> Json:
+    return {"ph": "M", "pid": 1, "tid": number, "name": "thread_name", "args": {"name": name}}
+
+
+def _complete(span: Span, track: int) -> Json:
+    return {
+        "ph": "X",
+        "pid": 1,
+        "tid": track,
+        "ts": _us(span.start_ns),
+        "dur": _us(span.end_ns - span.start_ns),
+        "name": span.name,
+        "args": dict(span.arguments),
+    }
+
+
+def _arrow(number: int, kind: str, one: Span, other: Span) -> Iterator[Json]:
+    for phase, span, at_ns in (("s", one, one.end_ns), ("f", other, other.start_ns)):
+        arrow: Json = {"ph": phase, "pid": 1, "tid": int(span.track), "ts": _us(at_ns), "id": number, "name": kind}
+        yield {**arrow, "cat": kind, **({"bp": "e"} if phase == "f" else {})}
+
+
+def _counters(spans: Iterable[Span]) -> Iterator[Json]:
+    """How many ran at each time, and the most memory that these had, together."""
+    running = memory = 0
+    changes = [(span.start_ns, 1, span.memory_bytes) for span in spans]
+    changes += [(span.end_ns, -1, -span.memory_bytes) for span in spans]
+    for at_ns, count, size in sorted(changes):
+        running += count
+        memory += size
+        yield {"ph": "C", "pid": 1, "ts": _us(at_ns), "name": "running", "args": {"running": running}}
+        if size:
+            yield {"ph": "C", "pid": 1, "ts": _us(at_ns), "name": "memory", "args": {"bytes": memory}}
+
+
+def _us(ns: int) -> float:
+    return ns / 1000

@@ -1,0 +1,1 @@
+"""Task lists as people write them: read, checked, and made into commands."""

@@ -1,0 +1,366 @@
+"""Tables of tasks, made into commands and what the scheduler looks at."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from codebatch.model.text.markdown import slug
+from codebatch.model.text.suggestions import closest
+from codebatch.model.work.command import (
+    COMMAND_BYTES_MAX,
+    COMMAND_ID_PATTERN,
+    Command,
+    CommandId,
+    EnvLayer,
+    QuestionRule,
+    ResultPointers,
+    RetryRule,
+    Try,
+    encode_command,
+)
+from codebatch.model.work.placeholders import ARGUMENT_BYTES_MAX, longest_argument, names_used
+from codebatch.model.work.placeholders import NAMES as PLACEHOLDERS
+from codebatch.model.work.work_batch import NO_POLICY, RETRY_REASONS, Policy
+from codebatch.work.definition.environment import combined, layer_of
+from codebatch.work.definition.expansion import Expander, Member
+from codebatch.work.definition.files import WorkFile, Written
+from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.settings import Settings, WorkOptions
+from codebatch.work.definition.table_checks import ID_HINT, Place, TableChecker, sound_part
+from codebatch.work.definition.tables import KEYS_TO_COME, SettingsTable, TaskDefaults, TaskTable, TryTable
+from codebatch.work.definition.task_files import NEEDS_IN_PROSE
+
+FILES_CHARACTERS_MAX = 1_000_000
+"""What Linux takes as arguments and environment together is 2 MiB, mostly (execve(2))."""
+_NEEDS_SHOWN_MAX = 5
+_BYTES_OF_A_CHARACTER_MAX = 6
+"""As JSON."""
+
+
+class Task(NamedTuple):
+    """A task of a file. What it says of others is told even where it is unsound otherwise, and has no command.
+
+    A member of a `group` has a `key` in it, and the id of both. `listed` are the patterns whose files it was made for.
+    """
+
+    id: CommandId
+    place: Place
+    needs: tuple[str, ...]
+    after: tuple[str, ...]
+    pools: Mapping[str, int]
+    command: Command | None
+    policy: Policy
+    group: str = ""
+    key: str = ""
+    tags: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    title: str = ""
+    listed: tuple[str, ...] = ()
+
+
+class Definer:
+    """Makes commands of the tasks of files, and tells what is wrong with them.
+
+    `groups` are those met so far. What people are to be told goes to the notes of the `settings`.
+    """
+
+    def __init__(
+        self, problems: Problems, checker: TableChecker, options: WorkOptions, expander: Expander, settings: Settings
+    ) -> None:
+        self._problems = problems
+        self._checker = checker
+        self._options = options
+        self._options_layer = EnvLayer(env=options.environment())
+        self._expander = expander
+        self._root = settings.root
+        self._notes = settings.notes
+        self._defaults: dict[Path, Mapping[str, object]] = {}
+        self._unknown: dict[str, dict[str, None]] = {}
+        self.groups: dict[str, dict[str, CommandId]] = {}
+
+    def tasks(self, file: WorkFile, settings: SettingsTable) -> Iterator[Task]:
+        """The tasks of a file in its order."""
+        defaults = self._defaults_of(file)
+        layers = [*self._layers(file, "settings"), *self._layers(file, "defaults")]
+        self._table(file, "tasks")
+        for written in file.written:
+            if isinstance(written.table, dict):
+                yield from self._tasks(file, written, defaults, layers, settings)
+            else:
+                hint = f'write [tasks.{written.name}] and below it run = "…"'
+                self._problems.add(f"{written.place.spot}: the task {written.name!r} is not a table", hint)
+                yield Task(CommandId(written.name), written.place, (), (), {}, None, NO_POLICY)
+
+    def tell_unknown(self) -> None:
+        """A note of each key of front matter that is none of ours, once for all files that have it."""
+        for key, files in self._unknown.items():
+            more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+            meant = closest(key, (*TaskTable.__struct_fields__, *NEEDS_IN_PROSE))
+            instead = "" if meant is None else f"; did you mean {meant!r}?"
+            self._notes.append(f"{next(iter(files))}{more}: unknown key {key!r} ignored{instead}")
+
+    def _defaults_of(self, file: WorkFile) -> Mapping[str, object]:
+        """What holds for a file's tasks: what it says itself over what the file says that includes it."""
+        if file.path in self._defaults:
+            return self._defaults[file.path]
+        table = self._table(file, "defaults")
+        if not self._checker.check(file.place("defaults", table=table), "defaults", table):
+            table = sound_part(table, TaskDefaults)
+        if file.included_by is not None:
+            above = self._defaults_of(file.included_by)
+            table = {**above, **table}
+        if self._options.command is not None:
+            table = {**table, "run": self._options.command}
+        self._defaults[file.path] = table
+        return table
+
+    def _table(self, file: WorkFile, key: str) -> Mapping[str, object]:
+        table = file.settings.get(key, {})
+        if isinstance(table, dict):
+            return table
+        self._problems.add(f"{file.place().of(file.settings, key)} sets {key!r} to something that is not a table")
+        return {}
+
+    def _layers(self, file: WorkFile, key: Literal["settings", "defaults"]) -> list[EnvLayer]:
+        """Return the layers of variables of a file's tasks, the lowest first. Those of the including file are lower."""
+        above = [] if file.included_by is None else self._layers(file.included_by, key)
+        table = file.settings if key == "settings" else file.settings.get("defaults", {})
+        return [*above, layer_of(table, file, self._root)] if isinstance(table, dict) else above
+
+    def _tasks(
+        self,
+        file: WorkFile,
+        written: Written,
+        defaults: Mapping[str, object],
+        layers: Sequence[EnvLayer],
+        settings: SettingsTable,
+    ) -> Iterator[Task]:
+        name, place, table = CommandId(written.name), written.place, written.table
+        assert isinstance(table, dict)
+        before = self._problems.count
+        check_id(name, place, self._problems)
+        if written.is_prose:
+            table = self._known(table, place)
+        if not self._checker.check(place, "task", table):
+            told = msgspec.convert(sound_part(table, TaskTable), TaskTable)
+            if told.each is not UNSET or "each" in table:
+                self.groups[name] = {}
+            yield Task(name, place, told.needs, told.after, told.pools, None, NO_POLICY)
+            return
+        task = msgspec.convert({**defaults, **table}, TaskTable)
+        if not task.run:
+            hint = (
+                "set `run` in the task or in [defaults]"
+                if written.lines is None
+                else "give the command with --command 'sh {line}'"
+            )
+            self._problems.add(f"{place.spot}: the task {name!r} has no command to run", hint)
+        under, env = combined([*layers, layer_of(table, file, self._root), self._options_layer])
+        command = _command(name, task, env, under, clean_env=settings.clean_env)
+        policy = _policy(task, self._retries(task, place))
+        one = Task(
+            name, place, task.needs, task.after, policy.pools, command, policy,
+            tags=task.tags, inputs=task.inputs, outputs=task.outputs, title=task.title, listed=_files_listed(task),
+        )  # fmt: skip
+        members = self._members(written, task)
+        self._check_names(command, members, place)
+        if members is None:
+            if self._problems.count == before:
+                self._check_size(command, place)
+            yield one
+            return
+        self.groups[name] = {member.key: CommandId(f"{name}/{member.key}") for member in members}
+        for member in members:
+            made = self._member(one, command, member)
+            if self._problems.count == before and made.command is not None:
+                self._check_size(made.command, place)
+            yield made
+
+    def _known(self, table: dict[str, object], place: Place) -> dict[str, object]:
+        """Front matter without keys that are none of ours."""
+        unknown = [key for key in table if key not in TaskTable.__struct_fields__ and key not in KEYS_TO_COME]
+        for key in unknown:
+            self._unknown.setdefault(key, {})[place.file] = None
+            del table[key]
+        return table
+
+    def _members(self, written: Written, task: TaskTable) -> list[Member] | None:
+        """The members of a group; None where the task is none."""
+        place = written.place
+        if written.lines is not None:
+            return self._expander.of_lines(place, written.lines)
+        if task.each is UNSET:
+            return None
+        members = self._expander.members(place.below("each", written.table), task.each, task.cwd)
+        if not members:
+            told = f"{place.spot}: `each` of {written.name!r} matches nothing"
+            if self._options.is_strict:
+                self._problems.add(told, "to accept this, run without --strict")
+            else:
+                self._notes.append(f"{told}, so the task is treated as done{_made_early(task.needs)}")
+        return members
+
+    def _check_names(self, command: Command, members: Sequence[Member] | None, place: Place) -> None:
+        """Tell which placeholders have no value."""
+        texts = [*command.environments(), *(each.env for each in command.tries)]
+        runs = [command.run, command.check, *(each.run for each in command.tries)]
+        suffixes = [each.text_suffix for each in command.tries]
+        if "{" not in "".join(map(str, (*runs, *texts, *suffixes))):
+            return
+        used = names_used([*suffixes, *(value for env in texts for value in env.values())]).union(
+            *map(names_used, runs)
+        )
+        of_each = {name for name in used if name not in PLACEHOLDERS}
+        for member in [None] if members is None else members:
+            has = set() if member is None else {*member.values, *(["files"] if member.files else [])}
+            for name in sorted(of_each - has):
+                label = "" if member is None else f" for {member.label!r}"
+                hint = f"placeholders: {', '.join(f'{{{each}}}' for each in (*PLACEHOLDERS, *sorted(has)))}"
+                told = f"{place} uses {{{name}}}, which has no value{label}"
+                self._problems.add(told, f"{hint}; other placeholders need `each`" if member is None else hint)
+            if of_each - has:
+                return
+
+    def _member(self, one: Task, command: Command, member: Member) -> Task:
+        id_ = CommandId(f"{one.id}/{member.key}")
+        title = f"{command.title}: {member.label}" if command.title else member.label
+        made = msgspec.structs.replace(command, id=id_, title=title, values=dict(member.values), files=member.files)
+        return one._replace(id=id_, command=made, group=one.id, key=member.key)
+
+    def _retries(self, task: TaskTable, place: Place) -> int:
+        """How often it is tried again, and what is wrong with that."""
+        retries = len(task.tries) if task.retries is UNSET else task.retries
+        if retries < len(task.tries):
+            told = f"{place} sets `retries` to {retries}, but has {len(task.tries)} entries in `tries`"
+            self._problems.add(told, "remove `retries`, or entries of `tries`")
+        if task.retry_if is not UNSET and task.retries is UNSET and not task.tries and self._options.retry is None:
+            told = f"{place} sets `retry_if` without `retries`"
+            self._problems.add(told, "set `retries`, for example to 3")
+        if "interrupted" in task.retry_reasons and task.if_interrupted != "restart":
+            told = f'{place} retries interrupted attempts, but sets `if_interrupted` to "{task.if_interrupted}"'
+            self._problems.add(told, 'set if_interrupted = "restart" if the task may run twice')
+        return retries if self._options.retry is None else self._options.retry
+
+    def _check_size(self, command: Command, place: Place) -> None:
+        """Tell where a command is longer than it may be, or makes what is longer than an argument may be."""
+        arguments = [command.run] if isinstance(command.run, str) else command.run
+        environment = [f"{name}={value}" for env in command.environments() for name, value in env.items()]
+        written = len("".join(arguments)) + len("".join(environment))
+        longest_value = max(map(len, (command.id, command.title, command.text, *command.values.values())))
+        total = sum(map(len, command.files))
+        if total > FILES_CHARACTERS_MAX:
+            told = f"{place} has a task whose file names have {total:,} characters, more than"
+            self._problems.add(f"{told} {FILES_CHARACTERS_MAX:,}", "use a smaller chunk")
+        # Each placeholder has four characters, each character at most four bytes.
+        if written * (4 + longest_value) > ARGUMENT_BYTES_MAX:
+            values = {"id": command.id, "title": command.title, "text": command.text, **command.values}
+            longest = max(longest_argument(command.run, values), longest_argument(environment or [""], values))
+            if longest > ARGUMENT_BYTES_MAX:
+                told = f"{place} makes an argument or variable of {longest:,} bytes, more than {ARGUMENT_BYTES_MAX:,}"
+                self._problems.add(told, 'pass long texts by {text_file}, or by stdin = "text"')
+        characters = written + len(command.title) + len(command.text) + len(command.stdin) + len(command.cwd)
+        characters += total + sum(map(len, command.values.values()))
+        if characters * _BYTES_OF_A_CHARACTER_MAX > COMMAND_BYTES_MAX // 2:
+            size = len(encode_command(command))
+            if size > COMMAND_BYTES_MAX:
+                self._problems.add(f"{place} has {size:,} bytes, more than {COMMAND_BYTES_MAX:,}")
+
+
+def _files_listed(task: TaskTable) -> tuple[str, ...]:
+    """Return the patterns whose files a task has members for."""
+    return () if task.each is UNSET or task.each.files is UNSET else task.each.files
+
+
+def _made_early(needs: Sequence[str]) -> str:
+    """Return a remark that tasks which might create members have not run yet; empty if nothing is needed."""
+    more = " …" if len(needs) > _NEEDS_SHOWN_MAX else ""
+    shown = f"{', '.join(needs[:_NEEDS_SHOWN_MAX])}{more}"
+    return f"; its members are determined before these dependencies run: {shown}" if needs else ""
+
+
+def _command(
+    name: CommandId, task: TaskTable, env: dict[str, str], under: tuple[EnvLayer, ...] | UnsetType, *, clean_env: bool
+) -> Command:
+    return Command(
+        id=name,
+        run=task.run,
+        title=task.title,
+        text=task.text,
+        cwd=task.cwd,
+        env=env,
+        env_under=under,
+        clean_env=clean_env,
+        stdin=task.stdin if task.stdin in ("none", "text") else f"file:{task.stdin}",
+        exit_ok=task.exit_ok,
+        timeout_seconds=None if task.timeout_seconds is UNSET else task.timeout_seconds,
+        stall_seconds=None if task.stall_seconds is UNSET else task.stall_seconds,
+        grace_seconds=task.grace_seconds,
+        leftovers=task.leftovers,
+        memory_mb_max=None if task.memory_mb_max is UNSET else task.memory_mb_max,
+        log_mb_max=task.log_mb_max,
+        check=task.check,
+        tries=tuple(_try(each) for each in task.tries),
+        question=None if task.question is UNSET else msgspec.convert(msgspec.to_builtins(task.question), QuestionRule),
+        retry_if=None if task.retry_if is UNSET else msgspec.convert(msgspec.to_builtins(task.retry_if), RetryRule),
+        wait_if=task.wait_if,
+        result=None if task.result is UNSET else msgspec.convert(msgspec.to_builtins(task.result), ResultPointers),
+    )
+
+
+def _try(table: TryTable) -> Try:
+    return Try(
+        run=table.run,
+        env=table.env,
+        timeout_seconds=None if table.timeout_seconds is UNSET else table.timeout_seconds,
+        text_suffix=table.text_suffix,
+    )
+
+
+def _policy(task: TaskTable, retries: int) -> Policy:
+    policy = Policy(
+        priority=task.priority,
+        pools=task.pools,
+        exclusive=task.exclusive,
+        if_interrupted=task.if_interrupted,
+        restarts_max=task.restarts_max,
+        expected_seconds=None if task.expected_seconds is UNSET else task.expected_seconds,
+        retries=retries,
+        backoff_seconds=task.backoff_seconds,
+        backoff_factor=task.backoff_factor,
+        backoff_seconds_max=task.backoff_seconds_max,
+        retry_reasons=RETRY_REASONS if task.retry_reasons == RETRY_REASONS else task.retry_reasons,
+        on_exhausted=task.on_exhausted,
+        on_stall=task.on_stall,
+    )
+    return NO_POLICY if policy == NO_POLICY else policy
+
+
+def check_id(name: str, place: Place, problems: Problems) -> None:
+    """Tell that it is no id."""
+    if COMMAND_ID_PATTERN.match(name) is None:
+        problems.add(f"{place.spot}: {name!r} is not a valid task id", lambda: _id_hint(name))
+
+
+def _id_hint(name: str) -> str:
+    changed = slug(name)
+    return f"{ID_HINT}; for example {changed!r}" if COMMAND_ID_PATTERN.match(changed) else ID_HINT
+
+
+def programs_not_found(commands: Sequence[Command], path: str | None) -> list[str]:
+    """A note of each program, of those named without a directory, that is not on the PATH: one may come to be."""
+    first: dict[str, CommandId] = {}
+    for command in commands:
+        if isinstance(command.run, tuple) and not command.env_under and "PATH" not in command.env:
+            first.setdefault(command.run[0], command.id)
+    return [
+        f"{program!r}, which {command!r} runs, is not on the PATH"
+        for program, command in first.items()
+        if not {"/", "{"} & set(program) and shutil.which(program, path=path) is None
+    ]

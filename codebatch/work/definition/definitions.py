@@ -1,0 +1,64 @@
+"""Definitions of tasks: what decides whether a task that is done is still done (SPEC.md "Unfinished tasks")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from codebatch.model.digest import digest_bytes
+from codebatch.model.work.command import Command, CommandId
+from codebatch.model.work.work_batch import InferredEdge, WorkEdge
+
+_DIGEST_LENGTH = 16
+# A task that is done within other limits is done all the same. A title is for people, unless a placeholder uses it.
+_NOT_COVERED = frozenset(
+    {
+        "format",
+        "id",
+        "title",
+        "timeout_seconds",
+        "stall_seconds",
+        "grace_seconds",
+        "memory_mb_max",
+        "log_mb_max",
+        "retry_if",
+        "wait_if",
+    }
+)
+_TITLE = b"{title}"
+_DEFAULTS = Command(id=CommandId(""), run="")
+_COVERED = [name for name in Command.__struct_fields__ if name not in _NOT_COVERED]
+
+
+class Definition(NamedTuple):
+    """A command, and the commands that it needs, as they were written."""
+
+    command: Command
+    needs: frozenset[CommandId]
+
+    @property
+    def digest(self) -> str:
+        """Digest of all that can change the result. Fields at their defaults are left out: versions add some."""
+        command = self.command
+        covered = {name: getattr(command, name) for name in _COVERED}
+        values = {name: value for name, value in covered.items() if value != getattr(_DEFAULTS, name)}
+        if command.tries:
+            values["tries"] = [msgspec.structs.replace(each, timeout_seconds=None) for each in command.tries]
+        data = msgspec.json.encode([values, sorted(self.needs)], order="sorted")
+        if _TITLE in data:
+            data += command.title.encode()
+        return digest_bytes(data)[:_DIGEST_LENGTH]
+
+
+def written_needs(
+    edges: Iterable[WorkEdge], inferred: Iterable[InferredEdge] = ()
+) -> dict[CommandId, frozenset[CommandId]]:
+    """Map each command to those that it needs, without edges that nobody wrote."""
+    left_out = {(each.task, each.on) for each in inferred}
+    needs: dict[CommandId, set[CommandId]] = {}
+    for edge in edges:
+        if edge.kind == "needs" and (edge.task, edge.on) not in left_out:
+            needs.setdefault(edge.task, set()).add(edge.on)
+    return {task: frozenset(on) for task, on in needs.items()}

@@ -1,0 +1,96 @@
+"""The layers of variables of a task: `env` and `env_file` of its file, of `[defaults]`, and its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from codebatch.model.work.command import EnvFile, EnvLayer
+from codebatch.system.env_files import EnvFileError, read_env_file
+from codebatch.work.definition.files import WorkFile
+from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.tables import EnvFileEntries
+
+_NOTHING = EnvLayer()
+_OPTIONAL_HINT = 'if the file is optional: env_file = { path = "…", required = false }'
+
+
+def variables_of_files(files: Sequence[WorkFile], environ: Mapping[str, str], problems: Problems) -> dict[str, str]:
+    """Return the caller's variables, and over them those of every env file that some work files name.
+
+    Only their names are of interest: each attempt reads the env files again. Report those that cannot be read.
+    """
+    found = dict(environ)
+    seen: set[Path] = set()
+    for file in files:
+        for place, table in _tables(file):
+            for entry in _entries(table):
+                path = _directory(file) / entry.path
+                if path in seen:
+                    continue
+                seen.add(path)
+                name = os.path.join(os.path.dirname(file.name), entry.path)
+                try:
+                    found |= read_env_file(path, name, found, is_required=entry.required)
+                except EnvFileError as error:
+                    is_missing = isinstance(error.__cause__, FileNotFoundError)
+                    problems.add(f"{place}: {error}", _OPTIONAL_HINT if is_missing else None)
+    return found
+
+
+def layer_of(table: Mapping[str, object], file: WorkFile, root: Path) -> EnvLayer:
+    """Return the variables of a table. Paths start at the work file's directory, and are kept from the root."""
+    if "env" not in table and "env_file" not in table:
+        return _NOTHING
+    env: dict[str, str] = {}
+    with contextlib.suppress(msgspec.ValidationError):  # It is reported where the table is checked.
+        env = msgspec.convert(table.get("env", {}), dict[str, str])
+    paths = [(_directory(file) / entry.path, entry) for entry in _entries(table)]
+    files = tuple(
+        EnvFile(path=entry.path if os.path.isabs(entry.path) else os.path.relpath(path, root), required=entry.required)
+        for path, entry in paths
+    )
+    return EnvLayer(files=files, env=env)
+
+
+def combined(layers: Sequence[EnvLayer]) -> tuple[tuple[EnvLayer, ...] | UnsetType, dict[str, str]]:
+    """Return layers, the lowest first, as a command has them: all up to the highest with files, and `env` over it."""
+    highest = max((place for place, layer in enumerate(layers) if layer.files), default=-1)
+    env = {name: value for layer in layers[max(highest, 0) :] for name, value in layer.env.items()}
+    if highest < 0:
+        return UNSET, env
+    return (*layers[:highest], EnvLayer(files=layers[highest].files)), env
+
+
+def _tables(file: WorkFile) -> Iterator[tuple[object, Mapping[str, object]]]:
+    """Yield the tables of a work file that may name env files, with their places."""
+    yield file.place(), file.settings
+    if isinstance(defaults := file.settings.get("defaults"), dict):
+        yield file.place("defaults", table=defaults), defaults
+    for written in file.written:
+        if isinstance(written.table, dict):
+            yield written.place, written.table
+
+
+def _entries(table: Mapping[str, object]) -> tuple[EnvFile, ...]:
+    """Return the env files that a table names. A value of another type is reported where the table is checked."""
+    if "env_file" not in table:
+        return ()
+    try:
+        named = msgspec.convert(table["env_file"], EnvFileEntries)
+    except msgspec.ValidationError:
+        return ()
+    entries = named if isinstance(named, tuple) else (named,)
+    return tuple(
+        EnvFile(path=each) if isinstance(each, str) else EnvFile(path=each.path, required=each.required)
+        for each in entries
+    )
+
+
+def _directory(file: WorkFile) -> Path:
+    return file.path if file.path.is_dir() else file.path.parent

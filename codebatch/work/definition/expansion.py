@@ -1,0 +1,257 @@
+"""`each`: a task made many of, a member for each file, value or line (SPEC.md "Work files").
+
+A member's key follows from what it is for, so that it keeps its id while others come and go.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from codebatch.errors import CodebatchError, InvalidConfiguration
+from codebatch.model.analysis.shard_boundaries import unique_prefixes
+from codebatch.model.digest import digest_bytes
+from codebatch.model.entry import display_path
+from codebatch.model.text.json_text import JsonError, parse_json
+from codebatch.model.work.command import COMMAND_ID_PATTERN
+from codebatch.model.work.work_batch import COMMANDS_MAX
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.listing import TreeLister
+from codebatch.snapshotting.roots import resolve_sources
+from codebatch.snapshotting.selection import Rules, SourceRules
+from codebatch.work.definition.files import read_bytes, text_of
+from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.table_checks import Place
+from codebatch.work.definition.tables import EachTable
+from codebatch.work.definition.task_files import text_lines
+
+_VALUE_NAME = re.compile(r"[A-Za-z0-9_]+\Z")
+_LABEL_CHARACTERS_MAX = 80
+
+
+class Member(NamedTuple):
+    """One of a group: its key, what it is called, and the values of its placeholders. `files` are what `{files}` is."""
+
+    key: str
+    label: str
+    values: Mapping[str, str]
+    files: tuple[str, ...] = ()
+
+
+class _Found(NamedTuple):
+    """What a member is for. `name` is its key where that can be one, `identity` what its key is made of where not."""
+
+    name: str
+    identity: str
+    label: str
+    values: Mapping[str, str]
+    files: tuple[str, ...] = ()
+
+
+class Expander:
+    """Makes members. `notes` get what was passed over, `problems` what is wrong."""
+
+    def __init__(self, root: Path, problems: Problems, notes: list[str]) -> None:
+        self._root = root
+        self._problems = problems
+        self._notes = notes
+        self._paths: list[bytes] | None = None
+
+    def members(self, place: Place, each: EachTable, cwd: str) -> list[Member]:
+        """Those of a task in their order; what is wrong with them is told."""
+        given = [key for key in ("files", "values", "matrix", "lines", "json") if getattr(each, key) is not UNSET]
+        if len(given) != 1:
+            told = f"sets {' and '.join(given)}" if given else "has no source of members"
+            self._problems.add(f"{place} {told}", "set one of files, values, matrix, lines and json")
+            return []
+        if each.chunk != 1 and given != ["files"]:
+            self._problems.add(f"{place} sets `chunk`, which needs `files`")
+        try:
+            return self._distinct(place, self._found(place, each, cwd))
+        except CodebatchError as error:
+            self._problems.add(f"{place}: {error.message}", error.hint)
+            return []
+
+    def of_lines(self, place: Place, lines: Sequence[str]) -> list[Member]:
+        """Those of a file that has one on each line."""
+        return self._distinct(place, map(_of_line, lines))
+
+    def _found(self, place: Place, each: EachTable, cwd: str) -> Iterable[_Found]:
+        if each.files is not UNSET:
+            return self._of_files(each.files, each.chunk, cwd)
+        if each.values is not UNSET:
+            return [_Found(value, value, value, {"value": value}) for value in each.values]
+        if each.matrix is not UNSET:
+            return self._of_matrix(place, each.matrix)
+        if each.lines is not UNSET:
+            return map(_of_line, text_lines(self._text(each.lines)))
+        assert each.json is not UNSET
+        return self._of_json(each.json)
+
+    def _text(self, name: str) -> str:
+        return text_of(read_bytes(self._root / name, name), name)
+
+    def _of_files(self, patterns: Sequence[str], chunk: int | str, cwd: str) -> Iterator[_Found]:
+        rules = Rules(SourceRules(include=tuple(patterns)), None, None)
+        paths = [path for path in self._listed() if rules.leaves_out(path) is None] if patterns else []
+        unreadable = [path for path in paths if not _is_text(path)]
+        if unreadable:
+            more = f" and {len(unreadable) - 1:,} more" if len(unreadable) > 1 else ""
+            self._notes.append(f"skipped, because the name is not valid UTF-8: {display_path(unreadable[0])}{more}")
+        texts = [path.decode() for path in paths if _is_text(path)]
+        for part in _chunks(texts, chunk):
+            files = tuple(_as_argument(path, cwd) for path in part)
+            label = part[0] if len(part) == 1 else f"{part[0]} and {len(part) - 1:,} more"
+            values = {"file": files[0]} if chunk == 1 else {}
+            yield _Found("", "\0".join(part), label, values, files)
+
+    def _listed(self) -> list[bytes]:
+        """The files of the root as a snapshot lists them, sorted."""
+        if self._paths is None:
+            sources = resolve_sources([self._root], None)
+            with Directories(sources.base) as directories:
+                rules = Rules(SourceRules(), directories, None)
+                with TreeLister(sources, directories, rules) as lister:
+                    tree = lister.list_all()
+            self._paths = sorted(path for path, found in tree.stats.items() if stat.S_ISREG(found.mode))
+        return self._paths
+
+    def _of_matrix(self, place: Place, matrix: Mapping[str, Sequence[str]]) -> list[_Found]:
+        for name in matrix:
+            if _VALUE_NAME.match(name) is None:
+                self._problems.add(f"{place} has an invalid name {name!r} in its matrix", "use letters, digits and '_'")
+        if len({name.upper() for name in matrix}) < len(matrix):
+            self._problems.add(f"{place} has names in its matrix that differ only in case")
+        size = 1
+        for values in matrix.values():
+            size *= len(values)
+        if size > COMMANDS_MAX:
+            self._problems.add(f"{place} has a matrix of {size:,} members, more than {COMMANDS_MAX:,}")
+            return []
+        rows = itertools.product(*matrix.values()) if matrix else ()
+        return [
+            _Found(
+                "-".join(row),
+                "\0".join(row),
+                " ".join(row),
+                {f"value.{k}": v for k, v in zip(matrix, row, strict=True)},
+            )
+            for row in rows
+        ]
+
+    def _of_json(self, name: str) -> Iterator[_Found]:
+        text = self._text(name)
+        for place, value in _json_values(text, name):
+            if value is None:
+                self._problems.add(f"{place} is null", "remove it")
+            elif isinstance(value, dict):
+                values = {
+                    f"value.{key}": _as_text(each)
+                    for key, each in value.items()
+                    if each is not None and _VALUE_NAME.match(key)
+                }
+                if len({key.upper() for key in values}) < len(values):
+                    self._problems.add(f"{place} has keys that differ only in case")
+                id_ = value.get("id")
+                identity = msgspec.json.encode(value, order="sorted").decode()
+                label = id_ if isinstance(id_, str) else next(iter(values.values()), place)
+                yield _Found(id_ if isinstance(id_, str) else "", identity, label, values)
+            else:
+                told = _as_text(value)
+                yield _Found(told, told, told, {"value": told})
+
+    def _distinct(self, place: Place, found: Iterable[_Found]) -> list[Member]:
+        """Each once, under a key of its own: digits for words that are none, or that differ in case alone."""
+        once: dict[tuple[str, str], _Found] = {}
+        for each in found:
+            if (each.name, each.identity) in once:
+                self._notes.append(f"{place}: {each.label[:_LABEL_CHARACTERS_MAX]!r} is listed twice and used once")
+            if any("\0" in value for value in each.values.values()):
+                self._problems.add(f"{place}: {each.label[:_LABEL_CHARACTERS_MAX]!r} contains a NUL character")
+            once.setdefault((each.name, each.identity), each)
+        counts: dict[str, int] = {}
+        for each in once.values():
+            counts[each.name.lower()] = counts.get(each.name.lower(), 0) + 1
+        named = {
+            key: bool(COMMAND_ID_PATTERN.match(each.name)) and counts[each.name.lower()] == 1
+            for key, each in once.items()
+        }
+        others = [key for key in once if not named[key]]
+        digests = {key: digest_bytes(key[1].encode("utf-8", "surrogatepass")) for key in others}
+        short = dict(zip(others, unique_prefixes([*digests.values()]), strict=True))
+        return [
+            Member(each.name if named[key] else short[key], each.label[:_LABEL_CHARACTERS_MAX], each.values, each.files)
+            for key, each in once.items()
+        ]
+
+
+def _of_line(line: str) -> _Found:
+    return _Found(line, line, line, {"line": line})
+
+
+def _json_values(text: str, name: str) -> Iterator[tuple[str, object]]:
+    """What a file of JSON has, and the place of each: a value a line, or those of the one list that it is."""
+    if text.lstrip().startswith("["):
+        try:
+            whole = parse_json(text)
+        except JsonError as error:
+            raise _no_json(name, error.line, error) from error
+        assert isinstance(whole, list)
+        for number, value in enumerate(whole, 1):
+            yield f"{name}: value {number:,}", value
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield f"{name}:{number}", parse_json(line)
+            except JsonError as error:
+                raise _no_json(name, number, error) from error
+
+
+def _no_json(name: str, line: int, error: JsonError) -> InvalidConfiguration:
+    spot = f"{name}:{line}" if line else name
+    return InvalidConfiguration(f"{spot} is not valid JSON: {error}")
+
+
+def _chunks(paths: Sequence[str], chunk: int | str) -> Iterator[Sequence[str]]:
+    """Paths by so many at most. Where a chunk ends its last path says, so that one more or less changes few of them."""
+    if chunk == 1:
+        yield from ([path] for path in paths)
+        return
+    if chunk == "all":
+        yield from [paths] if paths else []
+        return
+    assert isinstance(chunk, int)
+    start, least = 0, chunk // 2
+    for end, path in enumerate(paths, 1):
+        says_cut = end - start >= least and int(digest_bytes(path.encode())[:8], 16) % max(1, chunk - least) == 0
+        if says_cut or end - start == chunk or end == len(paths):
+            yield paths[start:end]
+            start = end
+
+
+def _as_argument(path: str, cwd: str) -> str:
+    """A path as it is called from the directory of a task; never like an option."""
+    below = os.path.relpath(path, cwd) if os.path.normpath(cwd) != "." else path
+    return f"./{below}" if below.startswith("-") else below
+
+
+def _is_text(path: bytes) -> bool:
+    try:
+        path.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _as_text(value: object) -> str:
+    """A value of JSON as a placeholder has it: a text as it is, the rest as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,0 +1,101 @@
+"""Which files a work list is made of: those that are named, and those that they include."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from codebatch.errors import CodebatchError, InvalidConfiguration
+from codebatch.work.definition.files import STDIN_NAME, WorkFile, absent_hint, default_file, document_file, is_document
+from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.task_files import json_lines_file, lines_file, markdown_directory, markdown_file
+
+WORK_FILES_MAX = 1_000
+INCLUDES_DEEP_MAX = 20
+_KINDS_HINT = "supported: .toml, .yaml, .yml, .json, .jsonl, .md, .txt, or a directory of .md files"
+
+
+def read_files(
+    paths: Sequence[Path],
+    words: Sequence[str],
+    here: Path,
+    problems: Problems,
+    *,
+    is_each_line: bool,
+    is_recursive: bool,
+) -> list[WorkFile]:
+    """The named files, each before those that it includes; where none is named, the one that holds for a directory.
+
+    `words` are the tasks that are named. `is_each_line`: those files that are named have a task on each line. Raises
+    InvalidWork for those that cannot be read, of which all are told; NothingToDo where none is found.
+    """
+    reader = _Reader(problems, is_recursive)
+    named = [(here / path, str(path)) for path in paths] or [default_file(here, words)]
+    files = [file for path, name in named for file in reader.files(path, name, is_each_line=is_each_line)]
+    if reader.is_incomplete:
+        problems.raise_any()
+    return files
+
+
+class _Reader:
+    def __init__(self, problems: Problems, is_recursive: bool) -> None:
+        self._problems = problems
+        self._is_recursive = is_recursive
+        self._seen: set[str] = set()
+        self.is_incomplete = False
+
+    def files(
+        self, path: Path, name: str, by: WorkFile | None = None, *, is_each_line: bool = False
+    ) -> Iterator[WorkFile]:
+        """A file, and those that it includes: each once, however often it is included."""
+        if "\0" in name:
+            self._problems.add(f"{name!r} is not a path: it contains a NUL character")
+            self.is_incomplete = True
+            return
+        real = name if name == STDIN_NAME else os.path.realpath(path)
+        if real in self._seen and by is not None:
+            return
+        self._seen.add(real)
+        try:
+            if len(self._seen) > WORK_FILES_MAX:
+                raise InvalidConfiguration(f"the task list includes more than {WORK_FILES_MAX:,} files")
+            if len(_above(by)) > INCLUDES_DEEP_MAX:
+                raise InvalidConfiguration(f"{name} is included more than {INCLUDES_DEEP_MAX} levels deep")
+            file = self._read(path, name, is_each_line)._replace(included_by=by)
+        except CodebatchError as error:
+            self._problems.add(error.message, error.hint)
+            self.is_incomplete = True
+            return
+        yield file
+        included = file.settings.get("include", ())
+        for each in included if isinstance(included, list) and len(self._seen) <= WORK_FILES_MAX else ():
+            if isinstance(each, str):
+                yield from self.files(path.parent / each, os.path.join(os.path.dirname(name), each), file)
+
+    def _read(self, path: Path, name: str, is_each_line: bool) -> WorkFile:
+        if name != STDIN_NAME and not os.path.lexists(path):
+            told = f"cannot read {name}: {os.strerror(errno.ENOENT)}"
+            raise InvalidConfiguration(told, hint=absent_hint(path, name))
+        if name != STDIN_NAME and path.is_dir():
+            return markdown_directory(path, name, self._problems, is_recursive=self._is_recursive)
+        if is_each_line or path.suffix == ".txt":
+            return lines_file(path, name)
+        if name == STDIN_NAME or path.suffix == ".jsonl":
+            return json_lines_file(path, name, self._problems)
+        if path.suffix == ".md":
+            return markdown_file(path, name)
+        if is_document(path):
+            return document_file(path, name)
+        told = f"unsupported file extension '{path.suffix}'" if path.suffix else "no file extension"
+        raise InvalidConfiguration(f"cannot read {name} as a task list: {told}", hint=_KINDS_HINT)
+
+
+def _above(file: WorkFile | None) -> list[WorkFile]:
+    """A file, who includes it, and so on."""
+    found = []
+    while file is not None:
+        found.append(file)
+        file = file.included_by
+    return found

@@ -1,0 +1,153 @@
+"""Which tasks of a list are to run: those that are asked for, with what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from codebatch.errors import InvalidInput, NothingLeft, NothingToDo
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.work_batch import WorkEdge
+from codebatch.scheduling.lifecycle import CommandState
+from codebatch.work.definition.commands import Task
+from codebatch.work.definition.definitions import Definition
+from codebatch.work.definition.files import file_hint
+from codebatch.work.definition.settings import WorkOptions
+from codebatch.work.definition.validation import like_id
+
+_NAMES_SHOWN_MAX = 10
+
+
+class ListIdentity(NamedTuple):
+    """Key of a list: its root, and the files that were named. If those are not known, `source` names them."""
+
+    source: str
+    root: bytes
+    files: tuple[bytes, ...]
+
+
+class FormerTask(NamedTuple):
+    """Outcome of a task in the latest batch of its list that has it.
+
+    `definition` is the digest of the definition with which it was done, empty unless it was; `is_current`: the task has
+    that definition now. `has_answer`: it was answered and has not run since. `batch` is the id of that batch; `is_of`:
+    it was named with `--of`.
+    """
+
+    state: CommandState
+    definition: str
+    is_current: bool
+    has_answer: bool
+    batch: str
+    is_of: bool
+
+
+FormerTasks = Mapping[CommandId, FormerTask]
+Former = Callable[[ListIdentity, Mapping[CommandId, Definition]], FormerTasks]
+"""Returns the outcomes of the tasks of a list, given by their present definitions, in earlier batches of it."""
+
+
+class Chosen(NamedTuple):
+    """Ids of tasks, and what people are to be told of how they were chosen."""
+
+    ids: Collection[CommandId]
+    notes: list[str]
+
+
+class Choice:
+    """What may be chosen of: tasks and groups of a list, and what needs what."""
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        edges: Sequence[WorkEdge],
+        groups: Mapping[str, Mapping[str, CommandId]],
+        identity: ListIdentity,
+        here: Path,
+    ) -> None:
+        self._tasks = tasks
+        self._edges = edges
+        self._groups = groups
+        self._source = identity.source
+        self._root = identity.root
+        self._here = here
+
+    def choose(self, options: WorkOptions, former: FormerTasks) -> Chosen:
+        """Those that options ask for. Raises InvalidInput for one that is not there, NothingToDo if there is none."""
+        ids = self._named(options.tasks) if options.tasks else {task.id for task in self._tasks}
+        if options.tags:
+            ids &= self._tagged(options.tags)
+        done: set[CommandId] = set()
+        if options.is_of_former:
+            done = {id_ for id_, task in former.items() if task.state is CommandState.DONE and task.is_current}
+            ids -= done
+            if options.of is not None:
+                ids &= {id_ for id_, task in former.items() if task.is_of}
+            if options.blocked:
+                ids &= {id_ for id_, task in former.items() if task.state is CommandState.BLOCKED}
+            if not ids and options.blocked:
+                raise NothingToDo(f"no task of {self._source} waits for an answer")
+            if not ids:
+                batch = max(task.batch for task in former.values())
+                raise NothingLeft(f"all tasks of {self._source} are done", root=self._root, batch=batch)
+        if not ids:
+            raise NothingToDo(f"no task of {self._source} matches the selection")
+        whole = ids if options.only else self._with_needs(ids, done)
+        lacks = {edge.on for edge in self._edges if edge.kind == "needs" and edge.task in whole} - whole
+        why = "only the given tasks run" if options.only else "they are done"
+        notes = [f"dependencies not run, because {why}: {names_shown(sorted(lacks))}"] if lacks else []
+        if options.unfinished and not former:
+            notes.append(f"no batch of {self._source} yet: no task is done")
+        return Chosen(whole, [*notes, *_former_notes({id_: former[id_] for id_ in sorted(whole & former.keys())})])
+
+    def _named(self, words: Sequence[str]) -> set[CommandId]:
+        ids = {task.id for task in self._tasks}
+        named: set[CommandId] = set()
+        for word in words:
+            if word in self._groups:
+                named |= {*self._groups[word].values()}
+            elif word in ids:
+                named.add(CommandId(word))
+            else:
+                hint = file_hint([word], self._here) or like_id(word, [*ids, *self._groups])
+                raise InvalidInput(f"no task {word!r} in {self._source}", hint=hint)
+        return named
+
+    def _tagged(self, tags: Sequence[str]) -> set[CommandId]:
+        known = {tag for task in self._tasks for tag in task.tags}
+        for tag in tags:
+            if tag not in known:
+                raise InvalidInput(f"no task of {self._source} has the tag {tag!r}", hint=like_id(tag, known))
+        return {task.id for task in self._tasks if not {*tags}.isdisjoint(task.tags)}
+
+    def _with_needs(self, ids: set[CommandId], met: Collection[CommandId]) -> set[CommandId]:
+        """Some tasks, and all that they need, directly or not, but what is met."""
+        needs: dict[CommandId, list[CommandId]] = {}
+        for edge in self._edges:
+            if edge.kind == "needs" and edge.on not in met:
+                needs.setdefault(edge.task, []).append(edge.on)
+        found = set(ids)
+        pending = list(ids)
+        while pending:
+            new = set(needs.get(pending.pop(), ())) - found
+            found |= new
+            pending += new
+        return found
+
+
+def _former_notes(chosen: FormerTasks) -> Iterator[str]:
+    """Say which tasks run again though they were done, and which answers are left behind."""
+    changed = [id_ for id_, task in chosen.items() if task.state is CommandState.DONE and not task.is_current]
+    if changed:
+        yield f"rerun, because the definitions have changed since the last run: {names_shown(changed)}"
+    for batch in dict.fromkeys(task.batch for task in chosen.values() if task.has_answer):
+        answered = [id_ for id_, task in chosen.items() if task.has_answer and task.batch == batch]
+        names = names_shown(answered)
+        yield f"answers in batch {batch} are not used here: {names}; to use them: codebatch resume --batch {batch}"
+
+
+def names_shown(ids: Sequence[str]) -> str:
+    """The first of some ids, and how many more there are."""
+    more = [f"and {len(ids) - _NAMES_SHOWN_MAX:,} more"] if len(ids) > _NAMES_SHOWN_MAX else []
+    return ", ".join([*ids[:_NAMES_SHOWN_MAX], *more])

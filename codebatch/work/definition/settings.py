@@ -1,0 +1,243 @@
+"""What holds for all tasks together: the command line over the files, the first file over the others."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET
+
+from codebatch.errors import InvalidInput
+from codebatch.model.work.work_batch import (
+    CONFIDENCE_MIN,
+    RETRIES_MAX,
+    Answering,
+    Halt,
+    Notify,
+    OnBlocked,
+    OnFailure,
+    Strategy,
+)
+from codebatch.system.host import usable_cores
+from codebatch.work.definition.files import WorkFile
+from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.question_settings import answering_of
+from codebatch.work.definition.table_checks import Place, TableChecker, sound_part
+from codebatch.work.definition.tables import NUMBER_MAX, SECONDS_MAX, InferTable, SettingsTable
+
+PARALLEL_MAX = 8
+"""Commands at once where nobody says how many."""
+
+_OF_A_FILE = frozenset({"defaults", "tasks"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkOptions:
+    """What the command line, or a program, says over the files. None: what the files say.
+
+    `env`: `NAME=VALUE`, which the batch keeps, or `NAME`, whose value is that of whoever conducts. `tasks` and `tags`
+    choose those, with all that they need; `only`, without. `unfinished` chooses tasks that no batch of the list has
+    done as they are defined now, `blocked` those that are BLOCKED; both only from the batch `of` if it is given.
+    `command` is run by tasks that say nothing else; `each_line`: the files have one on each line. `is_strict`: a group
+    without members is an error. Under `auto` nothing is inferred without `infer`, nor asked without `infer_command`.
+    Every task is tried again `retry` times. The whole batch has `timeout` seconds. With `halt` it stops at a failure,
+    and ends what runs `now`, or lets that run to its end.
+    """
+
+    max_parallel: int | None = None
+    strategy: Strategy | None = None
+    on_failure: OnFailure | None = None
+    failures_max: int | None = None
+    env: Sequence[str] = ()
+    tasks: Sequence[str] = ()
+    only: bool = False
+    tags: Sequence[str] = ()
+    unfinished: bool = False
+    blocked: bool = False
+    of: str | None = None
+    command: str | None = None
+    each_line: bool = False
+    is_recursive: bool = False
+    is_strict: bool = False
+    infer: bool = True
+    infer_confidence: float = CONFIDENCE_MIN
+    infer_command: bool = True
+    retry: int | None = None
+    wait_answers: bool = False
+    timeout: float | None = None
+    halt: Halt | None = None
+
+    def __post_init__(self) -> None:
+        """Raises InvalidInput."""
+        for name in ("max_parallel", "failures_max"):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value <= NUMBER_MAX:
+                raise InvalidInput(f"{name} must be from 1 to {NUMBER_MAX:,}, not {value}")
+        if self.retry is not None and not 0 <= self.retry <= RETRIES_MAX:
+            raise InvalidInput(f"retry must be from 0 to {RETRIES_MAX}, not {self.retry}")
+        if self.timeout is not None and not 0 < self.timeout <= SECONDS_MAX:
+            raise InvalidInput(f"timeout must be above 0 and at most {SECONDS_MAX:,} seconds, not {self.timeout:g}")
+        if self.only and not (self.tasks or self.tags):
+            raise InvalidInput("--only needs tasks or tags", hint="give the tasks as arguments, or tags with --tag")
+        if not 0 <= self.infer_confidence <= 1:
+            raise InvalidInput(f"infer_confidence must be from 0 to 1, not {self.infer_confidence}")
+        if self.of is not None and not self.is_of_former:
+            raise InvalidInput("--of needs --unfinished or --blocked", hint="add --unfinished or --blocked")
+
+    @property
+    def is_of_former(self) -> bool:
+        """Whether a former batch says which tasks are chosen."""
+        return self.unfinished or self.blocked
+
+    def given(self) -> dict[str, object]:
+        """Return what differs from the defaults, as JSON has it; `msgspec.convert` makes options of it again."""
+        defaults = msgspec.to_builtins(WorkOptions())
+        return {name: value for name, value in msgspec.to_builtins(self).items() if value != defaults[name]}
+
+    def environment(self) -> dict[str, str]:
+        """What `env` sets, as it stands in a file."""
+        pairs = (each.partition("=") for each in self.env)
+        return {name: value if is_set else f"${name}" for name, is_set, value in pairs}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for a batch, decided."""
+
+    root: Path
+    strategy: Strategy
+    max_parallel: int
+    on_failure: OnFailure
+    failures_max: int
+    pools: Mapping[str, int]
+    notify: Notify | None = None
+    infer: InferTable | None = None
+    on_blocked: OnBlocked = "end"
+    answering: Answering | None = None
+    start_every_seconds: float = 0.0
+    timeout_seconds: float | None = None
+    halt: Halt = "soon"
+    notes: list[str] = field(default_factory=list)
+
+
+def settings_of(
+    files: Sequence[WorkFile], options: WorkOptions, checker: TableChecker, problems: Problems, here: Path
+) -> tuple[Settings, list[SettingsTable]]:
+    """What holds for the batch, and what each file sets, of which `clean_env` holds for its own tasks.
+
+    What is wrong is told to `problems`, and left out here.
+    """
+    tables = _tables(files, checker)
+    if options.env:
+        checker.check_environment(Place("--env", ""), options.environment())
+    first, notes = tables[0], []
+    pools = {name: size for table in reversed(tables) for name, size in table.pools.items()}
+    # A list alone says nothing of where its tasks start.
+    homes = [file.path.parent if file.document is not None else here for file in files]
+    roots = [Path(os.path.realpath(home / table.root)) for home, table in zip(homes, tables, strict=True)]
+    if not roots[0].is_dir():
+        place = files[0].place().of(files[0].settings, "root")
+        problems.add(f"{place} sets `root` to {first.root!r}, which is not a directory")
+    for file, root in zip(files[1:], roots[1:], strict=True):
+        if root != roots[0] and file.document is not None and file.included_by is None:
+            notes.append(
+                f"the tasks of {file.name} run in {roots[0]}, because `root` of {files[0].name} applies to all tasks"
+            )
+    strategy, max_parallel = _parallel(first, options, files[0].name, notes)
+    on_failure, halt = _on_failure(first, options, files[0], problems)
+    failures_max = options.failures_max or first.failures_max
+    if failures_max != 1 and on_failure != "stop":
+        notes.append(f"`failures_max` is {failures_max}, but has no effect: `on_failure` is {on_failure!r}")
+    if any("=" in each for each in options.env):
+        notes.append(
+            "values set with --env NAME=VALUE are stored in the batch; with --env NAME, each run takes the value "
+            "from your environment, and does not store the value"
+        )
+    infer = None if first.infer is UNSET else first.infer
+    if infer is not None and strategy != "auto":
+        notes.append(f"the `infer` command is not run: `strategy` is {strategy!r}")
+    answering = (
+        None if first.answering is UNSET else answering_of(first.answering, files[0].place("answering"), problems)
+    )
+    settings = Settings(
+        roots[0],
+        strategy,
+        max_parallel,
+        on_failure,
+        failures_max,
+        pools,
+        notify=_notify(first),
+        infer=infer,
+        on_blocked="wait" if options.wait_answers else first.on_blocked,
+        answering=answering,
+        start_every_seconds=first.start_every_seconds,
+        timeout_seconds=options.timeout or (None if first.timeout_seconds is UNSET else first.timeout_seconds),
+        halt=halt,
+        notes=notes,
+    )
+    return settings, tables
+
+
+def _on_failure(
+    first: SettingsTable, options: WorkOptions, file: WorkFile, problems: Problems
+) -> tuple[OnFailure, Halt]:
+    """What a failure means for the others, and for what runs. To set `halt` is to stop at a failure."""
+    halt = options.halt or (None if first.halt is UNSET else first.halt)
+    if options.on_failure is not None:
+        on_failure, is_contradicted = msgspec.convert(options.on_failure, OnFailure), options.halt is not None
+    else:
+        on_failure, is_contradicted = first.on_failure, options.halt is None and "on_failure" in file.settings
+    if on_failure == "stop" or halt is None:
+        return on_failure, halt or "soon"
+    if is_contradicted:
+        where = "--halt" if options.halt is not None else f"{file.place().of(file.settings, 'halt')}: `halt`"
+        told = f"{where} is {halt!r}, but `on_failure` is {on_failure!r}: nothing stops at a failure"
+        problems.add(told, 'set `on_failure` to "stop", or remove it')
+    return (on_failure, "soon") if options.on_failure is not None else ("stop", halt)
+
+
+def _notify(first: SettingsTable) -> Notify | None:
+    said = first.notify
+    return (
+        None
+        if said is UNSET
+        else Notify(command=said.command, events=said.events, timeout_seconds=said.timeout_seconds)
+    )
+
+
+def _tables(files: Sequence[WorkFile], checker: TableChecker) -> list[SettingsTable]:
+    """What each file sets. An included file has `clean_env` of the one that includes it unless it sets its own."""
+    tables: dict[int, SettingsTable] = {}
+    for file in files:
+        table = _table(file, checker)
+        if file.included_by is not None:
+            above = tables[id(file.included_by)]
+            clean = table.clean_env if "clean_env" in file.settings else above.clean_env
+            table = msgspec.structs.replace(table, clean_env=clean)
+        tables[id(file)] = table
+    return [*tables.values()]
+
+
+def _table(file: WorkFile, checker: TableChecker) -> SettingsTable:
+    document = copy.copy(file.settings) if isinstance(file.settings, dict) else {}
+    for key in _OF_A_FILE:
+        document.pop(key, None)
+    is_sound = checker.check(file.place(), "settings", document)
+    return msgspec.convert(document if is_sound else sound_part(document, SettingsTable), SettingsTable)
+
+
+def _parallel(first: SettingsTable, options: WorkOptions, name: str, notes: list[str]) -> tuple[Strategy, int]:
+    """The strategy, and how many commands run at once."""
+    asked = options.max_parallel or (None if first.max_parallel is UNSET else first.max_parallel)
+    strategy = options.strategy or (None if first.strategy is UNSET else first.strategy)
+    if strategy is None:
+        strategy = "parallel" if (asked or 1) > 1 else "serial"
+    if strategy in ("parallel", "auto"):
+        return strategy, asked or min(usable_cores(), PARALLEL_MAX)
+    if options.strategy is None and (options.max_parallel or 1) > 1:
+        notes.append(f'{name} sets strategy = "serial": tasks run one at a time; override with --strategy parallel')
+    return strategy, 1

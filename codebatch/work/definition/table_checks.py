@@ -1,0 +1,266 @@
+"""One table of a work file at a time: its keys, and what each is set to."""
+
+from __future__ import annotations
+
+import contextlib
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from codebatch.model.text.line_numbers import LinedTable, line_of
+from codebatch.model.text.suggestions import did_you_mean
+from codebatch.model.work.placeholders import problems as placeholder_problems
+from codebatch.model.work.variables import VariableError, bare_variables, expand_value
+from codebatch.snapshotting.selection import mistake_in
+from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.question_settings import check_pattern
+from codebatch.work.definition.tables import TABLES, TO_COME, Kind
+
+ID_HINT = (
+    "ids consist of letters, digits, '.', '_' and '-', start with a letter or digit and have at most 100 characters"
+)
+_INNER: dict[str, Kind] = {"each": "each", "infer": "infer"}
+_PATTERNS = ("files", "inputs", "outputs")
+_CALLED_ELSEWHERE = {
+    "depends_on": "needs",
+    "depends": "needs",
+    "dependencies": "needs",
+    "deps": "needs",
+    "blocked_by": "needs",
+    "retry": "retries",
+    "cmd": "run",
+    "cmds": "run",
+    "command": "run",
+    "script": "run",
+    "dir": "cwd",
+    "workdir": "cwd",
+    "working_directory": "cwd",
+    "environment": "env",
+    "dotenv": "env_file",
+    "matrix": "each",
+    "jobs": "max_parallel",
+    "concurrency": "max_parallel",
+}
+"""Keys of other programs, and ours for the same."""
+_QUOTE_HINT = 'quote text values: "3.10" is text, 3.10 is a number'
+_SHOWN_MAX = 60
+_SHOWN_INTEGER_MAX = 2**63
+
+
+class Place(typing.NamedTuple):
+    """A table of a file: both as people know them. `table` is empty for the file itself, `line` 0 where not known."""
+
+    file: str
+    table: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.spot}: [{self.table}]" if self.table else self.spot
+
+    @property
+    def spot(self) -> str:
+        """The file, and the line where that is known."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    def of(self, table: object, key: str) -> Place:
+        """Where a key of the table stands."""
+        return self._replace(line=line_of(table, key) or self.line)
+
+    def below(self, key: str, table: object) -> Place:
+        """A table in the table."""
+        return Place(self.file, f"{self.table}.{key}" if self.table else key, line_of(table) or self.line)
+
+
+class TableChecker:
+    """Tells what is wrong with tables, and collects `notes`.
+
+    `environ` has the variables that values of `env` may use. `root` is the directory that patterns are relative to.
+    """
+
+    def __init__(self, problems: Problems, environ: Mapping[str, str], root: Path) -> None:
+        self._problems = problems
+        self._environ = environ
+        self._root = root
+        self.notes: list[str] = []
+        self._fields = {
+            kind: {field.name: field.type for field in msgspec.structs.fields(type_)} for kind, type_ in TABLES.items()
+        }
+
+    def check(self, place: Place, kind: Kind, table: Mapping[str, object]) -> bool:
+        """Whether a table is sound; what is wrong with it is told."""
+        before = self._problems.count
+        fields = self._fields[kind]
+        try:
+            msgspec.convert(table, TABLES[kind])
+            has_types = True
+        except (msgspec.ValidationError, ValueError):
+            has_types = False
+        for key, value in table.items():
+            where = place.of(table, key)
+            if has_types or self._has_type(where, kind, table, key, fields):
+                self._check_texts(where, key, value)
+        if not has_types and self._problems.count == before:
+            lacks = [field.name for field in msgspec.structs.fields(TABLES[kind]) if field.required]
+            self._problems.add(f"{place} needs {' and '.join(lacks)}")
+        return self._problems.count == before
+
+    def _has_type(
+        self, place: Place, kind: Kind, table: Mapping[str, object], key: str, fields: Mapping[str, object]
+    ) -> bool:
+        value = table[key]
+        if key not in fields:
+            self._unknown(place, kind, key, value)
+            return False
+        if key in _INNER and isinstance(value, dict):
+            return self.check(place.below(key, value), _INNER[key], value)
+        try:
+            msgspec.convert(value, fields[key])
+            return True
+        except (msgspec.ValidationError, ValueError):
+            wanted = _wanted(fields[key])
+            hint = _QUOTE_HINT if isinstance(table, LinedTable) and _is_unquoted(value, wanted) else None
+            self._problems.add(f"{place} sets `{key}` to {shown_value(value)}, expected {wanted}", hint)
+            return False
+
+    def _check_texts(self, place: Place, key: str, value: object) -> None:
+        """Tell what is wrong with a value that has its type."""
+        if _holds_nul(value):
+            self._problems.add(f"{place} sets `{key}` to a value with a NUL character")
+        elif key == "env" and isinstance(value, dict):
+            self.check_environment(place, value)
+        elif key in ("cwd", "stdin") and isinstance(value, str):
+            self._check_path(place, key, value)
+        elif key in _PATTERNS and isinstance(value, list):
+            self._check_patterns(place, key, value)
+        elif key == "each" and isinstance(value, dict) and isinstance(value.get("files"), list):
+            self._check_patterns(place.below(key, value), "files", value["files"])
+        elif key in ("run", "check") and isinstance(value, str | list):
+            self._check_run(place, key, value)
+        elif key == "tries" and isinstance(value, list):
+            for number, table in enumerate(value, start=1):
+                self._check_try(Place(place.file, f"{place.table}.tries {number}"), table)
+        elif key in ("question", "retry_if") and isinstance(value, dict):
+            check_pattern(value.get("pattern", ""), f"{place} {key}", self._problems)
+            if not value.get("pattern") and not value.get("exits"):
+                told = "a `question` without a condition" if key == "question" else "a `retry_if` without a condition"
+                self._problems.add(f"{place} has {told}", "set `pattern` or `exits` in it")
+        elif key == "wait_if" and isinstance(value, str):
+            check_pattern(value, f"{place} wait_if", self._problems, groups=("at", "seconds"))
+
+    def _check_path(self, place: Place, key: str, value: str) -> None:
+        if value.startswith("/") or ".." in value.split("/") or not value:
+            hint = "set `root` to work outside it"
+            self._problems.add(f"{place} sets `{key}` to {value!r}, which is outside the root", hint)
+
+    def _check_patterns(self, place: Place, key: str, patterns: Sequence[str]) -> None:
+        if (mistake := mistake_in(patterns, self._root)) is not None:
+            message = (
+                f"{place} has the pattern {mistake.pattern!r} in `{key}`, which can match no path: {mistake.reason}"
+            )
+            self._problems.add(message, mistake.hint)
+
+    def _check_run(self, place: Place, key: str, value: str | list[str]) -> None:
+        if not value or not value[0].strip():
+            self._problems.add(f"{place} has an empty `{key}`", f'for example: {key} = "make test"')
+        for problem in placeholder_problems(value):
+            self._problems.add(f"{place} {problem.told}", problem.hint)
+
+    def _check_try(self, place: Place, table: Mapping[str, object]) -> None:
+        run, env, suffix = table.get("run"), table.get("env"), table.get("text_suffix")
+        if isinstance(run, str | list):
+            self._check_run(place, "run", run)
+        if isinstance(env, dict):
+            self.check_environment(place, env)
+        if isinstance(suffix, str):
+            for problem in placeholder_problems([suffix]):
+                self._problems.add(f"{place} {problem.told}, in text_suffix", problem.hint)
+
+    def _unknown(self, place: Place, kind: Kind, key: str, value: object) -> None:
+        if key in TO_COME[kind]:
+            self._problems.add(f"{place} sets {key!r}, which this version does not support yet")
+        elif kind == "defaults" and key in self._fields["task"]:
+            self._problems.add(f"{place} sets {key!r}, which is allowed only in a task", "set it in a task: [tasks.…]")
+        elif kind == "task" and isinstance(value, dict):
+            hint = f'quote ids with a dot: [tasks."….{key}"]'
+            self._problems.add(f"{place}: unknown table {key!r}", hint)
+        else:
+            known = tuple(self._fields[kind]) + (("defaults", "tasks") if kind == "settings" else ())
+            meant = _CALLED_ELSEWHERE.get(key)
+            message = f"{place}: unknown setting {key!r}"
+            if meant in known:
+                self._problems.add(message, f"did you mean {meant!r}?")
+            else:
+                self._problems.add(message, lambda: did_you_mean(key, known))
+
+    def check_environment(self, place: Place, env: Mapping[str, str]) -> None:
+        """Tell which names and values no environment can hold, or not now."""
+        for name, value in env.items():
+            if not name or "=" in name:
+                self._problems.add(f"{place} sets the variable {name!r}, which is not a valid name")
+            else:
+                self._check_variables(place, name, value)
+            if "{files}" in value.replace("{{files}}", ""):
+                self._problems.add(f"{place} uses {{files}} in the variable {name}, which can hold only one value")
+            for problem in placeholder_problems([value]):
+                self._problems.add(f"{place} {problem.told}, in the variable {name}", problem.hint)
+
+    def _check_variables(self, place: Place, name: str, value: str) -> None:
+        """Report variables in a value that are not set. Note what looks like a variable but is none."""
+        try:
+            expand_value(value, self._environ)
+        except VariableError as error:
+            hint = "set it in the environment, or write ${NAME:-default}; for a literal ${ write $${"
+            self._problems.add(f"{place} sets the variable {name} to {shown_value(value)}: {error}", hint)
+        for bare in bare_variables(value):
+            if bare in self._environ:
+                note = f"{place} sets the variable {name} to {shown_value(value)}, in which ${bare} is not expanded"
+                self.notes.append(f"{note}: write ${{{bare}}}")
+
+
+def sound_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict[str, object]:
+    """What of an unsound table can be read, so that no more is told than is wrong."""
+    part: dict[str, object] = {}
+    for key in table.keys() & set(type_.__struct_fields__):
+        with contextlib.suppress(msgspec.ValidationError, ValueError):
+            msgspec.convert({key: table[key]}, type_)
+            part[key] = table[key]
+    return part
+
+
+def _is_unquoted(value: object, wanted: str) -> bool:
+    """Whether there is something else where a text is wanted, as where a number stands without quotes."""
+    values = value if isinstance(value, list) else value.values() if isinstance(value, dict) else [value]
+    is_text = any(word in wanted for word in ("string", "IDs", "pattern", "path"))
+    return is_text and any(not isinstance(each, str | dict | list) for each in values)
+
+
+def _holds_nul(value: object) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return "\0" in "".join(value) or any(map(_holds_nul, value.values()))
+    return isinstance(value, list) and any(map(_holds_nul, value))
+
+
+def _wanted(type_: object) -> str:
+    """What is wanted of a value, by the description of its type."""
+    for part in (type_, *typing.get_args(type_)):
+        for about in getattr(part, "__metadata__", ()):
+            if about.description:
+                return str(about.description)
+    raise AssertionError(type_)
+
+
+def shown_value(value: object) -> str:
+    """A value as a message has it: a text in quotes, the rest as JSON, not too long."""
+    if isinstance(value, int) and abs(value) >= _SHOWN_INTEGER_MAX:
+        return "a very large number"
+    if isinstance(value, float):
+        return str(value)
+    try:
+        text = repr(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+    except (msgspec.MsgspecError, ValueError, OverflowError):
+        return "a value with a very large number"
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"

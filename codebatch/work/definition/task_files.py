@@ -1,0 +1,243 @@
+"""Lists of tasks as people have them beside documents: markdown, a line of JSON a task, a line a task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from codebatch.errors import CodebatchError, InvalidConfiguration
+from codebatch.model.text.json_text import JsonError, parse_json
+from codebatch.model.text.line_numbers import LinedTable, line_of
+from codebatch.model.text.markdown import first_heading, sections_of, slug, split_front_matter
+from codebatch.model.text.toml import TomlError, parse_toml
+from codebatch.model.text.yaml import YamlError, parse_yaml
+from codebatch.model.work.command import COMMAND_BYTES_MAX, COMMAND_ID_PATTERN
+from codebatch.model.work.work_batch import COMMANDS_MAX
+from codebatch.work.definition.files import WORK_FILE_BYTES_MAX, WorkFile, Written, read_bytes, text_of
+from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.table_checks import Place, shown_value
+
+FRONT_MATTER_CHARACTERS_MAX = 1 << 20
+_LEFT_OUT = "readme.md"
+NEEDS_IN_PROSE = ("depends_on", "dependencies", "blocked_by")
+_PRIORITIES = {"high": 10, "medium": 0, "low": -10}
+_DONE = "done"
+_LIKE_DONE = {"complete", "completed", "finished", "closed"}
+"""What may mean that it is done, of a task that would be run again where it does."""
+_OF_PEOPLE = "status"
+_ALONE = {"run", "id", "needs", *NEEDS_IN_PROSE}
+"""Front matter with one of these makes a file one task."""
+_TEXTS = frozenset({"id", "needs", "after", "title", "tags", *NEEDS_IN_PROSE})
+"""Keys of front matter whose values are taken as they are written, whatever they are to YAML."""
+
+
+class _Prose(NamedTuple):
+    """A markdown file. `table` has a key for each of its front matter."""
+
+    table: LinedTable
+    body: str
+    body_line: int
+
+
+def markdown_directory(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> WorkFile:
+    """The tasks of a directory, one a file, by name. What is wrong with one is told, and it is left out."""
+    root = os.path.realpath(path)
+    written: list[Written] = []
+    done: list[Written] = []
+    unread: set[str] = set()
+    total = 0
+    for relative in _names(path, name, problems, is_recursive=is_recursive):
+        shown = os.path.join(name, relative)
+        if len(written) > COMMANDS_MAX:
+            break  # That there are too many is told.
+        try:
+            file = path / relative
+            if file.is_symlink() and not os.path.realpath(file).startswith(os.path.join(root, "")):
+                raise InvalidConfiguration(f"{shown} is a symbolic link out of {name}")
+            data = read_bytes(file, shown, COMMAND_BYTES_MAX)
+            total += len(data)
+            if total > WORK_FILE_BYTES_MAX:
+                raise InvalidConfiguration(
+                    f"together, the files of {name} have more than {WORK_FILE_BYTES_MAX:,} bytes"
+                )
+            task, is_done = _task_of(_prose(text_of(data, shown), shown), shown, Path(relative).stem)
+        except CodebatchError as error:
+            problems.add(error.message, error.hint)
+            unread.add(Path(relative).stem)  # Who needs it is told of nothing else.
+            if total > WORK_FILE_BYTES_MAX:
+                break
+            continue
+        (done if is_done else written).append(task)
+    return WorkFile(path, name, (), None, tuple(written), tuple(done), frozenset(unread))
+
+
+def markdown_file(path: Path, name: str) -> WorkFile:
+    """One task, where its front matter says what it runs, needs or is called; else a task a section.
+
+    Raises InvalidConfiguration.
+    """
+    text = text_of(read_bytes(path, name), name)
+    prose = _prose(text, name)
+    if prose.table.keys() & _ALONE:
+        task, is_done = _task_of(prose, name, path.stem)
+        return WorkFile(path, name, (), None, () if is_done else (task,), (task,) if is_done else ())
+    written: list[Written] = []
+    done: list[Written] = []
+    common = _table_of(prose)
+    are_done = _is_done(prose.table, name)
+    for section in sections_of(prose.body):
+        place = Place(name, "", section.line + prose.body_line - 1)
+        table = LinedTable(place.line)
+        table.update(common, title=section.title, text=section.text)
+        table.lines = common.lines
+        task = Written(section.name or slug(section.title), place, table, is_prose=True)
+        (done if are_done or section.is_done else written).append(task)
+    if not written and not done:
+        raise InvalidConfiguration(
+            f"{name} has no tasks",
+            hint="write each task as a section with a ## heading; or give the file front matter with an id",
+        )
+    return WorkFile(path, name, (), None, tuple(written), tuple(done))
+
+
+def json_lines_file(path: Path, name: str, problems: Problems) -> WorkFile:
+    """A task a line, each an object with its `id`. What is wrong with one is told. Raises InvalidConfiguration."""
+    written: list[Written] = []
+    for number, line in enumerate(text_of(read_bytes(path, name), name).split("\n"), 1):
+        if not line.strip():
+            continue
+        place = Place(name, "", number)
+        try:
+            table = parse_json(line)
+        except JsonError as error:
+            problems.add(f"{place} is not valid JSON: {error}")
+            continue
+        id_ = table.get("id") if isinstance(table, dict) else None
+        if isinstance(table, dict) and isinstance(id_, str):
+            written.append(Written(id_, place, {key: value for key, value in table.items() if key != "id"}))
+        else:
+            problems.add(
+                f"{place} is not a task: expected an object with an id", 'for example: {"id": "build", "run": "make"}'
+            )
+    return WorkFile(path, name, (), None, tuple(written))
+
+
+def lines_file(path: Path, name: str) -> WorkFile:
+    """A task a line, of one group that is called like the file. Raises InvalidConfiguration."""
+    lines = text_lines(text_of(read_bytes(path, name), name))
+    group = Written(slug(Path(name).stem) or "line", Place(name, ""), {}, lines=tuple(lines))
+    return WorkFile(path, name, (), None, (group,))
+
+
+def text_lines(text: str) -> list[str]:
+    """The lines of a text that are not empty, without what ends them."""
+    return [line for each in text.split("\n") if (line := each.rstrip("\r")).strip()]
+
+
+def _names(path: Path, name: str, problems: Problems, *, is_recursive: bool) -> Sequence[str]:
+    """The markdown files of a directory, relative to it, by name."""
+    found: list[str] = []
+
+    def tell(error: OSError) -> None:
+        problems.add(f"cannot read {name}: {error.strerror}")
+
+    for directory, below, names in os.walk(path, onerror=tell):
+        below[:] = [each for each in below if is_recursive and not each.startswith((".", "_"))]
+        found += [
+            os.path.relpath(os.path.join(directory, each), path)
+            for each in names
+            if each.endswith(".md") and not each.startswith((".", "_")) and each.lower() != _LEFT_OUT
+        ]
+    return sorted(found)
+
+
+def _prose(text: str, name: str) -> _Prose:
+    """A markdown text, taken apart. Raises InvalidConfiguration."""
+    try:
+        front = split_front_matter(text)
+    except ValueError as error:
+        raise InvalidConfiguration(f"{name}: {error}") from error
+    if front is None:
+        return _Prose(LinedTable(1), text, 1)
+    try:
+        if front.language == "yaml":
+            found = parse_yaml(front.text, length_max=FRONT_MATTER_CHARACTERS_MAX, line=2, texts=_TEXTS)
+        else:  # It is told on which line of the file.
+            found = parse_toml(f"\n{front.text}", length_max=FRONT_MATTER_CHARACTERS_MAX + 1)
+    except YamlError as error:
+        raise InvalidConfiguration(f"{name}:{error.line}: front matter is not valid YAML: {error}") from error
+    except TomlError as error:
+        raise InvalidConfiguration(f"{name}: front matter is not valid TOML: {error}") from error
+    if found is None:
+        found = LinedTable(1)
+    if not isinstance(found, dict):
+        kind = "a list" if isinstance(found, list) else "a single value"
+        raise InvalidConfiguration(
+            f"{name}:2: front matter is {kind}, expected a key and a value on each line",
+            hint="for example: needs: [001-schema]",
+        )
+    return _Prose(_lined(found), front.body, front.body_line)
+
+
+def _lined(table: dict[str, object]) -> LinedTable:
+    if isinstance(table, LinedTable):
+        return table
+    lined = LinedTable(0)
+    lined.update(table)
+    return lined
+
+
+def _task_of(prose: _Prose, name: str, stem: str) -> tuple[Written, bool]:
+    """The task that a markdown file is, and whether it is done by hand. Raises InvalidConfiguration."""
+    table = _table_of(prose)
+    table.setdefault("title", first_heading(prose.body))
+    table.setdefault("text", prose.body.strip("\r\n"))
+    id_ = prose.table.get("id", stem if COMMAND_ID_PATTERN.match(stem) else slug(stem) or stem)
+    if not isinstance(id_, str):
+        spot = Place(name, "").of(prose.table, "id").spot
+        told = f"{spot} sets `id` to {shown_value(id_)}, expected a string"
+        raise InvalidConfiguration(told, hint="quote the value")
+    return Written(id_, Place(name, ""), table, is_prose=True), _is_done(prose.table, name)
+
+
+def _table_of(prose: _Prose) -> LinedTable:
+    """Front matter under the names that keys of a task have."""
+    table = LinedTable(prose.table.line)
+    needs: list[object] = []
+    table.lines = dict(prose.table.lines)
+    for key, value in prose.table.items():
+        if key == "needs" or key in NEEDS_IN_PROSE:
+            needs += _as_list(value)
+            table.lines.setdefault("needs", line_of(prose.table, key))
+        elif key == "tags":
+            table[key] = _as_list(value)
+        elif key == "title" and value is None:
+            continue
+        elif key == "priority" and isinstance(value, str):
+            table[key] = _PRIORITIES.get(value.lower(), value)
+        elif key not in ("id", _OF_PEOPLE):
+            table[key] = value
+    if needs:
+        table["needs"] = needs
+    return table
+
+
+def _is_done(table: LinedTable, name: str) -> bool:
+    """Whether front matter says that it is done by hand. Raises InvalidConfiguration where nobody can tell."""
+    status = table.get(_OF_PEOPLE)
+    word = status.strip().lower() if isinstance(status, str) else status
+    if word is not None and (not isinstance(word, str) or word in _LIKE_DONE):
+        told = f"{Place(name, '').of(table, _OF_PEOPLE).spot} sets `status` to {shown_value(status)}"
+        raise InvalidConfiguration(
+            told, hint=f"to mark the task as done, write `status: {_DONE}`; otherwise, remove the line"
+        )
+    return word == _DONE
+
+
+def _as_list(value: object) -> list[object]:
+    """Return a list of what people write as a list, as one value, or not at all."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,242 @@
+"""What tasks say of one another: what they need, and what they take of pools."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from codebatch.model.graph import components
+from codebatch.model.text.suggestions import closest
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.pattern_overlap import FilePatterns
+from codebatch.model.work.work_batch import COMMANDS_MAX, EdgeKind, WorkEdge
+from codebatch.work.definition.commands import Task, check_id
+from codebatch.work.definition.files import Written
+from codebatch.work.definition.problems import Problems
+
+_SHOWN_MAX = 20
+_LIKE_MAX = 2_000
+_LIKE_SHOWN_MAX = 5
+EDGES_MAX = 1_000_000
+_STEPS_MAX = 200_000
+"""Edges that are followed in the search for the shortest circle of those that meet."""
+
+
+def check_ids(tasks: Sequence[Task], problems: Problems) -> None:
+    """Tell which ids two tasks have, and which differ in case alone: some file systems know no case."""
+    seen: dict[str, Task] = {}
+    for task in tasks:
+        other = seen.setdefault(task.id.lower(), task)
+        if other is task:
+            continue
+        if other.id == task.id:
+            told = f"{task.id!r} is defined twice: in {other.place} and in {task.place}"
+            problems.add(told, "change one of the ids")
+        else:
+            told = f"ids in {other.place} and {task.place} differ only in case"
+            problems.add(told, "logs are named after ids, and some file systems ignore case")
+    if len(tasks) > COMMANDS_MAX:
+        problems.add(f"{len(tasks):,} tasks, more than {COMMANDS_MAX:,}", "split them into several batches")
+
+
+def check_done(done: Sequence[Written], tasks: Sequence[Task], problems: Problems) -> None:
+    """Tell which of those that are done by hand have no id, or that of another."""
+    places = {task.group or task.id: task.place for task in tasks}
+    for one in done:
+        check_id(one.name, one.place, problems)
+        other = places.setdefault(CommandId(one.name), one.place)
+        if other is not one.place:
+            told = f"{one.name!r} is defined twice: in {other}, and marked as done in {one.place}"
+            problems.add(told, "change one of the ids")
+
+
+def check_pools(tasks: Iterable[Task], pools: Mapping[str, int], problems: Problems) -> None:
+    """Tell which tasks take more of a pool than there is."""
+    for task in tasks:
+        for pool, amount in task.pools.items():
+            told = f"{task.place.file}: {task.group or task.id!r} takes"
+            if pool not in pools:
+                meant = closest(pool, pools)
+                hint = f"set its size: [pools] {pool} = …" if meant is None else f"did you mean {meant!r}?"
+                problems.add(f"{told} tokens of pool {pool!r}, which is not defined", hint)
+            elif amount > pools[pool]:
+                problems.add(f"{told} {amount} tokens of pool {pool!r}, which has {pools[pool]}")
+
+
+def edges_of(
+    tasks: Sequence[Task], groups: Mapping[str, Mapping[str, CommandId]], done: Collection[str], problems: Problems
+) -> list[WorkEdge]:
+    """What waits for what, each pair once, in the order of the files. Who needs another is after it anyway.
+
+    `groups` are those of `each`, `done` what people have checked off, which everybody has.
+    """
+    references = _References(tasks, groups, done, problems)
+    edges: list[WorkEdge] = []
+    for task in tasks:
+        pairs: dict[CommandId, EdgeKind] = {}
+        for on in dict.fromkeys(task.after):
+            pairs.update(dict.fromkeys(references.meant(task, on, "after"), "after"))
+        for on in dict.fromkeys(task.needs):
+            pairs.update(dict.fromkeys(references.meant(task, on, "needs"), "needs"))
+        edges += [WorkEdge(task.id, on, kind) for on, kind in pairs.items()]
+        if len(edges) > EDGES_MAX:
+            told = f"more than {EDGES_MAX:,} dependencies between tasks"
+            problems.add(told, "add a task that depends on all of them, and depend on that")
+            return []
+    return edges
+
+
+def notes_of_members(tasks: Sequence[Task], edges: Iterable[WorkEdge]) -> list[str]:
+    """Return a note of each group whose members are made before a task that it needs writes their files."""
+    writers = {task.id: task for task in tasks if task.outputs}
+    groups = {task.group: task for task in tasks if task.listed} if writers else {}
+    if not groups:
+        return []
+    needs: dict[CommandId, list[CommandId]] = {}
+    for edge in edges:
+        needs.setdefault(edge.task, []).append(edge.on)
+    notes = []
+    for group, member in groups.items():
+        listed = FilePatterns(member.listed)
+        for on in _all_needed(member.id, needs):
+            if on in writers and (path := listed.shared_with(FilePatterns(writers[on].outputs))) is not None:
+                writer = writers[on].group or on
+                note = f"{member.place.spot}: {group!r} does not include files that {writer!r} will write"
+                notes.append(f"{note} ({path!r}): members are determined before {writer!r} runs")
+                break
+    return notes
+
+
+def _all_needed(task: CommandId, needs: Mapping[CommandId, Sequence[CommandId]]) -> Iterable[CommandId]:
+    """Return the tasks that one waits for, directly or not, the nearest first."""
+    found = dict.fromkeys(needs.get(task, ()))
+    pending = deque(found)
+    while pending:
+        for on in needs.get(pending.popleft(), ()):
+            if on not in found:
+                found[on] = None
+                pending.append(on)
+    return found
+
+
+class _References:
+    """Finds the tasks that are meant by what stands in `needs` and `after`."""
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        groups: Mapping[str, Mapping[str, CommandId]],
+        done: Collection[str],
+        problems: Problems,
+    ) -> None:
+        self._ids = {task.id for task in tasks}
+        self._groups = groups
+        self._done = done
+        self._problems = problems
+        self._names = list(dict.fromkeys(task.group or task.id for task in tasks))
+        self._by_prefix: dict[str, list[str]] | None = None
+
+    def meant(self, task: Task, on: str, kind: EdgeKind) -> Iterable[CommandId]:
+        """Those that a word means; that it means none is told."""
+        name = on.removesuffix("/*")
+        if name != on and name in self._groups:
+            return self._paired(task, name, kind)
+        if on in self._ids:
+            return (CommandId(on),)
+        if on in self._groups:
+            return self._groups[on].values()
+        if on in self._done:
+            return ()
+        begun = self._begun(on)
+        if len(begun) == 1:
+            return self.meant(task, begun[0], kind)
+        told = f"{task.place.spot}: {task.group or task.id!r} {'needs' if kind == 'needs' else 'runs after'} {on!r}"
+        if begun:
+            shown = f"{', '.join(begun[:_LIKE_SHOWN_MAX])}{' …' if len(begun) > _LIKE_SHOWN_MAX else ''}"
+            self._problems.add(f"{told}, which is ambiguous: {shown}")
+        else:
+            self._problems.add(f"{told}, which does not exist", functools.partial(like_id, on, self._names))
+        return ()
+
+    def _paired(self, task: Task, group: str, kind: EdgeKind) -> Iterable[CommandId]:
+        """The member of a group that has the key of this one."""
+        if task.key in self._groups[group]:
+            return (self._groups[group][task.key],)
+        told = f"{task.place.spot}: {task.id!r} {'needs' if kind == 'needs' else 'runs after'} '{group}/*'"
+        if task.group:
+            self._problems.add(
+                f"{told}, but {group!r} has no member {task.key!r}",
+                f"give {task.group!r} and {group!r} the same `each`",
+            )
+        else:
+            self._problems.add(f"{told}, but has no `each`", f'to depend on all members: needs = ["{group}"]')
+        return ()
+
+    def _begun(self, word: str) -> list[str]:
+        """The ids that begin with a word and a dash."""
+        if self._by_prefix is None:
+            self._by_prefix = {}
+            for name in (*self._names, *self._done):
+                for at, character in enumerate(name):
+                    if character == "-":
+                        self._by_prefix.setdefault(name[:at], []).append(name)
+        return self._by_prefix.get(word, [])
+
+
+def like_id(word: str, ids: Iterable[str]) -> str | None:
+    """A hint at the id that may be meant; of very many, one of about its length that begins as it does."""
+    near = [id_ for id_ in ids if id_[:1].lower() == word[:1].lower() and abs(len(id_) - len(word)) <= _SHOWN_MAX]
+    meant = closest(word, sorted(near)[:_LIKE_MAX])
+    return None if meant is None else f"did you mean {meant!r}?"
+
+
+def check_circles(edges: Iterable[WorkEdge], problems: Problems) -> None:
+    """Tell of tasks that wait for one another: of those that hang together, the shortest circle."""
+    graph: dict[CommandId, list[CommandId]] = {}
+    for edge in edges:
+        graph.setdefault(edge.task, []).append(edge.on)
+        graph.setdefault(edge.on, [])
+    for component in components(graph):
+        if len(component) == 1 and component[0] not in graph[component[0]]:
+            continue
+        circle = _shortest_circle(graph, frozenset(component))
+        if len(circle) == 1:
+            # People know a member by its group: that is where `needs` stands.
+            problems.add(f"the task {circle[0].partition('/')[0]!r} depends on itself")
+            continue
+        shown = [*circle[:_SHOWN_MAX], *([f"… ({len(circle):,} in total)"] if len(circle) > _SHOWN_MAX else [])]
+        problems.add(f"tasks depend on one another in a cycle: {' → '.join((*shown, circle[0]))}")
+
+
+def _shortest_circle(graph: Mapping[CommandId, Sequence[CommandId]], within: frozenset[CommandId]) -> list[CommandId]:
+    """Breadth first from each node, as long as that is bearable: from where the circle begins in the files."""
+    best: list[CommandId] = []
+    steps = 0
+    for start in graph:
+        if start not in within:
+            continue
+        before: dict[CommandId, CommandId] = {}
+        pending = deque([(start, 1)])
+        while pending:
+            node, length = pending.popleft()
+            if best and length >= len(best):
+                break
+            steps += len(graph[node])
+            if start in graph[node]:
+                best = _path(before, start, node)
+                break
+            for other in graph[node]:
+                if other in within and other not in before:
+                    before[other] = node
+                    pending.append((other, length + 1))
+        if len(best) == 1 or (best and steps > _STEPS_MAX):
+            break
+    return best
+
+
+def _path(before: Mapping[CommandId, CommandId], start: CommandId, end: CommandId) -> list[CommandId]:
+    path = [end]
+    while path[-1] != start:
+        path.append(before[path[-1]])
+    return path[::-1]

@@ -1,0 +1,189 @@
+"""A work list: what files say is to be run, as far as it was chosen, ready to be made into a batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from codebatch.errors import NothingToDo
+from codebatch.model.work.command import Command, CommandId
+from codebatch.model.work.work_batch import NO_POLICY, InferredEdge, LeftOut, ListOrigin, Work, WorkEdge
+from codebatch.system.processes.garbage_collector import collector_paused
+from codebatch.work.definition.commands import Definer, Task, programs_not_found
+from codebatch.work.definition.definitions import Definition, written_needs
+from codebatch.work.definition.environment import variables_of_files
+from codebatch.work.definition.expansion import Expander
+from codebatch.work.definition.files import STDIN_NAME, WorkFile, no_task_hint
+from codebatch.work.definition.includes import read_files
+from codebatch.work.definition.problems import Problems
+from codebatch.work.definition.selection import Choice, Former, ListIdentity, names_shown
+from codebatch.work.definition.settings import Settings, WorkOptions, settings_of
+from codebatch.work.definition.table_checks import TableChecker
+from codebatch.work.definition.validation import (
+    check_circles,
+    check_done,
+    check_ids,
+    check_pools,
+    edges_of,
+    notes_of_members,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkList:
+    """Commands in the order of the files, what else a batch of them is, and what people are to be told of them.
+
+    `left_out` was inferred under `auto`, and is no edge. `definitions` are those of all tasks of the files, be they
+    chosen or not, and `choice` is what was chosen from.
+    """
+
+    commands: tuple[Command, ...]
+    work: Work
+    notes: tuple[str, ...]
+    definitions: Mapping[CommandId, Definition]
+    choice: Choice = field(compare=False)
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def identity(self) -> ListIdentity:
+        """Key by which other batches of this list are found."""
+        return identity_of(self.work)
+
+
+def identity_of(work: Work) -> ListIdentity:
+    """Return the key by which other batches of the list of a batch are found."""
+    return ListIdentity(work.source, work.root, work.origin.files)
+
+
+def read_work_files(
+    paths: Sequence[Path],
+    *,
+    overrides: WorkOptions | None = None,
+    here: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+    former: Former = lambda _identity, _definitions: {},
+) -> WorkList:
+    """What some files list; where none is named, `[work]` of the project that `here` is in, or its work.toml.
+
+    `here` is the current directory, which paths are relative to. Nothing is written, and nothing but files read. Raises
+    InvalidConfiguration: InvalidWork has all that is wrong. NothingToDo where there is no file, or no task in any;
+    InvalidInput for a task that is chosen and not there. `former` returns outcomes of tasks in earlier batches.
+    """
+    with collector_paused():
+        return _read(paths, overrides or WorkOptions(), here or Path.cwd(), environ, former)
+
+
+def _read(
+    paths: Sequence[Path], options: WorkOptions, here: Path, environ: Mapping[str, str], former: Former
+) -> WorkList:
+    problems = Problems()
+    files = read_files(
+        paths, options.tasks, here, problems, is_each_line=options.each_line, is_recursive=options.is_recursive
+    )
+    variables = variables_of_files(files, environ, problems)
+    first_checker = TableChecker(problems, variables, here)
+    settings, tables = settings_of(files, options, first_checker, problems, here)
+    checker = TableChecker(problems, variables, settings.root)
+    definer = Definer(problems, checker, options, Expander(settings.root, problems, settings.notes), settings)
+    tasks = [task for file, table in zip(files, tables, strict=True) for task in definer.tasks(file, table)]
+    definer.tell_unknown()
+    settings.notes.extend(dict.fromkeys([*first_checker.notes, *checker.notes]))
+    source = ", ".join(_as_text(_name_below(settings.root, file)) for file in files)
+    finished = [task for file in files for task in file.done]
+    check_done(finished, tasks, problems)
+    done = {*(task.name for task in finished), *(id_ for file in files for id_ in file.unread)}
+    if not tasks:
+        problems.raise_any()
+        raise _nothing(files, source, done, definer)
+    check_ids(tasks, problems)
+    check_pools(tasks, settings.pools, problems)
+    edges = edges_of(tasks, definer.groups, done, problems)
+    check_circles(edges, problems)
+    problems.raise_any()
+    if done:
+        settings.notes.append(f"marked as done and not run: {names_shown(sorted(done))}")
+    needs = written_needs(edges)
+    written = [edge for edge in edges if edge.kind == "needs"]
+    definitions = {
+        task.id: Definition(task.command, needs.get(task.id, frozenset())) for task in tasks if task.command is not None
+    }
+    inferred: list[InferredEdge] = []
+    left_out: list[LeftOut] = []
+    if settings.strategy == "auto" and options.infer:
+        from codebatch.work.definition.inferred_edges import with_inferred  # 60 ms, of patterns
+
+        edges, inferred, left_out = with_inferred(tasks, edges, definer.groups, settings, options)
+    settings.notes.extend(notes_of_members(tasks, edges))
+    origin = _origin(files, options, here)
+    identity = ListIdentity(source, os.fsencode(settings.root), origin.files)
+    choice = Choice(tasks, edges, definer.groups, identity, here)
+    chosen = choice.choose(options, former(identity, definitions) if options.is_of_former else {})
+    settings.notes.extend(chosen.notes)
+    tasks = [task for task in tasks if task.id in chosen.ids]
+    edges = [edge for edge in edges if edge.task in chosen.ids and edge.on in chosen.ids]
+    commands, work, notes = _listed(tasks, edges, settings, source, environ.get("PATH"))
+    work = msgspec.structs.replace(
+        work,
+        inferred=tuple(each for each in inferred if each.task in chosen.ids and each.on in chosen.ids),
+        satisfied_needs=tuple(edge for edge in written if edge.task in chosen.ids and edge.on not in chosen.ids),
+        origin=origin,
+    )
+    return WorkList(commands, work, notes, definitions, choice, tuple(left_out))
+
+
+def _origin(files: Sequence[WorkFile], options: WorkOptions, here: Path) -> ListOrigin:
+    """Return how the list is read, so that it can be read again."""
+    named = [file for file in files if file.included_by is None]
+    paths = [STDIN_NAME if file.name == STDIN_NAME else os.path.abspath(here / file.path) for file in named]
+    return ListOrigin(directory=os.fsencode(here), files=tuple(map(os.fsencode, paths)), options=options.given())
+
+
+def _nothing(files: Sequence[WorkFile], source: str, done: Collection[str], definer: Definer) -> NothingToDo:
+    if done:
+        return NothingToDo(f"all tasks of {source} are marked as done: {names_shown(sorted(done))}")
+    if definer.groups:
+        return NothingToDo(f"no tasks in {source}: `each` matches nothing")
+    return NothingToDo(f"no tasks in {source}", hint=no_task_hint(files[0].path, files[0].name))
+
+
+def _listed(
+    tasks: Sequence[Task], edges: Sequence[WorkEdge], settings: Settings, source: str, path: str | None
+) -> tuple[tuple[Command, ...], Work, tuple[str, ...]]:
+    notes = list(settings.notes)
+    if settings.on_failure == "continue" and any(edge.kind == "needs" for edge in edges):
+        notes.append("`on_failure` is 'continue': tasks run even if a dependency failed")
+    commands = tuple(task.command for task in tasks if task.command is not None)
+    work = Work(
+        source=source,
+        root=os.fsencode(settings.root),
+        order=tuple(command.id for command in commands),
+        edges=tuple(edges),
+        titles={command.id: command.title for command in commands if command.title},
+        policies={task.id: task.policy for task in tasks if task.policy is not NO_POLICY},
+        strategy=settings.strategy,
+        max_parallel=settings.max_parallel,
+        on_failure=settings.on_failure,
+        failures_max=settings.failures_max,
+        pools=dict(settings.pools),
+        notify=settings.notify,
+        on_blocked=settings.on_blocked,
+        answering=settings.answering,
+        start_every_seconds=settings.start_every_seconds,
+        timeout_seconds=settings.timeout_seconds,
+        halt=settings.halt,
+    )
+    return commands, work, (*notes, *programs_not_found(commands, path))
+
+
+def _name_below(root: Path, file: WorkFile) -> str:
+    """Return how a list is called in its root, wherever the user stands."""
+    return file.name if file.name == STDIN_NAME else os.path.relpath(os.path.realpath(file.path), root)
+
+
+def _as_text(name: str) -> str:
+    """A path as JSON can hold it: what is no UTF-8 as escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -1,0 +1,53 @@
+"""Output of programs reaches a terminal as text and colours, whatever else they print."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.cli.output.program_output import LINE_CHARACTERS_MAX, ProgramOutput, shortened
+
+RED, OFF = "\x1b[31m", "\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("line", "colored", "plain"),
+    [
+        ("a b", "a b", "a b"),
+        (f"{RED}a{OFF} b", f"{RED}a{OFF} b", "a b"),
+        ("\x1b[38;2;1:2mx\x1b[m", "\x1b[38;2;1:2mx\x1b[m", "x"),
+        ("\x1b]0;title\x07\x1b[2J", "\\x1b]0;title\\x07\\x1b[2J", "\\x1b]0;title\\x07\\x1b[2J"),
+        ("\x1b[>4m \x1b[?1m \x9b31m", "\\x1b[>4m \\x1b[?1m \\x9b31m", "\\x1b[>4m \\x1b[?1m \\x9b31m"),
+        ("50 %\r100 %\r", "50 %\\r100 %", "50 %\\r100 %"),
+        (f"a\t{RED}b\tc{OFF}", f"a       {RED}b       c{OFF}", "a       b       c"),
+    ],
+)
+def test_colours_pass_and_all_else_is_escaped(line: str, colored: str, plain: str) -> None:
+    assert ProgramOutput(is_colored=True).line(line) == colored
+    assert ProgramOutput(is_colored=False).line(line) == plain
+
+
+def test_a_colour_that_is_left_on_is_off_between_the_lines() -> None:
+    output = ProgramOutput(is_colored=True)
+    assert output.line(f"\x1b[1ma{RED}") == f"\x1b[1ma{RED}{OFF}"
+    assert output.line("b") == f"\x1b[1m{RED}b{OFF}"
+    assert output.line("c\x1b[0;32md") == f"\x1b[1m{RED}c\x1b[0;32md{OFF}"
+    assert output.line("\x1b[me") == "\x1b[0;32m\x1b[me"
+    assert output.line("f") == "f"
+
+
+@given(st.lists(st.text(st.sampled_from("\x1b[]?>0123;:mJh\x07\x9b\x00\t\rab\u202e"), max_size=30), max_size=4))
+def test_no_control_character_but_those_of_colours_is_left(lines: list[str]) -> None:
+    output = ProgramOutput(is_colored=True)
+    shown = "".join(map(output.line, lines))
+    assert re.sub(r"\x1b\[[0-9;:]*m", "", shown).isprintable()
+    assert not re.sub(r".*(\x1b\[0?m|\x1b\[0;[0;]*m)", "", shown).count("\x1b"), "the last one turns all off"
+
+
+def test_a_long_line_is_cut_and_not_within_a_sequence() -> None:
+    text = "a" * (LINE_CHARACTERS_MAX - 2) + RED + "b" * 60_000
+    assert shortened(text) == "a" * (LINE_CHARACTERS_MAX - 2) + "… (60,003 more characters)"
+    assert shortened(text[:LINE_CHARACTERS_MAX]) == text[:LINE_CHARACTERS_MAX]

@@ -1,0 +1,262 @@
+"""Progress on standard error: one line on a terminal, plain lines elsewhere, never on standard output."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.cli.framework.context import Answering
+from codebatch.cli.output import progress
+from codebatch.cli.output.eta import SAMPLES_MAX, Pace
+from codebatch.cli.output.progress import Display, Stage, advance, live_line
+from codebatch.cli.run.run import Teller
+from codebatch.coordinator.analysis.progress_counter import Progress
+from tests.cli.on_a_terminal import on_a_terminal
+from tests.cli.process import CommandLine, make_many
+
+ESCAPE = "\x1b["
+MARKS = "#-"
+
+
+@pytest.fixture
+def codebatch(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """The command line beside a tree that takes a moment."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("progress"))
+    make_many(codebatch.directory / "many", 60)
+    return codebatch
+
+
+class Terminal(io.StringIO):
+    """One whose clock is set by who writes to it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self.seconds = 0.0
+        monkeypatch.setattr(progress, "running_ns", lambda: int(self.seconds * 1e9))
+
+
+def test_a_terminal_is_shown_one_line_that_is_gone_at_the_end(codebatch: CommandLine) -> None:
+    """Whatever else is told stands in lines of its own, and standard output is one document."""
+    make_many(codebatch.directory / "many", 900)
+    shown, stdout = on_a_terminal(codebatch, "run", "many", "--json", "-j", "1", shown="stderr", columns=60)
+    assert json.loads(stdout)["files"] == 900
+    *drawn, last = shown.split("\r\x1b[K")
+    assert last.startswith("next: ")
+    assert last.count("\n") == 1
+    counts = [match for line in drawn if (match := re.match(r"running  \D*([\d,]+) of ([\d,]+) results", line))]
+    done = [int(match[1].replace(",", "")) for match in counts]
+    assert done == sorted(done)
+    assert len({match[2] for match in counts}) == 1, "one total for the whole run"
+    lines = [line for line in shown.replace("\r\x1b[K", "\r\n").split("\r\n") if re.match(r"\w+  ", line)]
+    assert max(map(len, lines)) < 60
+
+
+def test_no_line_is_drawn_over_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal(monkeypatch)
+    display = Display(stream, is_live=True)
+    display.tell(Stage("reading", 1, 2))
+    display.draw()
+    with display.aside():
+        stream.write("a note\n")
+    display.close()
+    display.draw()
+    assert re.fullmatch(r"\r\x1b\[Kreading  [^\r]+\r\x1b\[Ka note\n", stream.getvalue())
+
+
+STAGES = st.builds(
+    Stage,
+    st.sampled_from(["reading", "running"]),
+    st.integers(0, 50),
+    st.just(50),
+    share=st.none() | st.floats(0, 1),
+)
+
+
+@given(st.lists(STAGES, min_size=1))
+def test_a_bar_only_moves_forward_within_a_phase(told: list[Stage]) -> None:
+    shown = [told[0]]
+    for stage in told[1:]:
+        shown.append(advance(shown[-1], stage))
+    for before, after, stage in zip(shown, shown[1:], told[1:], strict=False):
+        assert after.phase == stage.phase
+        assert stage.done <= after.done <= after.planned == 50
+        if before.phase == after.phase:
+            assert before.done <= after.done
+            assert stage.share is None or after.done_share >= max(stage.share, before.share or 0.0)
+        else:
+            assert after == stage
+
+
+def test_a_command_that_is_tried_again_does_not_move_the_bar_back() -> None:
+    shown = Stage("running", 5, 9, "tasks", "a 1s", is_even=False, left="1-2 m left")
+    again = Stage("running", 4, 9, "tasks", "b 1s", is_even=False, left="2-3 m left")
+    assert advance(shown, again) == Stage("running", 5, 9, "tasks", "b 1s", is_even=False, left="2-3 m left")
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ([0.1], None),
+        ([0.0, 0.1], None),
+        ([0.0, 0.1, 0.2], 8.0),
+        ([0.5, 0.6, 0.7], 3.0),
+        ([0.0, 0.4, 0.5], None),
+        ([0.0, 0.1, 0.4], None),
+        ([0.0, 0.19, 0.3], 14 / 3),
+        ([0.0, 0.1, 0.2, 0.4, 0.6], 8 / 3),
+        ([0.0, 0.0, 0.2], None),
+        ([0.0, 0.1, 0.2, 0.2, 0.2], None),
+        ([0.0, 0.5, 1.0], 0.0),
+    ],
+)
+def test_what_is_left_is_known_once_both_halves_went_at_one_pace(shares: list[float], expected: float | None) -> None:
+    """By what was done since the phase began, and not by what older batches had of it."""
+    pace = Pace()
+    for second, share in enumerate(shares):
+        pace.note(100.0 + second, share)
+    found = pace.seconds_left(100.0 + len(shares) - 1)
+    assert found == (None if expected is None else pytest.approx(expected))
+
+
+def test_a_pace_that_stops_is_not_known_any_more() -> None:
+    pace = Pace()
+    for second in range(5):
+        pace.note(second, second / 10)
+    assert pace.seconds_left(4) == pytest.approx(6.0)
+    assert pace.seconds_left(7) is None
+
+
+def test_a_long_phase_is_remembered_in_few_samples() -> None:
+    pace = Pace()
+    for tick in range(20_000):
+        pace.note(tick / 10, tick / 40_000)
+    assert pace.seconds_left(1999.9) == pytest.approx(2000, rel=0.02)
+    assert len(pace) <= SAMPLES_MAX
+
+
+def test_plain_lines_tell_how_long_the_phase_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal(monkeypatch)
+    display = Display(stream, is_live=False)
+    for seconds, done in ((0.0, 50), (5.0, 55), (10.0, 60), (15.0, 67), (20.0, 67)):
+        stream.seconds = seconds
+        display.tell(Stage("running", done, 100, "results", more=f"{done * 9:,} records"))
+        if not seconds % 10:
+            display.draw()
+    display.tell(Stage("merging"))
+    display.draw()
+    assert stream.getvalue().splitlines() == [
+        "running: 50 of 100 results, 450 records",
+        "running: 60 of 100 results, 540 records, about 40 s left",
+        "running: 67 of 100 results, 603 records, about 39 s left",
+    ]
+
+
+def test_things_that_take_different_times_do_not_tell_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal(monkeypatch)
+    display = Display(stream, is_live=False)
+    for seconds in (0.0, 5.0, 10.0):
+        stream.seconds = seconds
+        display.tell(Stage("running", int(seconds), 100, "results", is_even=False))
+    display.draw()
+    assert stream.getvalue() == "running: 10 of 100 results\n"
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (100, "reading  ###############---------------  500 of 1,000 files  2 s  about 3 s left  7 failed"),
+        (70, "reading  ####-----  500 of 1,000 files  2 s  about 3 s left  7 failed"),
+        (50, "reading  500 of 1,000 files  2 s  about 3 s left"),
+        (30, "reading  500 of 1,000 files"),
+        (20, "reading  50%  2 s"),
+        (6, "readi"),
+    ],
+)
+def test_a_narrow_terminal_is_filled_no_further(columns: int, expected: str) -> None:
+    stage = Stage("reading", 500, 1000, more="7 failed")
+    assert live_line(stage, 2.4, "about 3 s left", columns, MARKS) == expected
+
+
+def test_a_phase_of_which_nothing_is_known_shows_that_time_goes_by() -> None:
+    assert live_line(Stage("merging"), 2.4, "", 80, MARKS) == "merging  2 s"
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(codebatch: CommandLine) -> None:
+    shown, _ = on_a_terminal(codebatch, "run", "many", shown="stderr", TERM="dumb")
+    assert ESCAPE not in shown
+    assert "next: codebatch findings" in shown
+
+
+def test_quiet_is_quiet_on_a_terminal_too(codebatch: CommandLine) -> None:
+    shown, stdout = on_a_terminal(codebatch, "run", "many", "-q", shown="stderr")
+    assert stdout.startswith("60 files in ")
+    assert shown == ""
+
+
+def test_elsewhere_there_are_plain_lines(codebatch: CommandLine) -> None:
+    ended = codebatch("run", "many", "--json")
+    assert ended.json["files"] == 60
+    assert ESCAPE not in ended.notes
+    assert [line.split()[0] for line in ended.notes.splitlines()] == ["created", "files", "next:"]
+
+
+def test_on_a_narrow_terminal_what_is_known_of_the_rest_is_told_before_the_time_that_passed() -> None:
+    stage = Stage("following", 2, 4, "tasks", "1 running", is_even=False, left="12-19 m left")
+    assert live_line(stage, 83, stage.left, 40, "#-") == "following  2 of 4 tasks  12-19 m left"
+    assert "83 s" in live_line(stage, 83, stage.left, 80, "#-")
+
+
+class KeepingDisplay(Display):
+    """One that keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(io.StringIO(), is_live=False)
+        self.told: list[Stage] = []
+
+    def tell(self, stage: Stage) -> None:
+        self.told.append(stage)
+
+
+@pytest.mark.parametrize(
+    ("done", "records", "failures", "stage"),
+    [
+        ({"parse": 0, "lint": 0, "graph": 0}, 0, 0, Stage("running", 0, 21, "results", share=0.0)),
+        (
+            {"parse": 10, "lint": 4, "graph": 0},
+            1234,
+            2,
+            Stage("running", 14, 21, "results", "1,234 records, 2 failed", share=14 / 21),
+        ),
+        (
+            {"parse": 10, "lint": 10, "graph": 0},
+            5,
+            0,
+            Stage("running", 20, 21, "results", "5 records, graph", is_even=False, share=20 / 21),
+        ),
+    ],
+)
+def test_a_run_is_one_count_and_names_the_tasks_that_are_left_at_last(
+    done: dict[str, int], records: int, failures: int, stage: Stage
+) -> None:
+    """No records are told before there are any; what a last task takes is not known by how fast files went."""
+    display = KeepingDisplay()
+    answering = Answering(store_path=None, as_json=False, quiet=False, command="run", display=display)
+    count = sum(done.values())
+    progress = Progress(
+        planned={"parse": 10, "lint": 10, "graph": 1},
+        done=done,
+        results_planned=21,
+        results_done=count,
+        work_done=count / 21,
+        reused=0,
+        records=records,
+        failures=failures,
+        workers=2,
+    )
+    Teller(answering).update(progress)
+    assert display.told == [stage]

@@ -1,0 +1,107 @@
+"""Tables: as wide as the terminal and no wider, no word broken or left out."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from codebatch.cli.output.tables import aligned, table, wrapped
+
+LONG = "a/path/that/is/longer/than/what/fits.py"
+ROWS = [
+    ["distance", "path", "imports", "resolution"],
+    ["1", "a.py", "b.py:3", "exact"],
+    ["1,200", LONG, "c.py:80", "one file fits"],
+]
+
+
+def test_a_table_that_fits_has_columns_as_wide_as_their_longest_cells() -> None:
+    assert aligned(ROWS, 100) == [
+        "distance  path                                     imports  resolution",
+        "       1  a.py                                     b.py:3   exact",
+        "   1,200  a/path/that/is/longer/than/what/fits.py  c.py:80  one file fits",
+    ]
+
+
+def test_behind_a_cell_that_is_too_long_the_row_goes_on_in_the_next_line() -> None:
+    assert aligned(ROWS, 50)[1:] == [
+        "       1  a.py              b.py:3   exact",
+        f"   1,200  {LONG}",
+        "                            c.py:80  one file fits",
+    ]
+
+
+def test_where_no_column_has_room_cells_stand_below_one_another() -> None:
+    assert aligned(ROWS, 20)[4:8] == ["1", "  a.py", "  b.py:3", "  exact"]
+
+
+def test_in_a_pipe_a_long_cell_widens_no_line_but_its_own() -> None:
+    long = [*ROWS, ["3", "x" * 60, "d.py:1", "exact"]]
+    lines = aligned(long, None)
+    assert len(lines) == len(long)
+    assert lines[1] == f"       1  {'a.py':40}  b.py:3   exact"
+    assert lines[3].endswith(f"{'x' * 60}  d.py:1   exact")
+
+
+CELLS = st.lists(st.text("ab c", max_size=30).map(str.strip), min_size=3, max_size=3)
+
+
+@given(st.lists(CELLS, min_size=1, max_size=6), st.integers(1, 60))
+@example([["", "", "aaaaaa aaaaaaaaaa"], ["aaaaaaaaaa aaaa", "aaaaaaaaaa aaaaa", ""]], 44)
+def test_no_word_is_broken_or_lost_whatever_the_width(rows: list[list[str]], columns: int) -> None:
+    """And no line is longer than the terminal is wide, but for a word that is, or that nothing can stand beside."""
+    lines = aligned(rows, columns)
+    words = sorted(word for row in rows for cell in row for word in cell.split())
+    assert sorted(word for line in lines for word in line.split()) == words
+    longest = max((len(word) for word in words), default=0)
+    if longest <= columns - 2:
+        assert max(map(len, lines)) <= columns
+
+
+PATHS = st.lists(st.text("ab1", min_size=1, max_size=12), min_size=1, max_size=5).map("/".join)
+
+
+@given(
+    st.lists(st.tuples(PATHS, st.sampled_from(["f", "a_function"]), PATHS), min_size=1, max_size=6), st.integers(30, 90)
+)
+def test_paths_are_shortened_at_the_front_and_no_line_is_longer_than_the_terminal(
+    rows: list[tuple[str, str, str]], columns: int
+) -> None:
+    lines = aligned([["path", "function", "place"], *map(list, rows)], columns, [0, 2])
+    assert max(map(len, lines)) <= columns
+    shown = " ".join(lines[1:]).split()
+    for path, function, place in rows:
+        assert function in shown
+        for each in (path, place):
+            assert any(word == each or (word.startswith("…/") and each.endswith(word[1:])) for word in shown)
+
+
+def test_paths_make_room_before_other_columns_do() -> None:
+    rows = [
+        ["used", "function", "place"],
+        ["3", "TypeChecker.check_func_def", "packages/server/src/unstable/core.py:12"],
+    ]
+    assert aligned(rows, 60, [2]) == [
+        "used  function                    place",
+        "   3  TypeChecker.check_func_def  …/src/unstable/core.py:12",
+    ]
+    assert aligned(rows, None, [2])[1] == f"   3  TypeChecker.check_func_def  {rows[1][2]}"
+
+
+def test_a_word_without_room_at_its_column_ends_where_the_terminal_does() -> None:
+    rows = [["count", "name"], ["3", "x" * 30], ["4", "y"]]
+    assert aligned(rows, 32) == ["count  name", "    3", f"  {'x' * 30}", "    4  y"]
+
+
+@given(st.text("ab ", max_size=60), st.integers(1, 30))
+def test_wrapped_text_is_the_same_words(text: str, columns: int) -> None:
+    lines = wrapped(text, columns, "  ")
+    assert re.sub(r"\s+", " ", " ".join(lines)).strip() == re.sub(r"\s+", " ", text).strip()
+    assert all(len(line) <= columns or " " not in line.strip() for line in lines)
+
+
+def test_columns_are_as_wide_as_what_is_shown() -> None:
+    lines = table([["a\tb\u202e", "x"], ["c", "y"]], ("name", "value"), columns=None)
+    assert lines == ["name        value", "a\\tb\\u202e  x", "c           y"]

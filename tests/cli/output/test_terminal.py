@@ -1,0 +1,74 @@
+"""What cannot be seen, or would steer a terminal, is written out for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tty
+import unicodedata
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.cli.output import streams
+from codebatch.cli.output.terminal import harmless, printable
+
+
+def test_every_control_format_and_separator_character_is_shown_as_an_escape() -> None:
+    every = "".join(map(chr, range(sys.maxunicode + 1)))
+    # Only what was assigned in the Unicode version of this Python is asked for.
+    hidden = [char for char in every if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")]
+    assert [char for char in hidden if not re.fullmatch(r"\\(n|r|t|x..|u.{4}|U.{8})", printable(char))] == []
+
+
+def test_what_can_be_seen_is_left_as_it_is() -> None:
+    text = "Grüße, Мир, 世界, עברית, देवनागरी, é, 🙂, a b"
+    assert printable(text) == text
+
+
+def test_a_name_with_a_space_of_no_width_is_told_from_the_one_without() -> None:
+    assert printable("ad\u200bmin.py") == "ad\\u200bmin.py"
+
+
+@given(st.text())
+def test_what_goes_to_a_terminal_has_tabs_and_ends_of_lines_alone(text: str) -> None:
+    shown = harmless(text)
+    assert printable(shown.replace("\r\n", "").replace("\n", "").replace("\t", "")) == re.sub(r"\r\n|\n|\t", "", shown)
+    assert harmless(shown) == shown
+    if printable(text) == text:
+        assert shown == text
+
+
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_json_on_a_terminal_is_the_same_json(value: object) -> None:
+    written = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    assert json.loads(harmless(written, in_json=True)) == value
+
+
+def test_a_stream_that_is_a_terminal_is_sent_nothing_that_steers_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By whatever way: text, lines, bytes of which a character comes in two pieces. What is ours passes."""
+    ours, theirs = os.openpty()
+    tty.setraw(theirs)
+    with monkeypatch.context() as patched:
+        patched.setattr(streams, "STDOUT", theirs)
+        patched.setattr(sys, "stdout", sys.stdout)
+        patched.setattr(sys, "stderr", sys.stderr)
+        streams.set_up_streams()
+        print("a\x1b[2Jb\tc")
+        sys.stdout.writelines(["d\x9b\n", "e\r\n"])
+        sys.stdout.flush()
+        for piece in (b'"f\x1b', "g\u202e".encode()[:2], "g\u202e".encode()[2:], b'\xff"\n'):
+            sys.stdout.buffer.write(piece)
+        streams.write_own(sys.stdout, "\x1b[31mh\x1b[0m\n")
+        sys.stdout.flush()
+    expected = "a\\x1b[2Jb\tc\nd\\x9b\ne\r\n" + '"f\\u001bg\\u202e\\xff"\n' + "\x1b[31mh\x1b[0m\n"
+    sent = b""
+    while len(sent) < len(expected):
+        sent += os.read(ours, 4096)
+    for descriptor in (ours, theirs):
+        os.close(descriptor)
+    assert sent.decode() == expected

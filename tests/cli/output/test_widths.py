@@ -1,0 +1,94 @@
+"""Lines fit a terminal without a word being broken."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from codebatch.cli.output.widths import fitted, fitted_path, without_same_directory
+from tests.cli.on_a_terminal import on_a_terminal
+from tests.cli.process import CommandLine, write
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "shown"),
+    [
+        ("a line", None, "a line"),
+        ("a line", 6, "a line"),
+        ("a long line", 8, "a long …"),
+        ("a long line", 7, "a …"),
+        ("  indented words", 12, "  indented …"),
+        ("  indented words", 5, "  indented …"),
+        ("oneword", 3, "oneword"),
+        ("\x1b and more", 10, "\\x1b and …"),
+    ],
+)
+def test_of_a_line_that_is_too_long_whole_words_are_left(line: str, width: int | None, shown: str) -> None:
+    assert fitted(line, width) == shown
+
+
+@pytest.mark.parametrize(
+    ("path", "width", "before", "shown"),
+    [
+        ("a/b/c.py:1", None, 9, "a/b/c.py:1"),
+        ("a/b/c.py:1", 12, 2, "a/b/c.py:1"),
+        ("a/b/c.py:1", 11, 2, "…/c.py:1"),
+        ("aa/b/c.py:1", 12, 2, "…/b/c.py:1"),
+        ("a/b/c.py:1", 1, 2, "…/c.py:1"),
+        ("c.py:1", 1, 2, "c.py:1"),
+    ],
+)
+def test_of_a_path_the_last_parts_are_left(path: str, width: int | None, before: int, shown: str) -> None:
+    assert fitted_path(path, width, before) == shown
+
+
+def test_a_path_in_the_directory_of_the_one_before_is_its_name() -> None:
+    assert without_same_directory(["a/b", "a/c", "d/e", "a/b", "x"]) == ["a/b", "c", "d/e", "a/b", "x"]
+    assert without_same_directory(["x", "y"]) == ["x", "y"]
+
+
+DEEP = "packages/server/src/unstable-core-do-not-import/http"
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A tree whose directories are long. Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("deep"))
+    body = "".join(
+        f"  value{each} = computeIt({{ number: {each}, other: 'the same as before' }});\n" for each in range(12)
+    )
+    for number in range(4):
+        write(
+            codebatch.directory / "tree" / DEEP / f"adapter{number}" / "resolveResponse.js",
+            f"import {{ f }} from '../adapter{(number + 1) % 4}/resolveResponse.js';\n"
+            f"export function resolveResponse(x) {{\n  if (x) {{ f(); }}\n{body}}}\nexport {{ f }};\n",
+        )
+    codebatch("run", "tree", "--store", "store", "-q")
+    return codebatch
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("hotspots", "--min", "1"),
+        ("hotspots", "--files"),
+        ("impact", f"{DEEP}/adapter0/resolveResponse.js"),
+        ("graph",),
+        ("graph", "--cycles"),
+        ("duplicates", "--limit", "1"),
+        ("query", "metrics", "-o", "table"),
+        ("query", "duplicates", "-o", "table"),
+    ],
+)
+def test_no_path_is_broken_at_80_columns(deep: CommandLine, words: tuple[str, ...]) -> None:
+    """Its first directories are left out; in a pipe it is whole."""
+    shown, _ = on_a_terminal(deep, *words, "--store", "store", "--no-color", "-q", columns=80)
+    lines = shown.splitlines()
+    assert lines
+    assert max(map(len, lines)) <= 80
+    names = [word for line in lines for word in line.split() if "resolveResponse.js" in word]
+    assert names
+    assert all(re.fullmatch(r"((…|packages)/\S*)?resolveResponse\.js(:\d+)?;?", name) for name in names)
+    piped = deep(*words, "--store", "store", "-q").text
+    assert f"{DEEP}/adapter1/resolveResponse.js" in piped

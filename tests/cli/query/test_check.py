@@ -1,0 +1,214 @@
+"""`check` as CI calls it: what it ends with, what it says, and to whom."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from tests.cli.process import CommandLine, write
+from tests.operations.git_repositories import NOW, git, make_repository
+
+pytestmark = pytest.mark.slow
+
+
+def test_check_ends_with_what_came_of_it(codebatch: CommandLine) -> None:
+    """Outside of git: the batch before is the base."""
+    write(codebatch.directory / "a.py", "import os\n")
+    codebatch("run", ".", "-q")
+    first = codebatch("check", "--json")
+    assert (first.json["base"], first.json["passed"], first.json["conditions"]) == (None, True, [])
+    assert first.json["compared"] is False
+    nothing = (
+        "no base to compare with (first run: the store has no other batch of this source): no finding is treated as new"
+    )
+    assert first.notes == f"{nothing}\n"
+    assert codebatch("check", "-q").lines == [nothing]
+
+    write(codebatch.directory / "b\x1b.py", "def f(:\n")
+    codebatch("run", ".", "-q")
+    told = codebatch("check", "--fail-on", "new-error", "--fail-on", "severity-raised", status=1)
+    assert [line.split() for line in told.lines[1:]] == [
+        ["condition", "value", "limit", "verdict"],
+        ["new-error", "1", "0", "failed"],
+        ["severity-raised", "0", "0", "passed"],
+        ["1", "new,", "1", "unchanged"],
+    ]
+    assert told.lines[0].startswith("b\\x1b.py:1:7: error syntax-error ")
+    assert told.lines[0].endswith("[new]")
+    assert told.notes.endswith("failed: new-error (1 time)\n")
+    answer = codebatch("--json", "check", status=1).json
+    assert (answer["passed"], answer["counts"]["new"]) == (False, 1)
+    assert [row["code"] for row in answer["forbidden"]] == ["syntax-error"]
+    assert codebatch("check", "latest", "latest").lines[-1] == "2 unchanged"
+
+    assert "one of: new-error, " in codebatch("check", "--fail-on", "newest", "--json", status=2).error["hint"]
+    assert codebatch("check", "no-such", "--json", status=2).error["code"] == "unknown_id"
+
+
+def test_older_batch_is_no_head_after_a_run_of_a_part(codebatch: CommandLine) -> None:
+    """In a subdirectory `run` is of that directory alone. What it found must not be passed over."""
+    write(codebatch.directory / "src/a.py", "import os\n")
+    codebatch("init")
+    codebatch("run", ".", "-q")
+    codebatch("run", "src", "-q")
+    codebatch("check", status=0)
+    write(codebatch.directory / "src/b.py", "def f(:\n")
+    src = codebatch.directory / "src"
+    codebatch("run", "-q", cwd=src)
+    codebatch("baseline", "create", "../kept", "-q", cwd=src)
+    assert codebatch("check", "--baseline", "../kept", "--json", cwd=src, status=3).error["code"] == "batch_incomplete"
+    error = codebatch("check", "-q", "--json", cwd=src, status=3).error
+    assert error["code"] == "batch_incomplete"
+    codebatch.shell(error["hint"].partition(": ")[2])
+    codebatch("check", cwd=src, status=1)
+
+
+def test_what_head_lacks_wins_over_what_it_has(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "import os\n")
+    codebatch("run", ".", "-q")
+    write(codebatch.directory / "b.py", "def f(:\n")
+    codebatch("run", ".", "-q", "--task", "parse")
+    told = codebatch("check", "latest~1", "latest", "--json", status=3)
+    assert json.loads(told.stdout)["complete"] is False
+    assert "incomplete: " in told.notes
+    snapshot = codebatch("snapshot", ".", "--json").json["snapshot_id"]
+    begun = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
+    refused = codebatch("baseline", "create", "known.jsonl", "--batch", begun, "--json", status=3).error
+    assert refused["message"].endswith("results)"), "what programs would do is not said to people"
+    assert refused["hint"] == f"resume it with: codebatch run --batch {begun}"
+
+
+def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) -> None:
+    here = codebatch.directory
+    write(here / "a.py", "import os\nimport re\n")
+    codebatch("run", ".", "-q", "--exclude", "known.jsonl")
+    made = codebatch("baseline", "create", "known.jsonl", "--json")
+    assert (made.json["findings"], (here / "known.jsonl").read_bytes().count(b"\n")) == (2, 2)
+    assert "already exists" in codebatch("baseline", "create", "known.jsonl", "--json", status=2).error["message"]
+    assert codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new").lines[-1].startswith("0 new, 2 in the")
+
+    write(here / "b.py", "\n\nimport re\nimport sys\n")
+    (here / "a.py").unlink()
+    codebatch("run", ".", "-q", "--exclude", "known.jsonl")
+    told = codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new", "--json", status=1).json
+    assert [row["message"] for row in told["forbidden"]] == ["`sys` imported but unused"]
+    assert (told["counts"], told["base"]) == ({"unchanged": 1, "new": 1, "fixed": 1}, None)
+    update = codebatch("baseline", "update", "known.jsonl", "--json").json
+    assert [update[name] for name in ("findings", "removed", "moved", "added", "excluded")] == [1, 1, 1, 0, 1]
+    codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new", status=1)
+    assert codebatch("baseline", "update", "known.jsonl", "--accept-new").lines == ["known.jsonl: 2 findings, 1 added"]
+    codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new")
+    shown = codebatch("baseline", "show", "known.jsonl", "--json").json
+    assert shown == [{"tool": "ruff", "code": "F401", "findings": 2, "files": 1}]
+
+    (here / "known.jsonl").write_text("<<<<<<< HEAD\n")
+    assert (
+        "known.jsonl merge=union" in codebatch("check", "--baseline", "known.jsonl", "--json", status=2).error["hint"]
+    )
+    assert codebatch("check", "--baseline", "gone.jsonl", "--json", status=2).error["code"] == "invalid_input"
+    assert (
+        "neither severities nor metrics"
+        in codebatch("check", "--baseline", "known.jsonl", "--fail-on", "severity-raised", status=2).notes
+    )
+
+
+def test_what_cannot_be_looked_at_stays_in_a_baseline(codebatch: CommandLine) -> None:
+    here = codebatch.directory
+    known = "def f():\n    return undefined_one\n"
+    write(here / "a.py", known + "print(undefined_two)\n")
+    codebatch("run", ".", "-q", "--exclude", "known.jsonl")
+    codebatch("baseline", "create", "known.jsonl")
+    # The other line is edited: that is gone, whatever else is.
+    write(here / "a.py", known + "\ndef (:\n")
+    codebatch("run", ".", "-q", "--exclude", "known.jsonl")
+    told = codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new", "--json", status=1).json
+    assert told["counts"] == {"unchanged": 0, "new": 1, "fixed": 1, "not_comparable": 1}
+    assert "1 not comparable" in codebatch("check", "--baseline", "known.jsonl", status=1).lines[-1]
+    update = codebatch("baseline", "update", "known.jsonl", "--json").json
+    assert [update[name] for name in ("findings", "removed", "excluded", "not_comparable")] == [1, 1, 1, 1]
+    write(here / "a.py", known)
+    codebatch("run", ".", "-q", "--exclude", "known.jsonl")
+    codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new")
+
+
+def _found_by(codebatch: CommandLine, command: str) -> int:
+    """The number of regressions that a command of an answer lists."""
+    words = shlex.split(command)
+    assert words[0] == "codebatch"
+    return sum(line.startswith("  ") for line in codebatch(*words[1:]).lines)
+
+
+def test_new_findings_that_no_condition_forbids_are_listed_too(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q", "--store", "s t")
+    write(codebatch.directory / "a.py", "import os\n")
+    write(codebatch.directory / "b.py", "def f(x):\n    assert (x, 1)\n    print(undefined)\n")
+    codebatch("run", ".", "-q", "--store", "s t")
+    told = codebatch("check", "--store", "s t", "--fail-on", "metric:complexity>9")
+    codes = [line.split()[2] for line in told.lines if line.endswith("[new, allowed]")]
+    assert codes == ["F631", "F821", "F401"], "the most severe first"
+    answer = codebatch("check", "--json", "--store", "s t", status=1).json
+    assert [row["code"] for row in answer["forbidden"]] == codes[:2]
+    assert [row["code"] for row in answer["allowed"]] == codes[2:]
+    assert (answer["compared"], answer["allowed_count"]) == (True, 1)
+    assert _found_by(codebatch, answer["list_command"]) == 3
+    assert "--limit" not in answer["list_command"]
+
+
+def test_long_lists_are_cut_and_the_rest_is_counted(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q", "--exclude", "known")
+    codebatch("baseline", "create", "known")
+    for number in range(52):
+        write(codebatch.directory / f"m{number:02d}.py", "import os\n")
+    codebatch("run", ".", "-q", "--exclude", "known")
+    told = codebatch("check")
+    assert sum(line.endswith("[new, allowed]") for line in told.lines) == 50
+    (more,) = [line for line in told.lines if line.startswith("2 more allowed; list all with: ")]
+    assert _found_by(codebatch, more.partition(": ")[2]) == 52
+    answer = codebatch("check", "--json").json
+    assert (len(answer["allowed"]), answer["allowed_count"]) == (50, 52)
+    assert "2 more that fail the check; list all with --json" in codebatch("check", "--fail-on", "new", status=1).lines
+
+    of_baseline = codebatch("check", "--baseline", "known", "--json").json
+    assert (len(of_baseline["allowed"]), of_baseline["allowed_count"], of_baseline["compared"]) == (50, 52, True)
+    words = shlex.split(of_baseline["list_command"])
+    assert len(codebatch(*words[1:], status=1).json["forbidden"]) == 52
+
+
+def test_job_of_github_shows_that_nothing_was_compared(codebatch: CommandLine) -> None:
+    """On standard output; JSON has that for itself. Line ends and what else ends a command are escaped."""
+    job = CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "true"})
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q")
+    nothing = (
+        "no base to compare with (first run: the store has no other batch of this source): no finding is treated as new"
+    )
+    warning = f"::warning title=codebatch check::{nothing}"
+    assert job("check", "-q").lines == [warning, nothing]
+    told = job("check", "--json")
+    assert (told.json["compared"], warning in told.notes.splitlines()) == (False, True)
+    assert "::" not in codebatch("check").text
+    assert "::" not in CommandLine(codebatch.directory, {"GITHUB_ACTIONS": "false"})("check").text
+    codebatch("baseline", "create", "known.jsonl")
+    assert "::" not in job("check", "--baseline", "known.jsonl").text
+
+
+def test_job_of_github_that_ends_for_want_of_a_base_is_annotated_too(codebatch: CommandLine) -> None:
+    origin = codebatch.directory / "a%b"
+    make_repository(origin, [(NOW + at, {b"a.py": b"x = %d\n" % at}) for at in range(2)])
+    git(codebatch.directory, "clone", "-q", f"file://{origin}", "clone")
+    git(codebatch.directory / "clone", "remote", "set-head", "origin", "-d")
+    job = CommandLine(codebatch.directory / "clone", {"GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "x%\n"})
+    job("run", ".", "-q")
+    git(job.directory, "checkout", "-q", "HEAD~1")
+    job("run", ".", "-q")
+    told = job("check", status=3)
+    (line,) = told.lines
+    assert line.startswith(
+        "::warning title=codebatch check::no base to compare with (origin/x%25%0A is not in this clone; "
+    )
+    assert job("check", "--json", status=3).stdout == b""
+    assert job("check", "--no-base-ok").lines[0] == line

@@ -1,0 +1,260 @@
+"""`diff`, `regressions`, `improvements`: what they say, how they end, and how the two sides are named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # it has no types
+import pytest
+
+import codebatch
+from codebatch.cli import cli
+from codebatch.cli.framework.exit import run_to_exit_status
+from codebatch.errors import InvalidInput, UnknownId
+from codebatch.store.batches.batches import BatchId
+from codebatch.store.batches.pins import give_name
+from tests.cli.process import SCHEMAS
+from tests.operations.inline import inline, run
+
+_GIT = ("git", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A work tree of two commits, each with a batch, and one more of a change that is in none."""
+    tree = tmp_path_factory.mktemp("compared")
+    subprocess.run([*_GIT, "init", "-q", "-b", "trunk", tree], check=True)
+    with inline(), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tree)
+        for number, text in enumerate(("import os, re\n", "# A line more.\nimport os\nx == 1\n")):
+            (tree / "a.py").write_text(text)
+            subprocess.run([*_GIT, "add", "a.py"], cwd=tree, check=True)
+            subprocess.run([*_GIT, "commit", "-q", "-m", str(number)], cwd=tree, check=True)
+            run(tree, tree / ".codebatch", pipeline="full")
+        (tree / "a.py").write_text("import os\n")
+        run(tree, tree / ".codebatch", pipeline="full")
+        yield tree
+
+
+@pytest.fixture(autouse=True)
+def _there(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree)
+
+
+def _said(capfd: pytest.CaptureFixture[str], *words: str, status: int = 0) -> tuple[str, str]:
+    assert run_to_exit_status(cli, words) == status
+    return capfd.readouterr()
+
+
+def _json(capfd: pytest.CaptureFixture[str], *words: str) -> Any:
+    answer = json.loads(_said(capfd, *words, "--json")[0])
+    schema = json.loads((SCHEMAS / f"{words[0]}-answer.json").read_text())
+    jsonschema.validate(answer, schema)
+    return answer
+
+
+def test_people_are_told_what_became_of_findings(capfd: pytest.CaptureFixture[str]) -> None:
+    told, notes = _said(capfd, "diff", "HEAD~1", "HEAD")
+    assert [line.partition("Pointless")[0] for line in told.splitlines()] == [
+        "2 new, 1 fixed, 1 moved",
+        "new, 2",
+        "  a.py:3:1: warning B015 ",
+        "  a.py:3:1: error F821 Undefined name `x` [ruff]",
+        "fixed, 1",
+        "  a.py:1:12: warning F401 `re` imported but unused [ruff]",
+    ]
+    assert notes == ""
+    told, notes = _said(capfd, "regressions", "HEAD~1", "HEAD", "--severity", "error")
+    assert told.splitlines()[1:] == ["  a.py:3:1: error F821 Undefined name `x` [ruff]"]
+    told, notes = _said(capfd, "improvements", "HEAD", "HEAD", "--exit-code")
+    assert (told, notes) == ("", "none; not shown: 3 unchanged\n")
+    assert _said(capfd, "regressions", "HEAD~1", "HEAD", "--code", "E999") == ("", "none\n")
+    assert _said(capfd, "diff", "HEAD~1", "HEAD", "--code", "E999") == ("nothing found in either batch\n", "")
+
+
+def test_programs_are_told_in_the_words_of_codebatch_1(capfd: pytest.CaptureFixture[str]) -> None:
+    answer = _json(capfd, "diff", "HEAD~1", "HEAD")
+    assert [row["code"] for row in answer["added"]] == ["B015", "F821"]
+    assert [(row["message"], row["state"]) for row in answer["removed"]] == [("`re` imported but unused", "fixed")]
+    assert [(row["old"]["line"], row["new"]["line"], row["by"]) for row in answer["moved"]] == [(1, 2, "message")]
+    assert answer["summary"]["total_changes"] == 3
+    assert answer["summary"]["states"]["moved"] == 1
+    answer = _json(capfd, "regressions", "HEAD~1", "HEAD")
+    assert ([row["state"] for row in answer["regressions"]], answer["count"]) == (["new", "new"], 2)
+    answer = _json(capfd, "improvements", "HEAD~1", "HEAD")
+    assert ([row["state"] for row in answer["improvements"]], answer["count"]) == (["fixed"], 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("diff", "HEAD~1", "HEAD"), 1),
+        (("diff", "HEAD", "HEAD"), 0),
+        (("diff", "HEAD~1", "HEAD", "--code", "F8*"), 1),
+        (("diff", "HEAD~1", "HEAD", "--code", "F9*"), 0),
+        (("diff", "HEAD~1", "HEAD", "--state", "suppressed"), 0),
+        (("improvements", "HEAD~1", "HEAD"), 1),
+        (("regressions", "HEAD", "latest"), 0),
+    ],
+)
+def test_exit_code_says_whether_anything_is_told(
+    words: tuple[str, ...], status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _said(capfd, *words, "--exit-code", status=status)
+
+
+def test_sides_are_batches_snapshots_and_commits(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The third batch is of the second commit too, and of a change: it does not stand for it."""
+    third, second, first = (
+        each["batch_id"] for each in sorted(json.loads(_said(capfd, "batch", "list", "--json")[0]), key=_made)[::-1]
+    )
+    snapshot = json.loads(_said(capfd, "batch", "show", first, "--json")[0])["snapshot_id"]
+    for words, sides in {
+        (): (second, third),
+        ("latest~2",): (first, third),
+        ("HEAD~1", "trunk"): (first, second),
+        (snapshot, second): (first, second),
+        ("latest~1", "--base-store", str(tree / ".codebatch")): (second, third),
+        ("--base-store", str(tree / ".codebatch")): (third, third),
+    }.items():
+        answer = _json(capfd, "diff", *words)
+        assert (answer["old_batch_id"], answer["new_batch_id"]) == sides
+
+
+def test_the_same_sides_are_named_from_python(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Whatever the command line takes for A: nobody must open it first."""
+    third, second, first = (
+        each["batch_id"] for each in sorted(json.loads(_said(capfd, "batch", "list", "--json")[0]), key=_made)[::-1]
+    )
+    snapshot = json.loads(_said(capfd, "batch", "show", first, "--json")[0])["snapshot_id"]
+    with codebatch.open() as store:
+        with store.store.writing():
+            give_name(store.store, BatchId(first), "first")
+        batch = store.batch()
+        for named in (first, "@first", "latest~2", snapshot, "HEAD~1", store.batch(first)):
+            comparison = batch.compare(named)
+            assert (comparison.old.question.batch.id, comparison.new.question.batch.id) == (first, third)
+            assert [*comparison.differences()] == [*batch.compare(store.batch(first)).differences()] != []
+        assert store.side("trunk").id == second
+        assert b"fixed" in codebatch.make_report(batch, older="@first").found
+        assert codebatch.make_export(batch, "rdjson", than="@first").found.count == 0
+        for wrong, error in ((None, InvalidInput), (3, InvalidInput), ("@nobody", UnknownId), ("snap-0", UnknownId)):
+            with pytest.raises(error):
+                batch.compare(wrong)  # type: ignore[arg-type]  # as who has no types does
+    with pytest.raises(InvalidInput, match="is closed"):
+        batch.compare("@first")
+
+
+def test_files_of_a_snapshot_are_compared_without_a_batch(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ids = []
+    for files in ({"a.py": "x = 1\n", "gone.py": "1\n"}, {"a.py": "x = 2\n", "new.py": "2 + 2\n"}):
+        for each in tmp_path.glob("*.py"):
+            each.unlink()
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
+        ids.append(json.loads(_said(capfd, "snapshot", ".", "--json")[0])["snapshot_id"])
+    assert ids[0] != ids[1]
+    answer = _json(capfd, "diff", *ids, "--kind", "file")
+    assert (answer["old_batch_id"], answer["new_batch_id"], answer["complete"]) == (*ids, True)
+    assert [each["path"] for each in answer["added"]] == ["new.py"]
+    assert [each["path"] for each in answer["removed"]] == ["gone.py"]
+    assert [each["new"]["path"] for each in answer["changed"]] == ["a.py"]
+    with inline():
+        run(tmp_path, tmp_path / ".codebatch")
+    assert _json(capfd, "diff", ids[0], "latest", "--kind", "file")["summary"]["total_changes"] == 3
+    assert "removed" in _said(capfd, "diff", ids[0], ids[1], "--kind", "file", "--explain")[0]
+    for words in ((), ("--kind", "symbol"), ("--kind", "file", "--kind", "symbol"), ("--kind", "file", "--rerun-base")):
+        assert "no batch of the snapshot" in _said(capfd, "diff", ids[0], ids[1], *words, status=2)[1]
+    with codebatch.open() as store:
+        assert len([*store.side(ids[1], of_files=True).compare(ids[0], kind="file").differences()]) == 3
+        with pytest.raises(UnknownId, match="no batch of the snapshot"):
+            store.batch().compare(ids[0])
+
+
+def _made(row: dict[str, str]) -> str:
+    return row["batch_id"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("nosuch",), "no batch or commit 'nosuch'"),
+        (("--kind", "nosuch"), "'nosuch' is not one of"),
+        (("--kind", "ast"), "'ast' is not one of"),
+        (("latest", "latest", "--task", "nosuch"), "the batch has no task 'nosuch'"),
+        (("snap-0",), "no snapshot"),
+        (("--json", "-o", "csv"), "-o csv cannot be used with --json"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    words: tuple[str, ...], told: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert told in _said(capfd, "diff", *words, status=2)[1]
+
+
+def test_rows_are_given_in_other_forms(capfd: pytest.CaptureFixture[str]) -> None:
+    rows = _said(capfd, "diff", "HEAD~1", "HEAD", "-o", "csv", "--limit", "1")
+    assert rows[0].splitlines()[0].startswith("state,kind,path,line,column")
+    assert rows[0].splitlines()[0].endswith(",tool,cell,cell_line,reason")
+    assert rows[0].splitlines()[1].startswith("new,diagnostic,a.py,3,1")
+    assert rows[1] == "2 more; show them with --limit 3\n"
+    (row,) = _said(capfd, "regressions", "HEAD~1", "HEAD", "-o", "jsonl", "--code", "F821")[0].splitlines()
+    assert json.loads(row)["state"] == "new"
+
+
+def test_an_upgrade_carries_nothing_through_where_the_base_is_run_again(
+    tree: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As the task looks now, it finds in A what it finds in B."""
+    own = tree.parent / "own"
+    (own / ".git").mkdir(parents=True)
+    (own / "codebatch.toml").write_text("[tasks.own]\npython = 'own.py:task'\n")
+    says = "from codebatch_workers.api import Diagnostic\ndef task(file):\n    return [{}][:file.path == b'a.py']\n"
+    place = "path='a.py', line=1, column=1, end_line=1, end_column=2"
+    said = f"Diagnostic({place}, severity='error', code='{{}}', message='', tool='own')"
+    with inline(), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(own)
+        for code in ("O1", "O2"):
+            (own / "own.py").write_text(says.format(said.format(code)))
+            (own / "a.py").write_text(f"{code} = 1\n")
+            run(own, own / ".codebatch", configured=own, pipeline="full")
+        counts = {}
+        for words in ((), ("--rerun-base",), ("--rerun-base",)):
+            counts[words] = _json(capfd, "diff", "latest~1", *words)["summary"]["states"]
+        assert {state for state, number in counts[()].items() if number} == {"not_comparable"}
+        assert {state for state, number in counts[("--rerun-base",)].items() if number} == {"unchanged"}
+        assert len([*(own / ".codebatch" / "batches").glob("batch-*")]) == 3
+        told = _said(capfd, "diff", "--rerun-base", "--base-store", ".codebatch", status=2)[1]
+        assert "--rerun-base cannot be used with --base-store" in told
+
+
+def test_a_number_that_went_to_0_is_0_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    branch, plain = "def f(x):\n    if x: return 1\n    return 2\n", "def f(x):\n    return 2\n"
+    with inline():
+        for text in (branch, plain):
+            (tmp_path / "b.py").write_text(text)
+            run(tmp_path, tmp_path / ".codebatch", pipeline="full")
+    monkeypatch.chdir(tmp_path)
+    answer = _json(capfd, "diff", "--kind", "metric")
+    values = {
+        (row["state"], row["new"].get("symbol", ""), row["old"]["value"], row["new"]["value"])
+        for row in answer["changed"]
+        if row["new"]["metric"] == "cognitive"
+    }
+    assert values == {("changed", "", 1, 0), ("improved", "f", 1, 0)}
+    # It is no record of the batch.
+    back = _json(capfd, "diff", "latest", "latest~1", "--kind", "metric")
+    states = answer["summary"]["states"]
+    assert back["summary"]["states"] == states | {"improved": 0, "worsened": states["improved"]}
+    assert (
+        _said(capfd, "improvements", "--kind", "metric", "--metric", "nesting", "--output", "csv")[0].count(",0,") == 1
+    )

@@ -1,0 +1,116 @@
+"""`def`, `callers`, `refs`, `outline`, and what `top` ranks besides counts: by name alone, of one small project."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Ran
+from tests.cli.process import CommandLine, write
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A project with a name that several things have. Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("named"))
+    write(
+        codebatch.directory / "tree" / "a.py",
+        "class A:\n    def go(self, x):\n        def inner():\n            return go()\n        return inner\n\n"
+        "    x = 1\n\n\ndef go():\n    A().go(1)\n    A().go(2)\n",
+    )
+    write(codebatch.directory / "tree" / "sub" / "\udcff.py", "from a import go\n\ngo()\nimport os, sys\n")
+    codebatch("run", "tree", "-q")
+    return codebatch
+
+
+def test_a_name_is_told_where_it_is_defined_and_not_where_it_is_imported(named: CommandLine) -> None:
+    assert named("def", "go").lines == ["a.py:2:9: method A.go", "a.py:10:5: function go"]
+    assert named("def", "A.go").lines == ["a.py:2:9: method A.go"]
+    assert [row["qualified"] for row in named("def", "go", "--json").records] == ["A.go", "go"]
+    assert named("def", "g").notes == "no definition of g (searched 8 symbols in 2 files)\n"
+
+
+def test_who_calls_a_name_is_told_once_by_scope(named: CommandLine) -> None:
+    assert named("callers", "go").lines == [
+        "a.py:4: A.go.inner calls go",
+        "a.py:11: go calls .go, 2 times",
+        "sub/\\xff.py:3: (file) calls go",
+    ]
+    *_, last = named("callers", "go", "--json").records
+    assert last == {"path_b64": "c3ViL/8ucHk=", "scope": "", "line": 3, "target": "go", "calls": 1}
+    assert named("callers", "o").notes == "no calls of o (searched 9 edges in 2 files)\n"
+
+
+@pytest.mark.parametrize("wrong", ["", "a b", "go*", "a."])
+def test_what_is_no_name_is_refused(named: CommandLine, wrong: str) -> None:
+    for command in ("def", "callers"):
+        assert named(command, wrong, "--json", status=2).error["message"] == f"{wrong!r} is not a name"
+
+
+def test_references_have_a_short_name(named: CommandLine) -> None:
+    assert named("refs", "go").stdout == named("references", "go").stdout
+
+
+def test_an_outline_is_nested_as_the_file_is(named: CommandLine) -> None:
+    assert named("outline", "tree/a.py").lines == [
+        "     1  class A",
+        "     2    method go(self, x)",
+        "     3      function inner",
+        "     7    field x",
+        "    10  function go",
+    ]
+    assert [row["name"] for row in named("outline", "a.py", "--json").records] == ["A", "go", "inner", "x", "go"]
+    assert named("outline", b"sub/\xff.py").notes == "no definitions in sub/\\xff.py\n"
+    named("outline", "nowhere.py", status=2)
+
+
+def test_top_is_cut_for_people_alone(named: CommandLine) -> None:
+    every = named("top", "--by", "metric:parameters", "--json").records
+    assert len(every) == named("top", "--by", "metric:parameters", "--limit", "99").text.count("\n") - 1
+    assert len(named("top", "--by", "metric:parameters", "--limit", "1", "--json").records) == 1
+
+
+def test_top_ranks_directories_files_and_the_places_of_a_metric(named: CommandLine) -> None:
+    assert named("top", "--by", "dir", "--json").records.keys() == {"sub"}
+    assert named("top", "--by", "file", "--json").records == named("top", "--by", "path", "--json").records
+    assert named("top", "--by", "metric:lines").lines == ["value  lines", "   12  a.py", "    4  sub/\\xff.py"]
+    assert named("top", "--by", "metric:parameters", "--limit", "1", "--json").records == {"a.py:2 A.go": 2}
+    by_type = named("top", "--by", "symbol_type", "--json").records
+    assert by_type == named("query", "stats", "--group-by", "symbol_type", "--json").records
+    assert list(by_type.values()) == sorted(by_type.values(), reverse=True)
+    assert named("top", "--by", "symbl", "--json", status=2).error["hint"] == "did you mean 'symbol'?"
+    error = named("top", "--by", "metric:linez", "--json", status=2).error
+    assert (error["message"], error["hint"]) == ("the batch has no metric 'linez'", "did you mean 'lines'?")
+
+
+def test_codes_are_told_with_their_severity_and_what_they_find(named: CommandLine) -> None:
+    header, *rows = named("top", "--by", "code").lines
+    assert header.split() == ["count", "rule", "severity", "detects"]
+    assert rows, "os and sys are not used"
+    assert all(row.split()[2] in ("error", "warning", "info") and len(row.split()) > 4 for row in rows)
+    counts = named("top", "--by", "code", "--json").records
+    assert {row.split()[1]: int(row.split()[0]) for row in rows} == counts
+
+
+def test_a_batch_without_symbols_is_not_asked_for_names(ran: Ran, codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "def f(): f()\n")
+    codebatch("run", "a.py", "--pipeline", "parse", "-q")
+    for command in ("def f", "callers f", "outline a.py", "query stats --lang python --kind symbol"):
+        assert "no task of the batch produces" in codebatch(*command.split(), status=2).notes, command
+
+
+def test_what_may_be_missing_in_files_that_are_parsed_in_part_is_told(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.py", "def lost(): pass\n")
+    write(codebatch.directory / "tree" / "b.kt", "fun ok() = 1\nfun ? lost( {\n")
+    codebatch("run", "tree", "-q")
+    assert "b.kt is partially parsed: definitions may be missing\n" in codebatch("outline", "b.kt").notes
+    outlined = codebatch("outline", "b.kt", "--json").json
+    assert outlined["notes"] == ["b.kt is partially parsed: definitions may be missing"]
+    assert "in part" not in codebatch("outline", "a.py").notes
+    for command, missing in (("def", "definitions"), ("callers", "calls"), ("references", "places")):
+        told = f"b.kt is partially parsed: {missing} of lost may be missing there\n"
+        assert told in codebatch(command, "lost").notes
+        assert codebatch(command, "lost", "--json").json["notes"] == [told.strip()]
+        # A file that does not hold the name lacks no place of it.
+        assert "in part" not in codebatch(command, "los").notes
+        assert codebatch(command, "los", "--json").json["notes"] == []
+    assert "in part" not in codebatch("references", "lost", "--path", "a.py").notes

@@ -1,0 +1,154 @@
+"""`duplicates`: copied blocks, the largest first, each once, with their source side by side."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from io import StringIO
+
+import pytest
+
+from tests.cli.on_a_terminal import on_a_terminal
+from tests.cli.process import CommandLine, write
+
+
+def code(seed: str, lines: int) -> str:
+    return "".join(f"    {seed}_{each} = compute_{seed}(number={each}, other='{seed}')\n" for each in range(lines))
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("copied"))
+    tree = codebatch.directory / "tree"
+    for place in ("a.py", "b.py", "tests/test_a.py"):
+        write(tree / place, f"def f_{place[0]}():\n{code('x', 14)}")
+    write(tree / "c.py", f"def c():\n{code('y', 20)}\n\ndef d():\n{code('y', 20)}".replace("y_3 =", "y\x1b[31m\t=", 1))
+    write(tree / "tests/test_b.py", f"def b():\n{code('z', 30)}\n\ndef e():\n{code('z', 30)}")
+    codebatch("run", "tree", "--store", "store", "-q")
+    return codebatch
+
+
+def test_each_block_is_told_once_the_largest_first(copied: CommandLine) -> None:
+    answer = copied("duplicates", "--store", "store", "--json").json
+    assert [(each["lines"], [place["path"] for place in each["locations"]]) for each in answer["blocks"]] == [
+        (16, ["c.py", "c.py"]),
+        (14, ["a.py", "b.py", "tests/test_a.py"]),
+    ]
+    assert (answer["count"], answer["excluded"], answer["complete"]) == (2, 1, True)
+    assert answer["blocks"][1]["locations"][0] == {"path": "a.py", "line": 2, "end_line": 16}
+    assert copied("duplicates", "--store", "store", "--all", "--json").json["blocks"][0]["lines"] == 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"), [(("--min", "15"), [16]), (("--path", "b.py"), [14]), (("--limit", "1"), [16])]
+)
+def test_blocks_are_chosen(copied: CommandLine, arguments: tuple[str, ...], expected: list[int]) -> None:
+    answer = copied("duplicates", "--store", "store", *arguments, "--json").json
+    assert [each["lines"] for each in answer["blocks"]] == expected
+
+
+def test_in_a_pipe_the_places_of_the_first_are_one_below_the_other(copied: CommandLine) -> None:
+    told = copied("duplicates", "--store", "store", "--path", "a.py")
+    assert told.lines[0] == "   1  14 lines  a.py:2 = b.py:2 = tests/test_a.py:2"
+    assert told.lines[2:4] == ["a.py:2", "     2      x_0 = compute_x(number=0, other='x')"]
+    assert told.lines[15] == "b.py:2"
+    assert told.lines[-1] == "   …  full source: codebatch duplicates --show 1"
+    shown = copied("duplicates", "--store", "store", "--show", "2")
+    assert shown.lines[0] == "   2  14 lines  a.py:2 = b.py:2 = tests/test_a.py:2"
+    assert len(shown.lines) == 2 + 2 * 15
+    assert "blocks found: 2" in copied("duplicates", "--store", "store", "--show", "3", status=2).notes
+
+
+@pytest.mark.parametrize(("columns", "is_beside"), [(100, True), (20, False)])
+def test_on_a_terminal_they_are_side_by_side_where_there_is_room(
+    copied: CommandLine, columns: int, is_beside: bool
+) -> None:
+    arguments = ("duplicates", "--store", "store", "--show", "2", "-q", "--no-color")
+    lines = on_a_terminal(copied, *arguments, columns=columns)[0].splitlines()
+    assert any(line.startswith("a.py:2  ") and " | b.py:2" in line for line in lines) is is_beside
+    assert not is_beside or max(map(len, lines[2:])) <= columns
+
+
+def test_what_would_steer_a_terminal_is_escaped(copied: CommandLine) -> None:
+    told = copied("duplicates", "--store", "store", "--show", "1")
+    assert "\x1b" not in told.text
+
+
+def test_other_forms_have_a_row_for_each_place(copied: CommandLine) -> None:
+    told = copied("duplicates", "--store", "store", "-o", "csv", "--path", "a.py")
+    assert told.lines[:2] == ["number,lines,copies,path,line,end_line", "1,14,3,a.py,2,16"]
+
+
+@pytest.fixture(scope="module")
+def nested(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """Three functions that are equal, and one that is but for its last line. Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("nested"))
+    body = code("x", 12)
+    three = "".join(f"def {name}():\n{body}    return x_11 + x_0 + len('{'x' * 20}')\n\n\n" for name in ("b", "c", "d"))
+    write(codebatch.directory / "tree" / "a.py", f"def a():\n{body}    return 0\n\n\n{three}")
+    codebatch("run", "tree", "--store", "store", "-q")
+    return codebatch
+
+
+def test_every_form_for_programs_lists_every_place_with_its_end(nested: CommandLine) -> None:
+    """The place that is a part of the block too: none is named by a number of copies alone, and none twice."""
+    places = [("a.py", 18, 31), ("a.py", 34, 47), ("a.py", 50, 63), ("a.py", 2, 14)]
+    (block,) = nested("duplicates", "--store", "store", "--json").json["blocks"]
+    assert (block["lines"], block["copies"]) == (13, 4)
+    assert [(place["path"], place["line"], place["end_line"]) for place in block["locations"]] == places
+    assert [place.get("lines") for place in block["locations"]] == [None, None, None, 12]
+    told = nested("duplicates", "--store", "store", "-o", "csv").text
+    assert [(row["path"], int(row["line"]), int(row["end_line"])) for row in csv.DictReader(StringIO(told))] == places
+    told = nested("duplicates", "--store", "store", "-o", "jsonl").text
+    rows = [json.loads(line) for line in told.splitlines()]
+    assert [(row["path"], row["line"], row["end_line"]) for row in rows] == places
+    assert [row["lines"] for row in rows] == [13, 13, 13, 12]
+
+
+def test_people_are_told_which_places_are_parts(nested: CommandLine) -> None:
+    told = nested("duplicates", "--store", "store", "--show", "1")
+    assert told.lines[0] == "   1  13 lines  a.py:18 = a.py:34 = a.py:50 = a.py:2 (12 lines)"
+    told = nested("duplicates", "--store", "store")
+    assert told.lines[0] == "   1  13 lines  a.py:18 = a.py:34 = a.py:50 (and 1 more)"
+    assert "more; show them" not in told.notes
+
+
+def test_places_that_no_record_names_are_found(codebatch: CommandLine) -> None:
+    """Of stretches of one text, each place of each block is listed, or lies within a longer place that is."""
+    chance = random.Random(3)
+    text = [f"    value_{number} = compute(step={number}, name='n{number * 7 % 100}')" for number in range(60)]
+    trees: dict[str, list[str]] = {}
+    for number in range(14):
+        start = chance.randrange(0, 40)
+        body = text[start : start + chance.randrange(10, 40)]
+        comment = ["", "    # a comment of its own"] if number % 2 else []
+        trees[f"f{number:02}.py"] = [f"def f{number}():", *comment, *body, f"    return {number}"]
+        write(codebatch.directory / "tree" / f"f{number:02}.py", "\n".join(trees[f"f{number:02}.py"]) + "\n")
+    codebatch("run", "tree", "--store", "store", "-q")
+    records = codebatch("query", "duplicates", "--store", "store", "--json").records
+    named = {(each["path"], each["line"]) for each in records}
+    named |= {(each["other_path"], each["other_line"]) for each in records}
+    blocks = codebatch("duplicates", "--store", "store", "--json").json["blocks"]
+    listed = [(each["path"], each["line"], each["end_line"]) for block in blocks for each in block["locations"]]
+    assert len(set(listed)) == len(listed)
+    of_groups = {each["group"]: (each["path"], each["line"], each["end_line"]) for each in records}
+    missed = 0
+    for path, line, end_line in of_groups.values():
+        block = trees[path][line - 1 : end_line - 1]
+        for other, lines in trees.items():
+            for at in range(len(lines) - len(block) + 1):
+                if lines[at : at + len(block)] == block:
+                    missed += (other, at + 1) not in named
+                    assert any(
+                        other == path and len(block) - (min(end, at + 1 + len(block)) - max(line, at + 1)) < 10
+                        for path, line, end in listed
+                    )
+    assert missed, "a place that no record names is what is tried"
+
+
+def test_a_batch_that_does_not_know_of_copies_says_what_to_run(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "")
+    codebatch("run", ".", "--pipeline", "parse", "-q")
+    assert "to include this task, run: codebatch run --pipeline full PATH" in codebatch("duplicates", status=2).notes

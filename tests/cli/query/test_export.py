@@ -1,0 +1,210 @@
+"""`export`: what goes out of batches, where to, and that what lacks is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import get_args
+from urllib.parse import unquote_to_bytes
+
+import pytest
+
+import codebatch as api
+from codebatch.cli import cli
+from codebatch.cli.framework.exit import run_to_exit_status
+from codebatch.exchange.model import Form
+from codebatch.model.record import SEVERITIES
+from codebatch.store import layout
+from tests.cli.conftest import Ran
+from tests.cli.process import CommandLine, write
+
+
+def _results(data: bytes) -> list[dict[str, object]]:
+    return [result for run in json.loads(data)["runs"] for result in run["results"]]
+
+
+def test_every_form_is_the_same_each_time_and_whole(ran: Ran) -> None:
+    with api.open(ran.store, project=ran.project) as store:
+        batch = store.batch()
+        count = sum(1 for each in batch.diagnostics() if each.severity != "hint")
+        for form in get_args(Form):
+            first, again = api.make_export(batch, form), api.make_export(batch, form)
+            assert first.is_complete
+            assert first.found == again.found
+            assert form == "ctags" or first.found.count == count
+        with pytest.raises(api.InvalidInput, match="unknown format"):
+            api.make_export(batch, "sarrif")  # type: ignore[arg-type]
+
+
+def test_of_many_files_and_of_few_the_same_goes_out(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exported() -> bytes:
+        with api.open(ran.store, project=ran.project) as store:
+            return api.make_export(store.batch(), "sarif", severity=SEVERITIES).found.data
+
+    few = exported()
+    monkeypatch.setattr("codebatch.query.sources.records._FEW_PATHS", 0)
+    assert exported() == few
+
+
+def test_sarif_says_of_each_finding_what_the_batch_does(ran: Ran) -> None:
+    with api.open(ran.store, project=ran.project) as store:
+        batch = store.batch()
+        results = _results(api.make_export(batch, "sarif", severity=SEVERITIES).found.data)
+        told = sorted(
+            (each.path_bytes, each.line, each.column, each.end_line, each.end_column, each.code, each.message)
+            for each in batch.diagnostics()
+        )
+    found = []
+    for result in results:
+        place = result["locations"][0]["physicalLocation"]  # type: ignore[index]
+        region = place["region"]
+        at = [region[name] for name in ("startLine", "startColumn", "endLine", "endColumn")]
+        message = result["message"]["text"]  # type: ignore[index]
+        found.append((unquote_to_bytes(place["artifactLocation"]["uri"]), *at, result["ruleId"], message))
+    assert sorted(found) == told
+    assert any(path.endswith(b"caf\xe9.py") for path, *_ in found)
+    known = [result["partialFingerprints"]["codebatch/v1"] for result in results]  # type: ignore[index]
+    assert all(len(each) == 32 for each in known)
+
+
+def test_what_is_new_or_worse_alone_goes_out(tmp_path: Path) -> None:
+    codebatch = CommandLine(tmp_path)
+    tree = tmp_path / "tree"
+    write(tree / "a.py", "import os\n\n\ndef f():\n    eval(1)\n")
+    write(tree / "b.py", "import sys\n")
+    write(tree / "noted.py", "import json\n")
+    write(tree / "used.py", "import string\n\nstring.x\n")
+    codebatch("run", "tree", "--store", "store")
+    write(tree / "a.py", "\nimport os\nimport re\n\n\ndef f():\n    eval(1)\n    eval(1)\n")
+    write(tree / "noted.py", "import json  # noqa: F401\n")
+    write(tree / "used.py", "import string\n\n")
+    codebatch("run", "tree", "--store", "store")
+    new, again, noted, used = _results(
+        codebatch("export", "sarif", "latest~1", "latest", "--all", "--store", "store").stdout
+    )
+    assert (new["baselineState"], new["message"]) == ("new", {"text": "`re` imported but unused"})
+    # A hint on a changed line goes before a warning on one that nobody touched.
+    assert (again["ruleId"], used["ruleId"], used["baselineState"]) == ("S307", "F401", "new")
+    assert (noted["baselineState"], noted["suppressions"]) == ("unchanged", [{"kind": "inSource"}])
+    place = noted["locations"][0]["physicalLocation"]  # type: ignore[index]
+    assert place == {"artifactLocation": {"uri": "noted.py", "uriBaseId": "%SRCROOT%"}}
+    assert len(codebatch("export", "gitlab", "latest~1", "latest", "--store", "store").json) == 2
+    whole = _results(codebatch("export", "sarif", "--all", "--store", "store").stdout)
+    assert len(whole) == 6
+    for each in (new, again):  # The second `eval` is that also where it goes out alone.
+        alike = [other for other in whole if other.get("partialFingerprints") == each["partialFingerprints"]]
+        assert [other["locations"] for other in alike] == [each["locations"]]
+    assert not any("baselineState" in each for each in whole)
+    found = {"path": "a.py", "line": 1, "code": "x", "message": "found", "severity": "error", "tool": "eslint"}
+    write(tmp_path / "found.jsonl", json.dumps({"kind": "diagnostic", **found}))
+    codebatch("import", "jsonl", "found.jsonl", "--as", "others", "--store", "store")
+    runs = codebatch("export", "sarif", "--store", "store").json["runs"]
+    assert {run["tool"]["driver"]["name"]: len(run["results"]) > 0 for run in runs} == {
+        "codebatch": False,
+        "eslint": True,
+        "ruff": True,
+    }
+
+
+def test_where_the_older_batch_lacks_something_that_is_said_of_it(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "import os\n")
+    snapshot = codebatch("snapshot", ".", "--json").json["snapshot_id"]
+    begun = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
+    write(codebatch.directory / "b.py", "")
+    codebatch("run", ".")
+    ended = codebatch("export", "sarif", begun, "latest", status=3)
+    (told, *_) = ended.json["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+    assert told["message"]["text"] == f"the older batch, {begun}: 0.0% of the batch is done"
+    assert "omitted: 1 finding not comparable with the older batch" in ended.notes
+    assert _results(ended.stdout) == []
+
+
+def test_tags_are_found_that_def_finds(ran: Ran, tmp_path: Path) -> None:
+    tags = tmp_path / "tags"
+    ran.codebatch("export", "ctags", "--store", ran.store, "-o", tags)
+    lines = tags.read_bytes().splitlines()
+    assert lines == sorted(lines)
+    readtags = shutil.which("readtags")
+    if readtags is None:
+        pytest.skip("readtags is not installed (universal-ctags)")
+    with api.open(ran.store, project=ran.project) as store:
+        batch = store.batch()
+        for name in {each.name for each in batch.symbols() if each.symbol_type != "import"}:
+            told = subprocess.run([readtags, "-t", tags, "-", name], capture_output=True, check=True).stdout
+            found = {(each.path_bytes, each.line) for each in batch.symbols(name=name) if each.symbol_type != "import"}
+            places = {(path, int(line)) for _, path, line in (row.split(b"\t") for row in told.splitlines())}
+            assert places == found
+
+
+def test_a_file_is_written_in_one_step_and_a_summary_added(ran: Ran, tmp_path: Path) -> None:
+    target, summary = write(tmp_path / "out", "before"), write(tmp_path / "summary.md", "# before\n")
+    words = ("export", "github", "--store", ran.store, "-o", target, "--summary", summary, "--json")
+    answer = ran.codebatch(*words).json
+    assert (answer["path"], answer["form"], answer["bytes"]) == (str(target), "github", target.stat().st_size)
+    assert answer["count"] == len(target.read_bytes().splitlines())
+    assert summary.read_text(encoding="utf-8").startswith("# before\n## codebatch: ")
+    assert "1 hint hidden; include them with --all" in ran.codebatch(*words).notes
+    summary.write_bytes(b" " * (1 << 20))
+    assert "summary not written" in ran.codebatch(*words).notes
+    assert summary.stat().st_size == 1 << 20
+
+
+def test_of_a_batch_that_lacks_something_sarif_says_so(ran: Ran, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(ran.store, store, symlinks=True)
+    shutil.rmtree(store / layout.OBJECTS)
+    (store / layout.OBJECTS).mkdir()
+    ended = ran.codebatch("export", "sarif", "--store", store, status=3)
+    assert "could not be read" in ended.notes
+    for run in ended.json["runs"]:
+        (invocation,) = run["invocations"]
+        assert invocation["executionSuccessful"] is False
+        assert "could not be read" in invocation["toolExecutionNotifications"][0]["message"]["text"]
+    assert all("partialFingerprints" not in result for result in _results(ended.stdout))
+
+
+def test_what_means_nothing_is_refused(
+    ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ran.project)
+    os.mkfifo(tmp_path / "pipe")
+    os.symlink("pipe", tmp_path / "link")
+    refused = {
+        ("sarif", "latest"): "give two batches to compare, or none",
+        ("sarif", "latest", "latest", "--batch", "latest"): "--batch cannot be used with",
+        ("sarif", "--all", "--severity", "error"): "--all cannot be used with --severity",
+        ("sarif", "--base-store", "x"): "--base-store cannot be used without A and B",
+        ("sarif", "--summary", "x"): "--summary cannot be used with sarif",
+        ("github", "-o", "x", "--summary", "x"): "cannot be the same file",
+        ("sarif", "--json"): "standard output",
+        ("sarif", "-o", str(ran.store / "x.sarif")): "is in the store",
+        ("sarif", "-o", str(tmp_path / "link")): "is not a regular file",
+        ("ctags", "latest", "latest"): "ctags cannot be used with two batches",
+        ("ctags", "--all"): "--all cannot be used with ctags",
+        ("ctags", "--tool", "ruff"): "`tool` cannot be used with ctags",
+        ("sariff",): "'sariff' is not one of",
+    }
+    for words, message in refused.items():
+        assert run_to_exit_status(cli, ["export", *words, "--store", str(ran.store)]) == 2, words
+        said = capsys.readouterr()
+        assert (said.out, message in said.err) == ("", True), said.err
+
+
+def test_export_of_a_comparison_is_marked_as_its_newer_batch_is(codebatch: CommandLine) -> None:
+    codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
+    here, there = codebatch.directory / "here", codebatch.directory / "there"
+    ids = []
+    for tree in (there, here):
+        write(tree / "a.py", "import os\n")
+        codebatch.shell(f"git init -q {tree}")
+        ids.append(codebatch("run", "--json", cwd=tree).json["batch_id"])
+    write(there / "a.py", "x = 1\n")  # The base may be old.
+    told = codebatch("export", "github", *ids, "-q", "-o", "../out", "--json", cwd=here)
+    assert (told.json["project"], told.json["stale"], told.notes) == (str(here), False, "")
+    told = codebatch("export", "github", *reversed(ids), "-q", "-o", "../out", "--json", cwd=here)
+    assert (told.json["project"], told.json["stale"]) == (str(there), True)
+    assert f"belongs to project {there}, not to the current project {here}\n" in told.notes
+    assert "results are out of date" in told.notes

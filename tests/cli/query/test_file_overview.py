@@ -1,0 +1,106 @@
+"""`inspect FILE` is one screen: how a file stands, what is hardest in it, what was found; and near names."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.process import CommandLine, Ended, write
+
+CODE = """\
+import os
+
+
+def easy(x):
+    return x
+
+
+def hard(x):
+    if x:
+        if os:
+            return easy(x)
+    return 0
+
+
+\tassert x, "\x1b[31m"  # no code
+"""
+
+
+@pytest.fixture(scope="module")
+def looked(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("looked"))
+    tree = codebatch.directory / "tree"
+    write(tree / "app/core.py", "def f(a, b=[]):\n    if a:\n        return eval(b)\n    return c\n")
+    write(tree / "app/user.py", "import app.core\n")
+    write(tree / "app/__init__.py", "")
+    write(tree / "app/harder.py", CODE.partition("\t")[0])
+    write(tree / "lib/core.py", "import app.user\n")
+    write(tree / "steered.py", "\tx = '\x1b[31m' + eval(y)\n".replace("\t", "if 1:\n\t"))
+    write(tree / "wide.py", "x = '" + "ü" * 300 + "'; y = eval(x)\n")
+    write(tree / "<b>&\x1b[2J.txt", "x\n")
+    codebatch("run", "tree", "--store", "store", "-q")
+    return codebatch
+
+
+def inspect(codebatch: CommandLine, *arguments: str, status: int = 0) -> Ended:
+    return codebatch("inspect", "--store", "store", *arguments, status=status)
+
+
+def test_a_file_is_told_on_one_screen(looked: CommandLine) -> None:
+    told = inspect(looked, "app/core.py").lines
+    assert told[:4] == [
+        "app/core.py  python  4 code lines  1 function",
+        "  complexity 1 (2nd of python), 1 dependent (2 including indirect)",
+        "  hardest   1 f:1",
+        "  findings  1 error, 1 hint",
+    ]
+    assert "    3:16 hint S307 Use of possibly insecure function; consider using `ast.literal_eval`" in told
+    at = told.index("      | return eval(b)")
+    assert told[at + 1] == "      |        ^^^^^^^"
+    assert told[-1].startswith("  show more with --all, or with --kinds and one of: file (1), ")
+
+
+def test_of_a_long_line_the_part_is_shown_that_is_meant(looked: CommandLine) -> None:
+    told = inspect(looked, "wide.py").lines
+    source, marks = told[[line.endswith("^") for line in told].index(True) - 1 :][:2]
+    assert source[marks.index("^") :] == "eval(x)"
+    assert len(source) < 110
+
+
+def test_marks_are_below_what_they_mark_where_characters_are_escaped(looked: CommandLine) -> None:
+    told = inspect(looked, "steered.py").lines
+    source, marks = told[told.index("      | x = '\\x1b[31m' + eval(y)") :][:2]
+    assert source[marks.index("^") :].startswith(("eval(y)", "y)", "\\x1b"))
+
+
+def test_with_all_every_record_is_told(looked: CommandLine) -> None:
+    assert inspect(looked, "app/core.py", "--all").lines[0] == "app/core.py: python, 4 lines, text, parse ok"
+    assert inspect(looked, "app/core.py", "--kinds", "symbol").lines == ["app/core.py:1:5: function f"]
+
+
+def test_names_that_would_steer_a_terminal_are_escaped(looked: CommandLine) -> None:
+    assert inspect(looked, "<b>&\x1b[2J.txt").lines[0] == "<b>&\\x1b[2J.txt  text  1 code line"
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("core.py", "2 files match: app/core.py, lib/core.py; see: "),
+        ("lib/user.py", "did you mean 'app/user.py'? see: "),
+        ("lib/coer.py", "2 files match: lib/core.py, app/core.py; see: "),
+        ("nothing.at.all", "see: "),
+    ],
+)
+def test_of_a_file_that_is_not_there_those_are_told_that_may_be_meant(
+    looked: CommandLine, given: str, hint: str
+) -> None:
+    assert inspect(looked, given, "--json", status=2).error["hint"].startswith(f"{hint}codebatch files")
+
+
+def test_what_is_not_known_of_the_project_is_not_told(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a/core.py", "def f(a):\n    if a:\n        return 1\n")
+    write(codebatch.directory / "b.py", "import a.core\n")
+    (codebatch.directory / ".git").mkdir()
+    codebatch("run", "a", "-q", "--pipeline", "analyze")
+    told = codebatch("inspect", "a/core.py").lines
+    assert told[1] == "  complexity 1"

@@ -1,0 +1,110 @@
+"""`find` tells where code is like a pattern, or a query matches, in the files of a batch."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from tests.cli.process import CommandLine, write
+
+
+@pytest.fixture
+def tree(codebatch: CommandLine) -> CommandLine:
+    write(codebatch.directory / "a.py", "def go():\n    print(1)\n    print(2, 3)\n")
+    write(codebatch.directory / "lib" / "b.py", "print('é', end='')\nx = [print(é), print(0)]\n")
+    write(codebatch.directory / "\udcff.py", "print(\n  4)\n")
+    write(codebatch.directory / "c.js", "print(5)\n")
+    write(codebatch.directory / "script", "#!/usr/bin/env python\nprint(6)\n")
+    write(codebatch.directory / "broken.py", "print(7)\ndef (:\n")
+    codebatch("run", ".", "--pipeline", "parse", "--quiet")
+    return codebatch
+
+
+PATTERN = ("find", "-l", "python", "--pattern", "print($X)")
+
+
+def test_places_are_told_from_the_snapshot_with_their_lines(tree: CommandLine) -> None:
+    write(tree.directory / "a.py", "")  # What is asked is the batch, not the tree, which is said.
+    ended = tree(*PATTERN)
+    assert ended.lines == [
+        "a.py:2:5: print(1)",
+        "broken.py:1:1: print(7)",
+        "lib/b.py:2:6: x = [print(é), print(0)]",
+        "lib/b.py:2:16: x = [print(é), print(0)]",
+        "script:2:1: print(6)",
+        "\\xff.py:1:1: print(",
+    ]
+    assert "1 file with syntax errors" in ended.notes
+    assert "results are out of date (a.py changed)" in ended.notes
+
+
+def test_what_programs_are_told(tree: CommandLine) -> None:
+    first, *_, last = tree(*PATTERN, "--json").records
+    assert first == {
+        "path": "a.py", "line": 2, "column": 5, "end_line": 2, "end_column": 13, "source": "    print(1)",
+        "captures": {"X": "1"},
+    }  # fmt: skip
+    assert (last["path_b64"], last["end_line"]) == ("/y5weQ==", 2)
+    assert tree(*PATTERN, "--count", "--json").records == {"count": 6}
+    assert tree(*PATTERN, "--count").lines == ["6"]
+    assert tree(*PATTERN, "--files").lines == ["a.py", "broken.py", "lib/b.py", "script", "\\xff.py"]
+    assert {"path": "lib/b.py", "places": 2} in tree(*PATTERN, "--files", "--json").records
+    rows = list(csv.DictReader(io.StringIO(tree(*PATTERN, "-o", "csv", "--path", "lib").text)))
+    assert [(row["path"], row["column"]) for row in rows] == [("lib/b.py", "6"), ("lib/b.py", "16")]
+
+
+def test_fewer_are_asked_for(tree: CommandLine) -> None:
+    ended = tree(*PATTERN, "--limit", "2")
+    assert ended.lines == ["a.py:2:5: print(1)", "broken.py:1:1: print(7)"]
+    assert "stopped after 2 matches" in ended.notes
+    assert (
+        tree(*PATTERN, "--path", "*.js").notes.splitlines()[0]
+        == "no python files in the batch whose path contains '*.js'"
+    )
+    assert (
+        tree("find", "-l", "python", "--pattern", "nowhere").notes.splitlines()[0] == "no matches in 5 files of python"
+    )
+    query = "(call arguments: (argument_list (integer) @n . (integer)))"
+    assert tree("find", "-l", "py", "--query", query).lines == ["a.py:3:11: print(2, 3)"]
+
+
+def test_what_cannot_be_looked_for_is_refused_with_its_place(tree: CommandLine) -> None:
+    ended = tree("find", "-l", "python", "--query", "(call\n functon: (_))", status=2)
+    assert ended.notes.splitlines()[:2] == ["   functon: (_))", "   ^"]
+    assert "did you mean 'function'?" in ended.notes
+    for arguments, told in (
+        (("-l", "python", "--pattern", "a b"), "the pattern is not valid python by itself"),
+        (("-l", "pyhton", "--pattern", "a"), "no grammar for 'pyhton'"),
+        (("-l", "python"), "give either a query or a pattern"),
+        (("-l", "python", "--pattern", "a", "--query", "(call)"), "give either a query or a pattern"),
+        (("-l", "python", "--pattern", "a", "--count", "--files"), "--files cannot be used with --count"),
+    ):
+        assert told in tree("find", *arguments, "--json", status=2).error["message"]
+
+
+def test_a_pattern_in_the_place_of_a_path_is_met_with_the_option(tree: CommandLine) -> None:
+    error = tree("find", "-l", "python", "print($X)", "--json", status=2).error
+    assert error["message"] == "one of --pattern and --query is required"
+    assert tree.shell(error["hint"].partition(": ")[2]).text
+
+
+def test_several_processes_tell_the_same_as_one(codebatch: CommandLine) -> None:
+    for number in range(200):
+        write(codebatch.directory / f"{number:03}.py", f"print({number})\n" * (number % 3))
+    codebatch("run", ".", "--pipeline", "parse", "--quiet")
+    one, three = (codebatch(*PATTERN, "-j", jobs).lines for jobs in ("1", "3"))
+    assert one == three
+    assert len(one) == 199
+    assert codebatch(*PATTERN, "-j", "3", "--limit", "5").lines == one[:5]
+
+
+@pytest.mark.parametrize("predicate", ["match", "not-match"])
+def test_file_in_which_a_regular_expression_takes_too_long_is_passed_over(tree: CommandLine, predicate: str) -> None:
+    write(tree.directory / "slow.py", f"x = '{'a' * 60}!-'\n")
+    tree("run", ".", "--pipeline", "parse", "--quiet")
+    query = f'((string) @match (#{predicate}? @match "^.(.(a+)+)+.$"))'
+    ended = tree("find", "-l", "python", "--query", query, "--file-seconds", "1", status=3)
+    assert "slow.py skipped: it took longer than 1 s" in ended.notes
+    assert ("lib/b.py:1:7: print('é', end='')" in ended.lines) == (predicate == "not-match")

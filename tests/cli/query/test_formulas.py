@@ -1,0 +1,94 @@
+"""`-o csv --escape-formulas`: no cell of text begins as a formula does, and numbers stay numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from codebatch.cli import cli
+from codebatch.cli.framework.formats import escaped_formula
+from codebatch.cli.reference.interface import describe
+from codebatch.model.task import Json
+from tests.cli.process import CommandLine, write
+
+WORDS = {
+    "hotspots": "--min 1",
+    "diff": "latest~1 latest --kind file --kind diagnostic",
+    "improvements": "latest~1 latest --kind diagnostic",
+    "find": "-l python --pattern f($X)",
+    "regressions": "latest~1 latest --kind diagnostic",
+    "sql": "select_path_from_file",
+}
+COMMANDS = sorted(
+    command.name
+    for command in describe(cli).commands
+    if any("--escape-formulas" in option.names for option in command.options)
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("=1+1", "'=1+1"), ("+1", "'+1"), ("-1", "'-1"), ("@a", "'@a"), ("\t=1", "'\t=1"), ("\r=1", "'\r=1"),
+        ("\uff1d1", "'\uff1d1"), (["=1", "b"], "'=1, b"), (-1, "-1"), (-1.5, "-1.5"), ("a=1", "a=1"), ("", ""),
+        (None, ""), (True, "true"), ("'=1", "'=1"),
+    ],
+)  # fmt: skip
+def test_what_begins_as_a_formula_is_escaped(value: Json, text: str) -> None:
+    assert escaped_formula(value) == text
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """Names that are formulas, in two batches. Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("formulas"))
+    body = "".join(f"    value_{each} = compute_it(number={each}, other='the same')\n" for each in range(14))
+    for name in ("=1+1.py", "@sum.py", "-2.py", "+3.py"):
+        write(
+            codebatch.directory / "tree" / name,
+            f"import os\n\n\ndef g(x):\n    if x:\n        f(x)\n\n\ndef h():\n{body}",
+        )
+    codebatch("run", "tree", "--store", "store", "-q")
+    write(
+        codebatch.directory / "tree" / "=1+1.py",
+        f"import sys\n\n\ndef g(x):\n    if x:\n        f(x)\n\n\ndef h():\n{body}",
+    )
+    codebatch("run", "tree", "--store", "store", "-q")
+    return codebatch
+
+
+def rows(codebatch: CommandLine, command: str, *options: str) -> list[list[str]]:
+    words = WORDS.get(command, "").split()
+    words = [word.replace("_", " ") for word in words] if command == "sql" else words
+    told = codebatch(*command.split(), *words, "--store", "store", "-q", "-o", "csv", *options).text
+    return list(csv.reader(io.StringIO(told)))
+
+
+def test_the_commands_that_write_csv_can_escape_formulas() -> None:
+    writing = {
+        command.name for command in describe(cli).commands if any("csv" in option.choices for option in command.options)
+    }
+    assert set(COMMANDS) == writing
+    assert {"sql", "findings", "hotspots", "duplicates", "diff", "find", "query outputs"} <= writing
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_cell_of_any_command_is_a_formula(tree: CommandLine, command: str) -> None:
+    plain, escaped = rows(tree, command), rows(tree, command, "--escape-formulas")
+    assert len(plain) == len(escaped)
+    changed = 0
+    for one, other in zip(plain, escaped, strict=True):
+        for before, after in zip(one, other, strict=True):
+            assert after in (before, f"'{before}")
+            assert not after.startswith(("=", "+", "@"))
+            changed += after != before
+    assert changed or command in ("query failures", "query stats")
+
+
+def test_it_is_of_csv_alone(tree: CommandLine) -> None:
+    for form in ("jsonl", "md"):
+        notes = tree("findings", "--store", "store", "-o", form, "--escape-formulas", status=2).notes
+        assert "--escape-formulas needs -o csv" in notes
+    assert "--escape-formulas needs -o csv" in tree("hotspots", "--store", "store", "--escape-formulas", status=2).notes

@@ -1,0 +1,122 @@
+"""How often functions of a batch were changed, whatever the work tree is like beside its newest commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codebatch.operations.api.store import open as open_store
+from codebatch.operations.history import history_cache
+from codebatch.operations.hotspots.function_changes import compare_lines
+from codebatch.operations.hotspots.hotspots import hotspots
+from tests.cli.process import CommandLine
+from tests.operations.git_repositories import git
+
+WHO = ("-c", "user.name=n", "-c", "user.email=n")
+HARD = "def hard(a):\n" + "".join(f"    if a == {each}:\n        a = g()\n" for each in range(12))
+EASY = "def easy(a):\n    return a\n"
+
+
+def commit(tree: Path, content: str) -> None:
+    (tree / "a.py").write_bytes(content.encode())
+    git(tree, "add", "-A")
+    git(tree, *WHO, "commit", "-qm", "m")
+
+
+@pytest.fixture
+def project(codebatch: CommandLine) -> Path:
+    """A function that 3 commits changed, in a file that 8 commits changed."""
+    tree = codebatch.directory / "tree"
+    tree.mkdir()
+    git(tree, "init", "-q", "-b", "main")
+    git(tree, "config", "core.autocrlf", "false")
+    for each in range(3):
+        commit(tree, EASY + HARD.replace("== 5", f"== {50 + each}"))
+    for each in range(5):
+        commit(tree, EASY.replace("return a", f"return {each}") + HARD.replace("== 5", "== 52"))
+    return tree
+
+
+def changes(codebatch: CommandLine, *, runs: bool = True) -> int | None:
+    if runs:
+        codebatch("run", "tree", "--store", "store", "-q")
+    (row,) = codebatch("hotspots", "--store", "store", "--json").json["rows"]
+    found: int | None = row["commits_per_year"]
+    return found
+
+
+def test_a_function_has_its_own_changes(codebatch: CommandLine, project: Path) -> None:
+    assert changes(codebatch) == 3
+    assert codebatch("hotspots", "--files", "--store", "store", "--json").json["rows"][0]["commits_per_year"] == 8
+
+
+def test_lines_that_are_not_committed_only_move_a_function(codebatch: CommandLine, project: Path) -> None:
+    new = "import x\n\n\n" + EASY * 3 + (project / "a.py").read_text().replace("== 7", "== 77") + EASY
+    (project / "a.py").write_text(new)
+    assert changes(codebatch) == 3
+    (project / "a.py").write_text(new.replace("def hard(a)", "def new(b)"))
+    assert changes(codebatch) == 3  # Its lines are those of the function before.
+
+
+def test_other_ends_of_lines_are_no_other_content(codebatch: CommandLine, project: Path) -> None:
+    (project / "a.py").write_bytes((project / "a.py").read_bytes().replace(b"\n", b"\r\n"))
+    assert changes(codebatch) == 3
+
+
+def test_a_batch_of_an_older_commit_is_found_in_the_history(codebatch: CommandLine, project: Path) -> None:
+    assert changes(codebatch) == 3
+    for each in range(4):
+        commit(project, EASY * 20 + HARD.replace("== 5", f"== {60 + each}"))
+    assert changes(codebatch, runs=False) == 3
+    assert changes(codebatch) == 7
+
+
+def test_a_file_that_git_has_not_was_never_changed(codebatch: CommandLine, project: Path) -> None:
+    (project / "a.py").rename(project / "b.py")
+    assert changes(codebatch) == 0
+
+
+def test_only_new_commits_are_read(codebatch: CommandLine, project: Path) -> None:
+    """After the first question the content of old versions is not needed any more."""
+    assert changes(codebatch) == 3
+    old = git(project, "rev-parse", *(f"HEAD~{each}:a.py" for each in range(2, 8))).split()
+    commit(project, EASY + HARD.replace("== 5", "== 70"))
+    for name in old:
+        (project / ".git/objects" / name[:2] / name[2:]).unlink()
+    assert changes(codebatch) == 4
+
+
+def test_lines_are_compared_up_to_a_bound() -> None:
+    assert compare_lines(b"a\nb\nc\nd\n", b"a\nx\nc\nd\ne\n") == ((2, 3, 2, 3), (5, 5, 5, 6))
+    many = b"".join(b"%d\n" % each for each in range(4_000))
+    assert compare_lines(b"a\n" + many + b"z\n", b"a\nb\n" + many.replace(b"7\n", b"8\n") + b"y\nz\n") == (
+        (2, 4_002, 2, 4_004),
+    )
+
+
+def test_a_shallow_repository_does_not_know_what_changed_before(codebatch: CommandLine, project: Path) -> None:
+    git(codebatch.directory, "clone", "-q", "--depth", "3", f"file://{project}", "shallow")
+    codebatch("run", "shallow", "--store", "store", "-q")
+    answer = codebatch("hotspots", "--store", "store", "--json").json
+    assert [each["commits_per_year"] for each in answer["rows"]] == [None]
+    assert answer["churn_note"] == "change frequency covers only 3 commits: the clone is shallow"
+
+
+def test_without_time_changes_are_not_known_and_the_next_question_knows_them(
+    codebatch: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codebatch("run", "tree", "--store", "store", "-q")
+    for kept in (codebatch.directory / "store/cache").glob("churn-*"):
+        kept.unlink()
+    told: list[tuple[str, int, int, str]] = []
+    store = open_store(codebatch.directory / "store", project=project, note=pytest.fail)
+    for seconds, expected in ((0.0, None), (60.0, 3)):
+        monkeypatch.setattr(history_cache, "HISTORY_SECONDS_MAX", seconds)
+        question = store.batch().question
+        question.tell_phase = lambda *phase: told.append(phase)
+        found = hotspots(question).found
+        assert [each.commits_per_year for each in found.rows] == [expected]
+        assert ("the next query reads more" in found.churn_note) == found.is_history_cut == (expected is None)
+    assert told[0] == ("reading history", 0, 8, "commits")
+    assert told[-1][0] == "comparing versions"

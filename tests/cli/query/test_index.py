@@ -1,0 +1,61 @@
+"""`index-build`: what people are told of an index, and that answers are the same with it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.operations.runs.indexing import IndexAnswer
+from tests.cli.conftest import Ran
+from tests.cli.process import CommandLine
+
+QUESTIONS = (
+    ("query", "outputs", "--name", "m*", "--json"),
+    ("query", "outputs", "--name", "nope"),
+    ("query", "diagnostics", "--code", "F*"),
+    ("query", "symbols", "--where", "name == 'run'"),
+    ("callers", "eval"),
+)
+
+
+@pytest.fixture
+def store(ran: Ran, tmp_path: Path) -> Path:
+    """A copy of the store, to write to."""
+    shutil.copytree(ran.store, tmp_path / "store", symlinks=True)
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def copied(ran: Ran, store: Path) -> CommandLine:
+    """The command line in the project, with a store of its own."""
+    return CommandLine(ran.project, {"CODEBATCH_STORE": str(store)})
+
+
+def test_answers_have_the_same_bytes_and_are_told_of_damage(copied: CommandLine, store: Path) -> None:
+    """Reading changes nothing, so a store that cannot be written is asked as well."""
+    before = [copied(*question).stdout for question in QUESTIONS]
+    assert before[0].count(b'"kind"') > 0
+    answer = msgspec.json.decode(copied("index-build", "--json").stdout, type=IndexAnswer)
+    assert answer.terms > 5
+    assert "matches its records" in copied("index", "build", "--verify").text
+    assert f"an older index covers all {answer.shard_files} shard files\n" in copied("index-build").text
+    files = {path: path.stat().st_mtime_ns for path in store.rglob("*")}
+    assert [copied(*question).stdout for question in QUESTIONS] == before
+    assert {path: path.stat().st_mtime_ns for path in store.rglob("*")} == files
+    (database,) = store.glob("indexes/*/*/base-000000.lmdb.zst")
+    database.write_bytes(database.read_bytes()[:-1])
+    for question, answered in zip(QUESTIONS, before, strict=True):
+        ended = copied(*question)
+        assert ended.stdout == answered
+        assert "reading all results, because the index cannot be used" in ended.notes
+    error = copied("index-build", "--verify", "--json", status=4).error
+    assert (error["code"], "--rebuild" in error["hint"]) == ("store_corrupt", True)
+    assert "matches its records" in copied("index-build", "--rebuild", "--verify").text
+
+
+def test_a_user_who_errs_is_told(copied: CommandLine) -> None:
+    assert "build it with: codebatch index build" in copied("index-build", "--verify", status=2).notes
+    assert "no batch" in copied("index-build", "--batch", "batch-nope", status=2).notes

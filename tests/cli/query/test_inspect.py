@@ -1,0 +1,125 @@
+"""`inspect FILE:LINE`: the line as the batch has it, what encloses it, and what is told of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from tests.cli.conftest import Ran
+from tests.cli.process import CommandLine, Ended, write
+
+
+@pytest.fixture(scope="module")
+def lined(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """Files whose lines are strange. Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("lined"))
+    tree = codebatch.directory / "tree"
+    write(tree / "a.py", "import os\n\n\nclass A:\n\tdef f(self):\n\t\treturn eval(g())\n\n\ndef g():\n    pass\n")
+    write(tree / "b.py:2", "x = 1\n")
+    write(tree / "wide.py", "\ufeffx = 'ü'\r\ny = 2".encode("utf-16-le"))
+    write(tree / "strange.txt", f"a\x1b[31mb\u202e\rc\n{'x' * 500}\n")
+    write(tree / "logo.bin", bytes(range(256)))
+    codebatch("run", "tree", "-q")
+    return codebatch
+
+
+def inspect(codebatch: CommandLine, place: str, *arguments: str, status: int = 0) -> Ended:
+    return codebatch("inspect", place, *arguments, status=status)
+
+
+def test_a_line_is_told_with_those_around_it_and_all_that_encloses_it(lined: CommandLine) -> None:
+    assert inspect(lined, "a.py:6").lines == [
+        "       3",
+        "       4  class A:",
+        "       5      def f(self):",
+        ">      6          return eval(g())",
+        "       7",
+        "       8",
+        "       9  def g():",
+        "a.py:4:7: class A, ends at line 6",
+        "a.py:5:6: method A.f, ends at line 6",
+        "a.py:6:10: hint S307 Use of possibly insecure function; consider using `ast.literal_eval` [ruff]",
+        "a.py:6: A.f calls eval",
+        "a.py:6: A.f calls g",
+        "a.py:5: A.f complexity = 1",
+        "a.py:5: A.f parameters = 1",
+    ]
+    for place in ("tree/a.py:6", "a.py:6:10", "a.py:6:10:"):
+        assert inspect(lined, place).stdout == inspect(lined, "a.py:6").stdout
+    assert inspect(lined, "a.py:6", "--kinds", "diagnostic").lines[7:] == inspect(lined, "a.py:6").lines[9:10]
+
+
+def test_in_json_it_is_the_same(lined: CommandLine) -> None:
+    answer = inspect(lined, "a.py:5", "--json").json
+    assert (answer["path"], answer["line"], answer["complete"]) == ("a.py", 5, True)
+    assert answer["source"][3] == {"line": 5, "text": "\tdef f(self):", "is_cut": False}
+    assert [each["line"] for each in answer["source"]] == [2, 3, 4, 5, 6, 7, 8]
+    assert [each.get("qualified") for each in answer["records"]][:2] == ["A", "A.f"]
+
+
+def test_a_name_that_ends_as_a_line_does_is_a_file(lined: CommandLine) -> None:
+    assert inspect(lined, "b.py:2", "--json").records[0]["path"] == "b.py:2"
+    assert inspect(lined, "b.py:2:1").lines == [">      1  x = 1"]
+
+
+def test_lines_are_those_of_its_encoding_and_steer_no_terminal(lined: CommandLine) -> None:
+    assert [each["text"] for each in inspect(lined, "wide.py:1", "--json").json["source"]] == ["x = 'ü'\r", "y = 2"]
+    assert inspect(lined, "wide.py:2").lines[1] == ">      2  y = 2"
+    told = inspect(lined, "strange.txt:1")
+    assert told.lines[0] == ">      1  a\\x1b[31mb\\u202e\\rc"
+    assert told.lines[1] == f"       2  {'x' * 400}…"
+    assert inspect(lined, "strange.txt:1", "--json").json["source"][1]["is_cut"] is True
+
+
+@pytest.mark.parametrize(
+    ("place", "hint"),
+    [
+        ("a.py:0", "lines are numbered from 1"),
+        ("a.py:11", "the file has 10 lines"),
+        ("wide.py:3", "has 2 lines"),
+    ],
+)
+def test_a_line_that_there_is_not_is_refused(lined: CommandLine, place: str, hint: str) -> None:
+    assert hint in inspect(lined, place, "--json", status=2).error["hint"]
+
+
+def test_what_has_no_lines_or_nothing_to_say_is_noted(lined: CommandLine) -> None:
+    ended = inspect(lined, "logo.bin:1")
+    assert (ended.text, ended.notes.splitlines()[0]) == ("", "logo.bin is a binary file without lines")
+    assert inspect(lined, "a.py:8").notes == "no records at line 8 of a.py\n"
+    assert inspect(lined, "nowhere.py:8", "--json", status=2).error["message"].endswith("no file 'nowhere.py'")
+
+
+def test_of_a_file_that_there_is_not_the_one_whose_path_ends_so_is_told(ran: Ran) -> None:
+    ended = ran.codebatch("inspect", "main.py:6", "--store", "store", status=2)
+    assert "hint: did you mean 'src/main.py'? see: codebatch files" in ended.notes
+
+
+def test_where_the_content_is_gone_the_answer_is_not_whole(ran: Ran, codebatch: CommandLine) -> None:
+    store = codebatch.directory / "store"
+    shutil.copytree(ran.store, store, symlinks=True)
+    shutil.rmtree(store / "objects")
+    (store / "objects").mkdir()
+    answer = ran.codebatch("inspect", "src/main.py:6", "--store", store, "--json", status=3)
+    assert (answer.json["complete"], answer.json["source"]) == (False, [])
+    assert answer.json["records"]
+    assert "source of src/main.py not shown" in answer.notes
+
+
+def test_a_path_is_taken_as_it_is_printed(codebatch: CommandLine) -> None:
+    tree = codebatch.directory / "tree"
+    tree.mkdir()
+    for name in (b"caf\xe9.py", b"a\tb\x1b.py"):
+        (tree / os.fsdecode(name)).write_text("def f(): pass\n")
+    codebatch("run", "tree", "--pipeline", "full")
+    printed = [line.split("  ")[0] for line in codebatch("files", "-q").lines]
+    assert printed == [r"a\tb\x1b.py", r"caf\xe9.py"]
+    for path in printed:
+        assert codebatch("outline", path, "-q").lines == ["     1  function f"]
+        assert codebatch("inspect", f"tree/{path}:1", "-q").stdout
+        assert codebatch("ast", f"tree/{path}").json["language"] == "python"
+    (tree / r"caf\xe9.py").write_text("x = 1\n")
+    codebatch("run", "tree", "--pipeline", "full")
+    assert codebatch("outline", r"caf\xe9.py", "-q").lines == ["     1  variable x"], "that very name comes first"

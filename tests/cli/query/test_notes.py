@@ -1,0 +1,77 @@
+"""Notes in the source, whoever found something; and under whose name findings are told."""
+
+from __future__ import annotations
+
+from tests.cli.process import CommandLine, set_apart, write
+
+SETTINGS = """
+[tasks.words]
+python = "tools/words.py:task"
+[tasks.whole]
+python = "tools/whole.py:task"
+[tasks.lint]
+on = ["trailing-whitespace"]
+[[tasks.lint.rules]]
+id = "no-print"
+language = "python"
+query = '(call function: (identifier) @_name (#eq? @_name "print")) @report'
+message = "print"
+"""
+WORDS = """
+import re
+from codebatch_workers.api import diagnostic
+def task(file):
+    for match in re.finditer(b"foo", file.utf8):
+        yield diagnostic(file, match.start(), match.end(), code="foo", message="m")
+        yield diagnostic(file, match.start(), match.end(), code="bar", message="m", tool="barcheck")
+"""
+WHOLE = """
+from codebatch_workers.api import diagnostic
+def task(project):
+    for file in project.files:
+        source = project.source(file)
+        for at, line in zip(source.line_starts, source.utf8.split(b"\\n")):
+            if line.startswith(b"bad"):
+                yield diagnostic(source, at, at + 3, code="bad", message="m")
+"""
+
+
+def test_notes_are_heeded_whoever_found_something(codebatch: CommandLine) -> None:
+    """Each is found by another: ruff's parser, a grammar, ruff's rules, ours, a query, own tasks of both scopes."""
+    write(codebatch.directory / "codebatch.toml", SETTINGS)
+    write(codebatch.directory / "tools" / "words.py", WORDS)
+    write(codebatch.directory / "tools" / "whole.py", WHOLE)
+    lines = {
+        "a.py": ["def = 1  {}"],
+        "b.js": ["let x = = 1; {}"],
+        "c.py": ["import os  {}"],
+        "d.py": ["foo = 1  {}", "print(foo[2])  {}", "bad = 1  {}", "x = 1  {}  "],
+        "e.js": ["foo(); {}", "bad(); {}", "f(); {}  "],
+    }
+    for path, texts in lines.items():
+        sign = "#" if path.endswith(".py") else "//"
+        for name, note in (("told", f"{sign} codebatch: ignored"), ("hushed", f"{sign} codebatch: ignore")):
+            text = "".join(each.format(note) + "\n" for each in texts)
+            write(codebatch.directory / "src" / name / path, text)
+    set_apart(codebatch, "src")
+    codebatch("run", "src", "-j", "2")
+    told = codebatch("query", "diagnostics", "--json").records
+    assert {(each["path"], each["line"], each["code"], each["tool"]) for each in told} == {
+        ("told/a.py", 1, "syntax-error", "ruff"),
+        ("told/b.js", 1, "syntax-error", "codebatch"),
+        ("told/c.py", 1, "F401", "ruff"),
+        ("told/d.py", 1, "foo", "words"),
+        ("told/d.py", 1, "bar", "barcheck"),
+        ("told/d.py", 2, "no-print", "codebatch"),
+        ("told/d.py", 2, "foo", "words"),
+        ("told/d.py", 2, "bar", "barcheck"),
+        ("told/d.py", 3, "bad", "whole"),
+        ("told/d.py", 4, "trailing-whitespace", "codebatch"),
+        ("told/e.js", 1, "foo", "words"),
+        ("told/e.js", 1, "bar", "barcheck"),
+        ("told/e.js", 2, "bad", "whole"),
+        ("told/e.js", 3, "trailing-whitespace", "codebatch"),
+    }
+    states = {each["path"]: each["parse"] for each in codebatch("query", "outputs", "--kind", "file", "--json").records}
+    assert states["hushed/a.py"] == states["hushed/b.js"] == "errors"
+    assert all("[words]" in line for line in codebatch("query", "diagnostics", "--tool", "words").lines)

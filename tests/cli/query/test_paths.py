@@ -1,0 +1,142 @@
+"""PATH arguments: files and directories as seen from here, or as the project has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codebatch.cli import cli
+from codebatch.cli.reference.interface import describe
+from tests.cli.process import CommandLine, write
+
+OTHER_WORDS = {"references": ("shared",), "refs": ("shared",), "find": ("-l", "python", "--pattern", "shared($X)")}
+"""What a command needs besides."""
+COMMANDS = sorted(
+    command.name
+    for command in describe(cli).commands
+    if command.name != "run" and any(each.name == "[PATH]..." for each in command.arguments)
+)
+
+
+def module(seed: str) -> str:
+    """A module with a finding, an import, a function that is hard to change, and a block that another may have."""
+    branches = "".join(f"    if x == {each}:\n        x = shared({each})\n" for each in range(12))
+    block = "".join(f"    copied_{each} = compute_{seed}(number={each}, other='{seed}')\n" for each in range(12))
+    return f"import os\nfrom lib.shared import shared\n\n\ndef hard_{seed}(x):\n{branches}\n\ndef copied():\n{block}"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("paths"))
+    root = codebatch.directory / "tree"
+    for directory in ("app", "app/deep", "lib", "other [1]"):
+        write(root / directory / "one.py", module(directory[0]))
+        write(root / directory / "two.py", module(directory[0]))
+    write(root / "lib" / "shared.py", "def shared(x):\n    return x\n")
+    codebatch("run", "tree", "--store", "store", "-q")
+    return codebatch
+
+
+def asked(codebatch: CommandLine, command: str, *paths: str, directory: str = ".") -> list[Any]:
+    """The rows of an answer under --json."""
+    words = (*command.split(), *OTHER_WORDS.get(command, ()), *paths)
+    store = codebatch.directory / "store"
+    answer = codebatch(*words, "--store", store, "--json", cwd=codebatch.directory / "tree" / directory).json
+    if command == "query stats":
+        return [answer["records"]]
+    return next(answer[each] for each in ("rules", "rows", "blocks", "records") if each in answer)
+
+
+def paths_in(rows: object) -> Iterator[str]:
+    """The files that an answer speaks of."""
+    if isinstance(rows, dict):
+        for name, value in rows.items():
+            if name in ("path", "source", "target") and isinstance(value, str):
+                yield value
+            yield from paths_in(value)
+    elif isinstance(rows, list):
+        for each in rows:
+            yield from paths_in(each)
+
+
+def test_the_commands_that_list_what_is_in_files_take_paths() -> None:
+    assert COMMANDS == [
+        "duplicates",
+        "find",
+        "findings",
+        "graph",
+        "hotspots",
+        "query diagnostics",
+        "query duplicates",
+        "query edges",
+        "query failures",
+        "query files",
+        "query metrics",
+        "query outputs",
+        "query stats",
+        "query symbols",
+        "references",
+    ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_path_is_seen_from_the_current_directory_and_restricts_the_answer(tree: CommandLine, command: str) -> None:
+    every, one, deep = (
+        asked(tree, command, *paths, directory="app") for paths in ((), ("one.py",), ("deep", "../lib/two.py"))
+    )
+    if command == "query failures":
+        assert every == one == deep == []
+        return
+    if command == "query stats":
+        assert 0 < one[0]["metric"] < deep[0]["metric"] < every[0]["metric"]
+        return
+    assert {"lib/one.py", "app/one.py", "app/deep/two.py"} <= set(paths_in(every))
+    if command in ("graph", "duplicates"):
+        assert all(set(paths_in(row)) & {"app/one.py"} for row in one)
+        assert all(set(paths_in(row)) & {"app/deep/one.py", "app/deep/two.py", "lib/two.py"} for row in deep)
+        assert one
+        assert deep
+        return
+    sources = [row["path"] for row in one if "path" in row] or list(paths_in(one))
+    assert set(sources) == {"app/one.py"}
+    sources = [row["path"] for row in deep if "path" in row] or list(paths_in(deep))
+    assert set(sources) == {"app/deep/one.py", "app/deep/two.py", "lib/two.py"}
+
+
+def test_directories_are_named_as_people_name_them(tree: CommandLine) -> None:
+    def files(*paths: str, directory: str = "app") -> set[str]:
+        return {row["path"] for row in asked(tree, "query files", *paths, directory=directory)}
+
+    app = {"app/one.py", "app/two.py", "app/deep/one.py", "app/deep/two.py"}
+    assert files(".") == files("./") == files("../app") == files("app", directory=".") == app
+    assert files(str(tree.directory / "tree" / "app")) == app
+    assert files("deep/") == {"app/deep/one.py", "app/deep/two.py"}
+    assert len(files("..")) == len(files(".", directory=".")) == 9
+    assert files("../other [1]") == files("other [1]/") == {"other [1]/one.py", "other [1]/two.py"}
+    assert files("*two.py") == {f"{each}/two.py" for each in ("app", "app/deep", "lib", "other [1]")}
+
+
+def test_a_path_without_a_file_is_an_error_and_not_an_empty_answer(tree: CommandLine) -> None:
+    for words in (("findings", "nothing"), ("findings", "lib", "nothing"), ("query", "symbols", "nothing")):
+        notes = tree(*words, "--store", "store", status=2).notes
+        assert "the batch has no file in 'nothing'" in notes
+    assert "did you mean 'lib/shared.py'?" in tree("findings", "sharde.py", "--store", "store", status=2).notes
+    assert "a path is empty" in tree("findings", "", "--store", "store", status=2).notes
+    beside = tree("findings", "lib", "--path", "one", "--store", "store", status=2).notes
+    assert "--path cannot be used with PATH" in beside
+    elsewhere = tree("findings", ".", "--store", tree.directory / "store", cwd=Path("/"), status=2).notes
+    assert "no file in '.'" in elsewhere
+
+
+def test_the_same_restriction_can_be_an_option(tree: CommandLine) -> None:
+    told = [
+        json.dumps(asked(tree, "findings", *words)) for words in (("lib",), ("--path", "/lib"), ("--path", "/lib/"))
+    ]
+    assert len(set(told)) == 1
+    assert set(paths_in(json.loads(told[0]))) == {"lib/one.py", "lib/two.py"}
+    assert "in the batch in lib" in tree("references", "nobody", "lib", "--store", "store").notes

@@ -1,0 +1,49 @@
+"""`references` tells where a name stands in the files of a batch."""
+
+from __future__ import annotations
+
+import shutil
+
+from tests.cli.process import CommandLine, write
+
+
+def test_references_are_told_with_their_roles_from_the_snapshot(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "def go(): pass\n")
+    write(codebatch.directory / "b.py", "from a import go\nclass C:\n    def m(self): go()\n")
+    write(codebatch.directory / "\udcff.py", "go()\n")
+    codebatch("run", ".", "--pipeline", "parse", "--quiet")
+    write(codebatch.directory / "a.py", "")  # What is asked is the batch, not the tree, which is said.
+    assert codebatch("references", "go").lines == [
+        "a.py:1:5: definition in go",
+        "b.py:1:15: import",
+        "b.py:3:18: call in C.m",
+        "\\xff.py:1:1: call",
+    ]
+    place = {"line": 3, "column": 18, "end_line": 3, "end_column": 20}
+    assert codebatch("references", "go", "--role", "call", "--path", "b", "--json").records == [
+        {"path": "b.py", "name": "go", **place, "role": "call", "scope": "C.m"}
+    ]
+    none, stale = codebatch("references", "gone").notes.splitlines()
+    assert none == "no references to gone in the batch"
+    for narrowed, told in (
+        (("--path", "c"), "no references to go in the batch whose path contains 'c'"),
+        (("--role", "call", "--path", "a"), "no references to go as call in the batch whose path contains 'a'"),
+    ):
+        assert codebatch("references", "go", *narrowed).notes.splitlines()[0] == told
+    assert stale.startswith("results are out of date (a.py changed); ")
+    assert codebatch("references", "a b", "--json", status=2).error["code"] == "invalid_input"
+
+
+def test_calls_that_an_index_names_are_told_as_without_it(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.c", "int f(void) { return go(1); }\n")
+    write(codebatch.directory / "tree" / "b.c", "int go(int x) { return x; }\nint h(void) { return go(2); /* go */ }\n")
+    write(codebatch.directory / "tree" / "c.c", "int f(void) { return go(1) + sizeof(go); }\n")
+    codebatch("run", "tree", "-q")
+    codebatch("index-build", "-q")
+    found = codebatch("references", "go", "--json", "--explain")
+    assert "excluded by the index" in found.notes
+    shutil.rmtree(codebatch.directory / ".codebatch" / "indexes")
+    assert codebatch("references", "go", "--json").stdout == found.stdout
+    assert [(row["path"], row["role"]) for row in found.records] == [
+        ("a.c", "call"), ("b.c", "definition"), ("b.c", "call"), ("c.c", "call"), ("c.c", "reference")
+    ]  # fmt: skip

@@ -1,0 +1,240 @@
+"""`sql`: what it answers and in which forms, that it says when that is not all, and that it reaches nothing else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import signal
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from codebatch.cli import cli
+from codebatch.cli.framework.exit import run_to_exit_status
+from codebatch.operations.queries.sql import _SETTINGS, _refused
+from tests.cli.conftest import Ran
+from tests.cli.process import CommandLine, Ended, make_project, wait_until, write
+
+FOREVER = "select count(*) from range(100000000) a, range(100000000) b where a.range * b.range = 7"
+
+
+def ask(ran: Ran, statement: str, *arguments: str, status: int = 0) -> Ended:
+    return ran.codebatch("sql", statement, *arguments, "--store", "store", status=status)
+
+
+@pytest.mark.parametrize("kind", ["file", "diagnostic", "metric", "symbol", "edge", "failure", "duplicate"])
+def test_the_view_of_a_kind_has_the_records_that_query_finds(ran: Ran, kind: str) -> None:
+    fields = [row["column_name"] for row in ask(ran, f"describe {kind}", "--json").json["rows"]]
+    asked = ("query", "outputs", "--kind", kind, "--fields", ",".join(fields), "-o", "csv", "--store", "store")
+    found = [list(row) for row in csv.reader(io.StringIO(ran.codebatch(*asked).text))]
+    told = [list(row) for row in csv.reader(io.StringIO(ask(ran, f"from {kind}", "-o", "csv").text))]
+    assert (told[0], sorted(told[1:])) == (found[0], sorted(found[1:]))
+
+
+def test_every_form_tells_the_same_rows(ran: Ran) -> None:
+    statement = (
+        "select path, count(*) as n, [1, 2] as l, {'a': n} as s, 1.5 as d from symbol group by path order by path"
+    )
+    answer = ask(ran, statement, "--json").json
+    assert [column["name"] for column in answer["columns"]] == ["path", "n", "l", "s", "d"]
+    assert (answer["complete"], answer["batch_id"]) == (True, ran.batch_id)
+    assert ask(ran, statement, "-o", "json").json == answer
+    assert [json.loads(line) for line in ask(ran, statement, "-o", "jsonl").lines] == answer["rows"]
+    first = answer["rows"][0]
+    assert first == {"path": first["path"], "n": first["n"], "l": [1, 2], "s": {"a": first["n"]}, "d": 1.5}
+    cells = [first["path"], str(first["n"]), "1, 2", f'{{"a":{first["n"]}}}', "1.5"]
+    assert list(csv.reader(ask(ran, statement, "-o", "csv").lines))[1] == cells
+    assert ask(ran, statement, "-o", "md").lines[2] == f"| {' | '.join(cells)} |"
+    assert ask(ran, statement, "-o", "plain").lines[0] == "\t".join(cells)
+    assert ask(ran, statement).lines[0].split() == ["path", "n", "l", "s", "d"]
+    assert ask(ran, f"-- what each file defines\n{statement}").lines[0].split() == ["path", "n", "l", "s", "d"]
+    assert ask(ran, "from file where false").notes == "no rows\n"
+    assert ask(ran, statement, "-o", "csv", "--json", status=2).error["message"].startswith("-o csv cannot")
+
+
+def test_values_that_json_lacks_are_texts_or_null_and_names_are_given_once(ran: Ran) -> None:
+    (row,) = ask(
+        ran, "select 'nan'::float f, 170141183460469231731687303715884105727 h, date '2020-01-02' d, 1 f", "--json"
+    ).json["rows"]
+    assert row == {"f": None, "h": "170141183460469231731687303715884105727", "d": "2020-01-02", "f_1": 1}
+    assert ask(ran, "select chr(27) || '[31m' as x", "-o", "plain").lines == ["\\x1b[31m"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "told", "hint"),
+    [
+        ("select * from symbols", "Table with name symbols does not exist", "did you mean 'symbol'?"),
+        ("select nme from symbol", 'column "nme" not found', 'Candidate bindings: "name"'),
+        ("selec 1", "Parser Error", None),
+        ("select 'a'::int", "Conversion Error", None),
+        ("", "the statement is empty", "for example"),
+        ("select 1; select 2", "expected one statement, got 2", "for example"),
+        ("from query('from sym' || 'bol')", "write the name of the view in the statement itself: symbol", None),
+        ("select '\ud800'", "not valid UTF-8", None),
+    ],
+)
+def test_what_is_asked_wrongly_is_told_in_one_line(ran: Ran, statement: str, told: str, hint: str | None) -> None:
+    error = ask(ran, statement.replace("\ud800", "\udcff"), "--json", status=2).error
+    assert told in error["message"]
+    assert "\n" not in error["message"]
+    assert (error["hint"] or "").startswith(hint or "")
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "jsonl"])
+def test_a_time_with_a_zone_is_answered_or_to_be_asked_for_as_a_text(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    monkeypatch.chdir(ran.project)
+    monkeypatch.setitem(sys.modules, "pytz", None)
+    status = run_to_exit_status(cli, ["sql", "select now()", "--store", str(ran.store), "-o", form])
+    told = capsys.readouterr()
+    if status == 2:  # Before DuckDB 2.0.1, which needs no pytz.
+        assert "cast the value to text" in told.err
+    else:
+        assert (status, re.search(r"\b20\d\d-\d\d-\d\d[ T]\d\d:", told.out) is not None) == (0, True)
+
+
+def test_what_needs_pytz_is_to_be_asked_for_as_a_text() -> None:
+    refused = _refused(duckdb.InvalidInputException("Invalid Input Error: Required module 'pytz' failed to import"))
+    assert (str(refused), refused.hint) == (
+        "times with a time zone cannot be returned", "cast the value to text, for example now()::varchar"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select * from read_csv('{}')",
+        "select * from read_text('{}')",
+        "select * from read_blob('{}')",
+        "select * from read_text('{store}/store.json')",
+        "select * from sniff_csv('{}')",
+        "select * from glob('/*')",
+        "select * from '{}'",
+        "from read_parquet('https://example.org/x')",
+        "select * from statement",
+        "with x as (select * from read_csv('{}')) select * from x",
+        "copy file to '{}'",
+        "copy (select 1) to '{}'",
+        "export database '{}'",
+        "attach '{}'",
+        "install httpfs",
+        "load httpfs",
+        "set enable_external_access = true",
+        "reset lock_configuration",
+        "pragma enable_profiling",
+        "call enable_logging(storage = 'file', storage_path = '{}')",
+        "create table x as select 1",
+        "create table x as pivot file on lang using count(*)",
+        "create secret (type s3)",
+        "explain analyze copy file to '{}'",
+        "select 1; copy file to '{}'",
+        "prepare x as copy file to '{}'",
+    ],
+)
+def test_nothing_but_the_views_can_be_reached(
+    ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], statement: str
+) -> None:
+    monkeypatch.chdir(ran.project)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    secret = write(tmp_path / "secret.csv", "secret\n")
+    asked = statement.format(secret, store=ran.store)
+    assert run_to_exit_status(cli, ["sql", asked, "--store", str(ran.store)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "secret\n" not in err
+    assert secret.read_text() == "secret\n"
+    assert list(tmp_path.iterdir()) == [secret], "nothing was written, and no copy stays behind"
+
+
+def test_variables_of_the_program_and_settings_are_out_of_reach(ran: Ran) -> None:
+    settings = (
+        "select name, value from duckdb_settings() where name in ('enable_external_access', 'lock_configuration')"
+    )
+    rows = ask(ran, settings, "--json").json["rows"]
+    assert {row["name"]: row["value"] for row in rows} == {
+        "enable_external_access": "false",
+        "lock_configuration": "true",
+    }
+    for name in ("VIEWS", "directory", "views", "kinds", "rows"):
+        ask(ran, f"select * from {name}", status=2)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_soon_and_no_copy_stays_behind(ran: Ran, tmp_path: Path, number: int, status: int) -> None:
+    codebatch = CommandLine(tmp_path)
+    process = codebatch.start(
+        "sql", "--batch", ran.batch_id, f"{FOREVER} and (select count(*) from file) > 0", "--store", ran.store
+    )
+    wait_until(lambda: any(tmp_path.glob("codebatch-sql-*/*.zst")), "the copies are made")
+    process.send_signal(number)
+    codebatch.finish(process, status=status)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_is_bounded(ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ran.project)
+    assert _SETTINGS["memory_limit"] == "2147483648B"
+    monkeypatch.setattr("codebatch.operations.queries.sql._SETTINGS", {**_SETTINGS, "memory_limit": "64MB"})
+    assert run_to_exit_status(cli, ["sql", "select list(i) from range(30000000) t(i)", "--store", str(ran.store)]) == 2
+    told, hint = capsys.readouterr().err.splitlines()
+    assert told.startswith("error: Out of Memory Error")
+    assert hint.startswith("hint: a query can use 2 GiB")
+
+
+def test_what_is_not_whole_says_so(codebatch: CommandLine) -> None:
+    project = make_project(codebatch.directory / "project")
+    codebatch("batch", "init", "--snapshot", str(codebatch("snapshot", project, "--json").json["snapshot_id"]))
+    ended = codebatch("sql", "select count(*) from file", "--json", status=3)
+    assert ended.json["rows"] == [{"count_star()": 0}]
+    assert (ended.json["complete"], ended.json["percent"]) == (False, 0.0)
+    assert ended.notes.startswith("incomplete: 0 of 9 files done, batch ")
+    assert codebatch("sql", "select 1").lines == ["1", "1"]
+
+
+def test_damage_is_met_before_anything_is_asked(codebatch: CommandLine) -> None:
+    codebatch("run", make_project(codebatch.directory / "project"), "-q")
+    (path,) = codebatch.directory.glob(".codebatch/batches/*/outputs/*/symbols/*")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 1
+    path.write_bytes(data)
+    assert codebatch("sql", "select count(*) from symbol", "--json", status=4).error["code"] == "store_corrupt"
+    assert codebatch("sql", "select count(*) n from file").lines[0] == "n"
+
+
+def test_a_kind_that_no_task_gives_has_an_empty_view(codebatch: CommandLine) -> None:
+    codebatch("run", make_project(codebatch.directory / "project"), "-q", "--pipeline", "parse")
+    ended = codebatch("sql", "select count(*) n from symbol")
+    assert ended.lines[1].strip() == "0"
+    assert "no task of the batch produces records of kind 'symbol'" in ended.notes
+
+
+def test_without_duckdb_it_says_what_to_install(ran: Ran, tmp_path: Path) -> None:
+    write(tmp_path / "duckdb.py", "raise ImportError\n")
+    lone = CommandLine(ran.codebatch.directory, {"PYTHONPATH": str(tmp_path)})
+    assert (
+        lone("sql", "select 1", "--store", "store", "--json", status=2).error["hint"]
+        == "install it with: pip install 'codebatch[sql]'"
+    )
+    assert lone("sql", "--help").text
+
+
+def test_nobody_who_does_not_ask_pays_for_it(ran: Ran) -> None:
+    imported = CommandLine(ran.codebatch.directory, {"PYTHONPROFILEIMPORTTIME": "1"})(
+        "summary", "--store", "store"
+    ).notes
+    assert " duckdb" not in imported
+
+
+def test_copies_may_lie_in_a_directory_of_any_name(ran: Ran, tmp_path: Path) -> None:
+    for name in ("it's [a]", "*?"):
+        (tmp_path / name).mkdir()
+        codebatch = CommandLine(ran.codebatch.directory, {"TMPDIR": str(tmp_path / name)})
+        assert codebatch("sql", "select count(*) as n from file", "--store", "store", "--json").json["rows"] == [
+            {"n": 9}
+        ]
+        assert list((tmp_path / name).iterdir()) == []

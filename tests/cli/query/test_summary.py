@@ -1,0 +1,64 @@
+"""`summary`: files and lines of each language."""
+
+from __future__ import annotations
+
+from tests.cli.process import CommandLine, write
+
+FILES = {
+    "a.py": '"""A shop.\n\nOf tea.\n"""\n\nprice = 1  # euro\n# a comment\n',
+    "b.py": "x = 1\ny = 2\n",
+    "c.js": "/* a\n\n b */\nf();\n",
+    "README.md": "# Shop\n\nTea.\n",
+    "logo.bin": "\0\0",
+}
+_TWENTY_TWO = "py js c go rs java sh ts md json css html toml yaml rb php lua sql kt swift scala cs"
+
+
+def _run(codebatch: CommandLine, *options: str) -> None:
+    for name, text in FILES.items():
+        write(codebatch.directory / "tree" / name, text)
+    codebatch("run", "tree", "-q", *options)
+
+
+def test_the_lines_of_each_language_come_first(codebatch: CommandLine) -> None:
+    _run(codebatch)
+    assert codebatch("summary").lines[1:6] == [
+        "language    files  code  comment  blank",
+        "python          2     3        5      1",
+        "markdown        1     2        0      1",
+        "javascript      1     1        3      0",
+        "total           4     6        8      2",
+    ]
+
+
+def test_programs_are_told_the_lines_of_text_files_by_language(codebatch: CommandLine) -> None:
+    _run(codebatch)
+    found = codebatch("summary", "--json").json
+    assert found["lines"] == {
+        "javascript": {"files": 1, "code": 1, "comment": 3, "blank": 0},
+        "markdown": {"files": 1, "code": 2, "comment": 0, "blank": 1},
+        "python": {"files": 2, "code": 3, "comment": 5, "blank": 1},
+    }
+    assert found["languages"] == {"binary": 1, "javascript": 1, "markdown": 1, "python": 2}
+
+
+def test_lines_that_were_not_counted_are_null_and_the_files_are_told_alone(codebatch: CommandLine) -> None:
+    _run(codebatch, "--pipeline", "parse")
+    assert codebatch("summary", "--json").json["lines"] is None
+    assert codebatch("summary").lines[1] == "languages    python 2, binary 1, javascript 1, markdown 1"
+
+
+def test_a_task_alone_has_no_lines(codebatch: CommandLine) -> None:
+    _run(codebatch)
+    assert codebatch("summary", "--task", "analyze", "--json").json["lines"] is None
+    assert not any(line.startswith("language") for line in codebatch("summary", "--task", "analyze").lines)
+
+
+def test_languages_beyond_those_that_are_shown_are_summed(codebatch: CommandLine) -> None:
+    for extension in _TWENTY_TWO.split():
+        write(codebatch.directory / "tree" / f"a.{extension}", "a\n" if extension == "cs" else "a\n" * 3)
+    codebatch("run", "tree", "-q")
+    lines = codebatch("summary").lines
+    at = next(at for at, line in enumerate(lines) if line.startswith("2 more"))
+    assert lines[at].split() == ["2", "more", "2", "4", "0", "0"]
+    assert lines[at + 1].split() == ["total", "22", "64", "0", "0"]

@@ -1,0 +1,440 @@
+"""Every command acts on the project that the user stands in (SPEC.md "Projects"), whatever else shares its store."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from codebatch.cli import cli
+from codebatch.cli.framework.exit import run_to_exit_status
+from tests.cli.process import CommandLine, wait_until, write
+from tests.cli.query.test_kinds import POSITIONAL, WORDS, rows
+from tests.cli.test_interface import MORE_WORDS, commands_alone
+
+WITHOUT_A_DEFAULT = {"run", "ast", "pin", "unpin"}
+"""`run` and `ast` are of the tree, the others of a batch that must be named."""
+NAMED_STORE_REFUSED = {"resume"}
+"""Commands of a store that was named are run only if the batch is named too."""
+OF_RUNNING_BATCHES = {"cancel", "work-pause", "work-set", "work-skip", "work-unpause"}
+NEEDS_NO_BATCH = {"rules-show", "gate-run", "gate-bundle"}
+"""They answer without a batch too, and say what is not known."""
+FILE = "src/main.py"
+SPEC = Path(__file__).parents[3] / "SPEC.md"
+BATCH_ID = re.compile(r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """A store that several checkouts share, and the ids of the batches that the first of them has."""
+
+    store: Path
+    here: Path
+    elsewhere: Path
+    unknown: Path
+    analysis: str
+    work: str
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
+    root = tmp_path_factory.mktemp("shared")
+    codebatch = CommandLine(root, {"CODEBATCH_STORE": str(root / "store")})
+    ids: dict[str, list[str]] = {}
+    for name, code in (("here", "eval"), ("elsewhere", "exec"), ("unknown", "print")):
+        tree = root / name
+        write(tree / FILE, f"import os\n\n\nclass Main:\n    def run(self, code):\n        return {code}(code)\n")
+        write(tree / "work.toml", f"[tasks.first]\nrun = 'echo {name}; exit 1'\n[tasks.second]\nrun = 'true'\n")
+        codebatch.shell(f"git init -q {name}")
+        if name == "unknown":
+            continue
+        # Twice, so that there are two sides to compare.
+        analyses = [codebatch("run", ".", *again, "--json", cwd=tree).json for again in ((), ("--again",))]
+        codebatch("work", "run", "-q", cwd=tree, status=3)
+        ids[name] = [analyses[-1]["batch_id"], codebatch("status", "--json", cwd=tree).json["batch_id"]]
+    analysis, work = ids["here"]
+    return Shared(
+        store=root / "store",
+        here=root / "here",
+        elsewhere=root / "elsewhere",
+        unknown=root / "unknown",
+        analysis=analysis,
+        work=work,
+    )
+
+
+def commands_that_take_a_batch() -> dict[str, str]:
+    """The kind of batch that each command takes by default, by the name of its answer: `analysis`, `work` or `any`."""
+    kinds: dict[str, str] = {}
+    for names, accepted, latest in rows():
+        if accepted in ("analyses", "work batches", "any kind", "any kind, by id"):
+            kinds.update(dict.fromkeys(names, {"batch": "any", "work batch": "work"}.get(latest, "analysis")))
+    return kinds
+
+
+def test_every_command_with_a_batch_is_in_the_table() -> None:
+    described = json.loads(_api())["commands"]
+    asked = [
+        {name.replace(" ", "-") for name in (each["name"], *each["aliases"])}
+        for each in described
+        if any("--batch" in option["names"] for option in each["options"])
+        or any("BATCH" in argument["name"] for argument in each["arguments"])
+    ]
+    known = commands_that_take_a_batch().keys()
+    assert [names for names in asked if not names & known] == []
+
+
+def _api() -> str:
+    import contextlib
+    import io
+
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stdout(out):
+        assert run_to_exit_status(cli, ["api", "--json"]) == 0
+    out.seek(0)
+    return out.read()
+
+
+def more_words(name: str) -> list[str]:
+    words = {"trace": "-o made", **MORE_WORDS, **WORDS}.get(name, "")
+    return words.replace("--batch latest", "").replace("latest latest", "").split()
+
+
+def words_without_a_batch(name: str) -> list[str]:
+    return [*commands_alone()[name], *more_words(name)]
+
+
+def words_with_a_batch(name: str, batch: str) -> list[str]:
+    more = more_words(name)
+    named = [batch] if name in POSITIONAL else ["--batch", batch]
+    if name in ("diff", "regressions", "improvements", "check"):
+        named = ["latest~1", batch]
+    return [*commands_alone()[name], *(named + more if name in POSITIONAL else more + named)]
+
+
+DEFAULTING = sorted(commands_that_take_a_batch().keys() - WITHOUT_A_DEFAULT - NAMED_STORE_REFUSED - OF_RUNNING_BATCHES)
+
+
+@pytest.mark.parametrize("name", DEFAULTING)
+def test_the_latest_batch_of_the_project_is_the_default(
+    shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    kind = commands_that_take_a_batch()[name]
+    batch = shared.analysis if kind == "analysis" else shared.work
+    told: list[object] = []
+    for words in (words_without_a_batch(name), words_with_a_batch(name, batch)):
+        store = tmp_path / f"store{len(told)}"
+        shutil.copytree(shared.store, store, symlinks=True)
+        place = tmp_path / f"made{len(told)}"
+        place.mkdir()
+        monkeypatch.chdir(shared.here)
+        words = [str(place / word) if word in ("made", "made.json") else word for word in words]
+        status = run_to_exit_status(cli, [*words, "--store", str(store), "--json", "-q"])
+        out, err = capsys.readouterr()
+        if name == "check" and status == 0:  # Its base is chosen by itself too, unless it is named.
+            told.append(json.loads(out)["head"])
+            continue
+        told.append((status, _comparable(out, shared, store, place), _comparable(err, shared, store, place)))
+    without, named = told
+    assert without == named
+
+
+def _comparable(text: str, shared: Shared, store: Path, place: Path) -> str:
+    """A text without what differs from one call to the next: places, times, ids of batches that are made."""
+    text = text.replace(str(store), "STORE").replace(str(place), "MADE")
+    text = BATCH_ID.sub(lambda found: found[0] if found[0] in (shared.analysis, shared.work) else "BATCH", text)
+    return re.sub(r'"(seconds|duration_ms|at|why|created_at|size|n)": [^\n]*', r'"\1"', text)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(commands_that_take_a_batch().keys() - WITHOUT_A_DEFAULT - NEEDS_NO_BATCH - NAMED_STORE_REFUSED)
+)
+def test_a_project_without_a_batch_gets_an_error_that_names_the_others(
+    shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    monkeypatch.chdir(shared.unknown)
+    made = str(tmp_path / "made")
+    words = [made if word in ("made", "made.json") else word for word in words_without_a_batch(name)]
+    status = run_to_exit_status(cli, [*words, "--store", str(shared.store), "--json", "-q"])
+    out, err = capsys.readouterr()
+    error = json.loads(err.splitlines()[-1])["error"]
+    assert out == ""
+    if name in OF_RUNNING_BATCHES:
+        assert (status, error["code"]) == (2, "unknown_id")
+        assert "of this project is running" in error["message"]
+        return
+    assert (status, error["code"]) == (3, "no_batch")
+    assert str(shared.unknown) in error["message"]
+    assert str(shared.elsewhere) in error["hint"]
+    assert str(shared.here) in error["hint"]
+    assert "--batch" not in error["hint"], "not every command has it"
+    assert not Path(made).exists()
+
+
+def test_outside_of_git_the_only_project_below_is_meant(codebatch: CommandLine) -> None:
+    """As for a user who unpacks two archives, and analyses one and then the other from above."""
+    for name in ("one", "two"):
+        write(codebatch.directory / name / "a.py", "import os\n")
+    one = codebatch("run", "one", "--json").json["batch_id"]
+    assert codebatch("findings", "--json").json["batch_id"] == one
+    two = codebatch("run", "two", "--json").json
+    assert two["batch_id"] != one
+    error = codebatch("findings", "--json", status=3).error
+    assert (error["code"], one in error["hint"]) == ("no_batch", True)
+    answer = codebatch("findings", "--json", cwd=codebatch.directory / "one").json
+    assert (answer["batch_id"], answer["project"]) == (one, str(codebatch.directory / "one"))
+
+
+def test_an_answer_of_another_project_is_marked_whoever_wants_no_notes(shared: Shared, tmp_path: Path) -> None:
+    line = CommandLine(shared.elsewhere, {"CODEBATCH_STORE": str(shared.store)})
+    for words in (("findings",), ("query", "symbols"), ("summary",), ("def", "Main")):
+        ended = line(*words, "--batch", shared.analysis, "--json", "-q")
+        assert ended.json["project"] == str(shared.here)
+        assert ended.notes == (
+            f"batch {shared.analysis} belongs to project {shared.here}, not to the current project {shared.elsewhere}\n"
+        )
+        assert line(*words, "--json", "-q").notes == ""
+
+
+def make_worktrees(codebatch: CommandLine, *names: str) -> Path:
+    """A git work tree of one module, and linked ones by their paths."""
+    main = codebatch.directory / "main"
+    write(main / "m.py", "def one():\n    return 1\n")
+    identity = "git -c user.name=x -c user.email=x@y"
+    add = "".join(f" && git worktree add -q {name} HEAD" for name in names)
+    codebatch.shell(f"cd main && git init -q . && git add . && {identity} commit -qm 1{add}")
+    return main
+
+
+def test_a_linked_work_tree_uses_the_store_of_the_main_one(codebatch: CommandLine) -> None:
+    main = make_worktrees(codebatch, "../linked")
+    linked = codebatch.directory / "linked"
+    first = codebatch("run", "--json", cwd=linked).json
+    assert not (linked / ".codebatch").exists()
+    same = codebatch("run", "--json", cwd=main).json
+    assert (same["action"], same["executed"]) == ("up to date", 0)
+    assert codebatch("def", "one", "--json", cwd=linked).json["batch_id"] == first["batch_id"]
+    write(linked / "m.py", "def two():\n    return 2\n")
+    codebatch("run", "-q", cwd=linked)
+    codebatch("run", "-q", cwd=main)
+    for tree, name in ((main, "one"), (linked, "two")):
+        answer = codebatch("outline", "m.py", "--json", cwd=tree).json
+        assert (answer["project"], answer["records"][0]["name"]) == (str(tree), name)
+
+
+def test_commands_of_a_linked_work_tree_are_its_own(codebatch: CommandLine) -> None:
+    """`resume` in one tree never runs the commands of another."""
+    main = make_worktrees(codebatch, "../linked")
+    linked = codebatch.directory / "linked"
+    for tree in (main, linked):
+        write(tree / "work.toml", "[tasks.a]\nrun = 'echo $PWD; test -e fix'\n")
+        codebatch("work", "run", "-q", cwd=tree, status=3)
+    write(main / "fix", "")
+    resumed = codebatch("resume", "--output", "all", cwd=main)
+    assert f"[a] {main}\n" in resumed.notes
+    assert codebatch("status", "--json", cwd=main).json["status"] == "COMPLETED"
+    assert codebatch("status", "--json", cwd=linked).json["status"] == "FAILED"
+
+
+def test_linked_work_trees_inside_are_no_part_of_the_project(codebatch: CommandLine) -> None:
+    main = make_worktrees(codebatch, ".claude/worktrees/agent1", ".claude/worktrees/agent2")
+    ended = codebatch("run", "--json", cwd=main)
+    assert ended.json["files"] == 1
+    told = "linked work trees of this repository are excluded: .claude/worktrees/agent1 and 1 more\n"
+    assert told in ended.notes
+    why = codebatch("files", "--why", ".claude/worktrees/agent1/m.py", "--json", cwd=main).json
+    assert why["rule"] == ".claude/worktrees/agent1 is a linked work tree of this repository"
+    codebatch.shell("cd main && git worktree add -q .agents/3 HEAD")
+    assert codebatch("summary", "--json", cwd=main).json["stale"] is False, "one more is no change"
+    inside = main / ".claude" / "worktrees" / "agent1"
+    assert codebatch("def", "one", "--json", cwd=inside, status=3).error["code"] == "no_batch"
+    assert codebatch("run", "--json", cwd=inside).json["executed"] == 0
+    assert codebatch("def", "one", "--json", cwd=inside).json["project"] == str(inside)
+    codebatch.shell("git init -q main/nested && echo 'x = 1' > main/nested/n.py")
+    assert codebatch("run", "--json", cwd=main).json["files"] == 2, "another repository is a part, as git has it"
+
+
+def test_linked_work_trees_inside_a_submodule_are_no_part_of_it(codebatch: CommandLine) -> None:
+    """The `.git` of a submodule is a file too, as is that of `git init --separate-git-dir`."""
+    main = make_worktrees(codebatch)
+    add = "git -c protocol.file.allow=always submodule -q add ../main sub && git -C sub worktree add -q .agents/1 HEAD"
+    codebatch.shell(f"git init -q outer && cd outer && {add}")
+    codebatch.shell("git init -q --separate-git-dir=apart main && git -C main worktree add -q .agents/1 HEAD")
+    sub = codebatch.directory / "outer" / "sub"
+    for tree in (sub, sub.parent, main):
+        codebatch("run", "-q", cwd=tree)
+        (found,) = codebatch("def", "one", "--json", cwd=tree).records
+        assert found["path"] == ("sub/m.py" if tree == sub.parent else "m.py")
+
+
+def test_a_forged_link_to_a_repository_leads_to_no_store(codebatch: CommandLine) -> None:
+    """Anybody can write a `.git` file; only the owner of the repository can have it name that file in turn."""
+    main = make_worktrees(codebatch, "../linked")
+    codebatch("run", "-q", cwd=main)
+    forged = codebatch.directory / "forged"
+    write(forged / "m.py", "x = 1\n")
+    shutil.copy(codebatch.directory / "linked" / ".git", forged)
+    codebatch("run", "-q", cwd=forged)
+    assert (forged / ".codebatch").is_dir()
+    assert [row["source"] for row in codebatch("batch", "list", "--json", cwd=main).json] == [str(main)]
+
+
+def test_a_store_above_the_project_is_used_only_if_it_is_named(codebatch: CommandLine) -> None:
+    codebatch("init")
+    project = codebatch.directory / "project"
+    write(project / "a.py", "import os\n")
+    codebatch.shell("git init -q project")
+    above = codebatch.directory / ".codebatch"
+    error = codebatch("findings", "--json", status=4, cwd=project).error
+    assert (error["code"], f"--store {above}" in error["hint"]) == ("store_not_found", True)
+    assert f"the store {above} above this project is not used; " in codebatch("run", cwd=project).notes
+    assert "above" not in codebatch("run", cwd=project).notes, "it is named once"
+    assert codebatch("batch", "list", "--json").json == []
+
+
+def test_run_of_another_project_is_done_there_and_suggestions_work_here(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "project" / "a.py", "print(undefined)\n")
+    codebatch.shell("git init -q project")
+    ended = codebatch("run", "project")
+    assert (codebatch.directory / "project" / ".codebatch").is_dir()
+    assert not (codebatch.directory / ".codebatch").exists()
+    suggested = ended.notes.splitlines()[-1].removeprefix("next: ")
+    assert "F821" in codebatch.shell(suggested).text
+
+
+@pytest.mark.parametrize("is_home", [True, False], ids=["home", "world-writable"])
+def test_no_store_is_made_where_everything_below_would_find_it(tmp_path: Path, is_home: bool) -> None:
+    place = tmp_path / "place"
+    write(place / "sub" / "a.py", "x = 1\n")
+    line = CommandLine(place, {"HOME": str(place if is_home else tmp_path)})
+    if not is_home:
+        place.chmod(0o777)
+    for words in (("run",), ("init",), ("snapshot", ".")):
+        error = line(*words, "--json", status=4).error
+        assert error["message"] == f"will not create a store in {place} unless --store gives this location"
+    assert not (place / ".codebatch").exists()
+    line("run", "-q", "--store", ".codebatch")
+    assert line("findings", "--json", status=4).error["code"] == "store_not_found", "nor is one found there"
+    assert line("run", "sub", "--json").json["files"] == 1
+    assert (place / "sub" / ".codebatch").is_dir()
+
+
+def test_hints_of_a_place_without_a_store_work_as_typed(tmp_path: Path) -> None:
+    """In a home directory that is a git work tree (dotfiles), with a project below that is none of its own."""
+    line = CommandLine(tmp_path, {"HOME": str(tmp_path)})
+    write(tmp_path / "project" / "m.py", "import os\n")
+    line.shell("git init -q .")
+    assert line("run", "--json", status=4).error["hint"] == f"give a location: --store {tmp_path}/.codebatch"
+    hint = line("findings", "--json", status=4).error["hint"]
+    line.shell(hint.partition(": ")[2])
+    assert (
+        line("findings", "--json", status=4).error["hint"]
+        == f"use the store in this directory: --store {tmp_path}/.codebatch"
+    )
+    hint = line("run", "--json", cwd=tmp_path / "project", status=4).error["hint"]
+    line.shell(hint.partition(": ")[2].partition(";")[0])
+    assert line("run", "--json", cwd=tmp_path / "project").json["files"] == 1
+
+
+def test_init_makes_a_store_in_the_project(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "sub" / "a.py", "x = 1\n")
+    codebatch.shell("git init -q .")
+    made = codebatch("init", "--json", cwd=codebatch.directory / "sub").json
+    assert (made["store"], made["created"]) == (str(codebatch.directory / ".codebatch"), True)
+    assert codebatch("init", ".", "--json").json == {**made, "created": False}
+    assert codebatch("init", "sub", "--json").json["store"] == str(codebatch.directory / "sub" / ".codebatch")
+    assert codebatch("init", "new", "--json").json["store"] == str(codebatch.directory / "new")
+    write(codebatch.directory / "taken" / "a.txt", "x")
+    write(codebatch.directory / "taken" / ".codebatch" / "b.txt", "x")
+    error = codebatch("init", "taken", "--json", status=4).error
+    assert (error["code"], "remove" in error["hint"]) == ("store_foreign", False)
+
+
+def test_a_work_list_is_found_upwards_and_runs_once_at_a_time(codebatch: CommandLine) -> None:
+    below = codebatch.directory / "sub" / "below"
+    below.mkdir(parents=True)
+    write(codebatch.directory / "work.toml", "[tasks.a]\nrun = 'echo begun >> ran; cat fifo'\n")
+    codebatch.shell("git init -q . && mkfifo fifo")
+    first = codebatch.start("work", "run", "-q")
+    wait_until((codebatch.directory / "ran").exists, "the task has begun")
+    for words in ((), ("-f", "../../work.toml")):
+        error = codebatch("work", "run", *words, "--json", status=3, cwd=below).error
+        assert error["code"] == "batch_running"
+    (codebatch.directory / "fifo").write_text("go on")
+    codebatch.finish(first)
+    assert codebatch("status", "--json", cwd=below).json["source"] == "work.toml"
+    assert (codebatch.directory / "ran").read_text() == "begun\n"
+    assert not (below / ".codebatch").exists()
+    assert codebatch("work", "run", "--unfinished", "-q", cwd=below).notes == "all tasks of work.toml are done\n"
+
+
+def test_the_latest_snapshot_is_of_the_project_too(codebatch: CommandLine) -> None:
+    codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
+    ids = {}
+    for name in ("one", "two", "three"):
+        write(codebatch.directory / name / "m.py", f"import {name}\n")
+        codebatch.shell(f"git init -q {name}")
+        if name != "three":
+            ids[name] = codebatch("snapshot", ".", "--json", cwd=codebatch.directory / name).json["snapshot_id"]
+    for name, snapshot_id in ids.items():
+        here = codebatch.directory / name
+        for words in (("snapshot", "show"), ("batch", "init")):
+            assert codebatch(*words, "--json", cwd=here).json["snapshot_id"] == snapshot_id
+    here = codebatch.directory / "three"
+    for line in ("snapshot show", "batch init", "files --snapshot latest"):
+        error = codebatch(*line.split(), "--json", cwd=here, status=2).error
+        assert (error["code"], str(here) in error["message"]) == ("unknown_id", True)
+    named = codebatch("batch", "init", "--snapshot", ids["one"], "-q", cwd=here)
+    assert f"belongs to project {codebatch.directory}/one, not to the current project {here}\n" in named.notes
+    write(here / "m.py", "import one\n")
+    codebatch("run", "-q", cwd=here)
+    assert codebatch("snapshot", "show", "--json", cwd=here).json["snapshot_id"] == ids["one"], "the trees are equal"
+
+
+def test_in_a_directory_that_was_removed_no_batch_is_the_default(codebatch: CommandLine) -> None:
+    """As after `git worktree remove`. A store that is named has batches of other projects alone."""
+    write(codebatch.directory / "m.py", "import os\n")
+    codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
+    batch = codebatch("run", ".", "--json").json["batch_id"]
+    for words in ("findings", "status", "diff", "batch show latest", "findings --batch latest"):
+        removed = codebatch.shell(f"mkdir gone && cd gone && rmdir ../gone && codebatch {words} --json", status=3)
+        error = removed.error
+        assert (error["code"], error["message"]) == (
+            "no_batch",
+            "the current directory no longer exists",
+        )
+        assert batch in error["hint"]
+    shown = codebatch.shell(f"mkdir gone && cd gone && rmdir ../gone && codebatch findings --json --batch {batch}")
+    assert shown.json["batch_id"] == batch
+
+
+def test_five_checkouts_share_a_store_and_each_gets_its_own_answers(codebatch: CommandLine) -> None:
+    """Whatever the others ran last, and also where a run found nothing to do."""
+    codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
+    names = ("one", "two", "three", "four", "five")
+    for name in names:
+        write(codebatch.directory / name / "m.py", f"import os\n\n\ndef {name}(x):\n    return {name}(x)\n")
+        codebatch.shell(
+            f"git init -q {name} && cd {name} && git add . && git -c user.name=x -c user.email=x@y commit -qm 1"
+        )
+        codebatch("run", "-q", cwd=codebatch.directory / name)
+    for name in reversed(names):
+        here = codebatch.directory / name
+        assert codebatch("run", "--json", cwd=here).json["action"] == "up to date"
+        questions = (
+            ("findings",), ("outline", "m.py"), ("def", name), ("callers", name), ("references", name),
+            ("inspect", "m.py"), ("files",), ("query", "symbols"), ("summary",), ("check",),
+        )  # fmt: skip
+        for question in questions:
+            ended = codebatch(*question, "--json", "-q", cwd=here)
+            assert (ended.json["project"], ended.json["stale"]) == (str(here), False), question
+        assert codebatch("sql", "select name from functions", "-o", "csv", cwd=here).lines == ["name", name]
+    write(codebatch.directory / "two" / "m.py", "def f(:\n")
+    codebatch("run", "-q", cwd=codebatch.directory / "two")
+    codebatch("run", "-q", cwd=codebatch.directory / "one")
+    assert codebatch("check", "--json", cwd=codebatch.directory / "two", status=1).json["passed"] is False
+    assert codebatch("check", "--json", cwd=codebatch.directory / "one").json["passed"] is True

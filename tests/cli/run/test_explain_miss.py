@@ -1,0 +1,156 @@
+"""`explain-miss` tells why each result was executed, as the runs before it had it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.process import CommandLine, make_modules, set_apart, write, write_own_task
+from tests.cli.run.test_own_tasks import COUNT
+
+SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 4\nfiles_max = 4\n"
+FILES = 12
+
+
+@pytest.fixture
+def project(codebatch: CommandLine) -> CommandLine:
+    write(codebatch.directory / "codebatch.toml", SHARDS)
+    make_modules(codebatch.directory / "tree", FILES)
+    set_apart(codebatch, "tree")
+    codebatch("run", "tree")
+    return codebatch
+
+
+def explain(codebatch: CommandLine, *words: str) -> dict[str, tuple[int, int, dict[str, int]]]:
+    """By task: executed, taken over, and by the fields that differ how many results."""
+    answer: dict[str, Any] = codebatch("explain-miss", "--json", *words).json
+    return {
+        task["task"]: (
+            task["executed"],
+            task["reused"],
+            {
+                ", ".join(f"{each['field']} {each['name']}".strip() for each in reason["differences"]): reason["count"]
+                for reason in task["reasons"]
+            },
+        )
+        for task in answer["tasks"]
+    }
+
+
+def test_several_tasks_that_differ_in_several_ways(project: CommandLine) -> None:
+    tree = project.directory / "tree"
+    assert explain(project)["lint"] == (FILES, 0, {"bases": FILES})
+    write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
+    write(tree / "m01.py", "import sys\n")
+    os.chmod(tree / "m02.py", 0o755)
+    write(tree / "new.py", "")
+    write(tree / ".gitattributes", "m03.py linguist-generated\n")
+    ran = project("run", "tree", "--json").json
+    told = explain(project)
+    one_each = {"object": 1, "executable": 1, "context attributes": 1, "path": 2}
+    for task in ("parse", "analyze", "symbols"):
+        assert told[task] == (5, FILES - 3, one_each), task
+    of_lint = {f"config off, {field}": count for field, count in one_each.items()}
+    assert told["lint"] == (FILES + 2, 0, {"config off": FILES - 3, **of_lint})
+    assert told["duplicates"] == (1, 0, {"tree": 1})
+    of_files = [told[task] for task in ("parse", "analyze", "symbols", "lint")]
+    assert (sum(one[0] for one in of_files), sum(one[1] for one in of_files)) == (ran["executed"], ran["reused"])
+    assert explain(project, "m01.py", "--task", "lint") == {"lint": (1, 0, {"config off, object": 1})}
+    assert explain(project, "latest", "m04.py", "--task", "parse") == {"parse": (0, 1, {})}
+    lines = project("explain-miss", "--task", "lint").lines
+    assert lines[0] == "lint: 14 executed, 0 reused"
+    assert lines[1].startswith('  9: configuration off [] -> ["F401"] (batch-')
+    assert lines[1].endswith("): m00.py, m04.py, m05.py and 6 more")
+
+
+def _lose(batch: Path) -> None:
+    shutil.rmtree(batch)
+
+
+def _damage(batch: Path) -> None:
+    write(batch / "plan.json", "{}")
+
+
+@pytest.mark.parametrize(("harm", "told"), [(_lose, "gone"), (_damage, "damaged")])
+def test_a_base_that_cannot_be_read_is_told_as_such(
+    project: CommandLine, harm: Callable[[Path], None], told: str
+) -> None:
+    write(project.directory / "tree" / "m01.py", "import sys\n")
+    project("run", "tree")
+    harm(min(project.directory.glob(".codebatch/batches/batch-*")))
+    (parse,) = project("explain-miss", "--task", "parse", "--json").json["tasks"]
+    assert (parse["executed"], parse["reused"]) == (1, FILES - 1)
+    assert [each["differences"][0]["field"] for each in parse["reasons"]] == ["unknown"], "of a part it is not known"
+    (lint,) = project("explain-miss", "m01.py", "--task", "lint", "--json").json["tasks"]
+    assert (lint["executed"], lint["reasons"][0]["differences"][0]["field"]) == (0, "unknown")
+    project("run", "tree", "--again")
+    assert explain(project)["parse"] == (FILES, 0, {"bases": FILES})
+
+
+def test_a_damaged_result_of_a_base_is_told(project: CommandLine) -> None:
+    (path,) = project.directory.glob(".codebatch/batches/*/outputs/*/parse/000001-*")
+    data = bytearray(path.read_bytes())
+    data[9] ^= 1
+    path.write_bytes(data)
+    write(project.directory / "tree" / "m00.py", "import sys\n")
+    project("run", "tree")
+    assert explain(project)["parse"] == (5, FILES - 5, {"object": 1, "base": 4})
+    assert explain(project)["lint"] == (1, FILES - 1, {"object": 1})
+
+
+def test_a_settled_batch_says_the_same_whatever_became_of_its_bases(project: CommandLine) -> None:
+    write(project.directory / "tree" / "m00.py", "import sys\n")
+    project("run", "tree")
+    write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
+    project("run", "tree")
+    told = explain(project)
+    assert (told["parse"], told["duplicates"]) == ((0, FILES, {}), (0, 1, {}))
+    assert told["lint"] == (FILES, 0, {"config off": FILES})
+    for batch in project.directory.glob(".codebatch/batches/*"):
+        shutil.rmtree(batch / "outcomes", ignore_errors=True)  # Older ones are settled.
+        shutil.rmtree(batch / "results", ignore_errors=True)
+    assert explain(project) == told
+    assert explain(project, "latest~1", "--task", "parse") == {"parse": (1, FILES - 1, {"object": 1})}
+    for batch in sorted(project.directory.glob(".codebatch/batches/*"))[:-1]:
+        shutil.rmtree(batch)
+    assert explain(project)["parse"][:2] == told["parse"][:2]
+    assert explain(project)["lint"][:2] == told["lint"][:2]
+
+
+def test_what_failed_and_what_is_done_again(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.py", "import os\n" * 15_000)
+    write(codebatch.directory / "tree" / "b.py", "import os\n")
+    codebatch("run", "tree", "--file-seconds", "0.01", status=3)
+    task = first_failed(codebatch)
+    write(codebatch.directory / "tree" / "c.py", "")
+    codebatch("run", "tree", "--json")
+    (told,) = codebatch("explain-miss", "a.py", "--task", task, "--json").json["tasks"]
+    assert told["reasons"][0]["differences"] == [{"field": "result", "name": "", "old": "failed", "new": None}]
+    write(codebatch.directory / "tree" / "a.py", "import sys\n" * 15_000)
+    codebatch("run", "tree", "--file-seconds", "0.01", status=3)
+    task = first_failed(codebatch)
+    assert explain(codebatch, "a.py", "--task", task) == {task: (1, 0, {"object": 1})}
+    codebatch("resume")
+    assert explain(codebatch, "a.py", "--task", task) == {task: (1, 0, {"round": 1})}
+
+
+def first_failed(codebatch: CommandLine) -> str:
+    """The first task that failed at a file: where a limit of time is met, it is whichever was at work."""
+    failed = (str(row["task_id"]) for row in codebatch("tasks", "--json").json if row["files_failed"])
+    return next(failed)
+
+
+def test_own_tasks_and_words_that_are_wrong(codebatch: CommandLine) -> None:
+    write_own_task(codebatch.directory, "words", COUNT)
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    codebatch("run", "tree")
+    write(codebatch.directory / "tree" / "b.py", "x = 1\n")
+    codebatch("run", "tree")
+    assert explain(codebatch, "--task", "words") == {"words": (1, 1, {"path": 1})}
+    for words in (["no.py"], ["a.py", "--task", "duplicates"], ["a", "b", "c"], ["batch-1", "a.py"], ["--task", "no"]):
+        codebatch("explain-miss", *words, status=2)

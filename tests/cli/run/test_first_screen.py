@@ -1,0 +1,269 @@
+"""What `run` says first: what matters of a tree, on one screen, in any language; and where to look next."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.on_a_terminal import on_a_terminal
+from tests.cli.process import CommandLine, write
+
+HARD = "def hard(a, b, c):\n" + "".join(
+    f"    if a > {n}:\n        for x in b:\n            if x and c:\n                print(x, {n})\n" for n in range(3)
+)
+COPIED = "def copied(rows):\n    total = 0\n" + "".join(f"    total += rows[{n}] * {n + 7}\n" for n in range(20))
+FOUND = {
+    "app/__init__.py": "",
+    "app/core.py": f"from app import tools\n\n\n{HARD}\n\ndef wrong():\n\treturn tools, undefined_name  # é\n",
+    "app/tools.py": f"from app import core\n\n\n{COPIED}\n    return total, core\n",
+    "app/more.py": f"from app import core\n\n\n{COPIED}\n    return core, total\n",
+    "app/catalog.js": "{% if a %}\nvar x = 1;\n{% endif %}\n",
+    "native/m.c": "int f(void) { x = va_arg(ap, long long); return 0; }\n",
+    "tests/test_core.py": "def test():\n    return undefined_in_test\n",
+    "tests/data/broken.py": "def broken(:\n",
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A tree that was run, with something to say of each kind."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("found"))
+    for path, content in FOUND.items():
+        write(codebatch.directory / path, content)
+    codebatch("run", ".", "-q")
+    return codebatch
+
+
+def test_a_run_says_what_matters_and_what_to_ask_next(found: CommandLine) -> None:
+    ended = found("run", ".")
+    assert ended.lines[0].startswith("8 files in ")
+    assert ended.lines[0].endswith(" s (up to date): python 6, c 1, javascript 1")
+    assert ended.lines[1:] == [
+        "Likely bugs (2): codebatch findings",
+        "  app/core.py:20:16: error F821 Undefined name `undefined_name`",
+        "      20 | return tools, undefined_name  # é",
+        "         |               ^^^^^^^^^^^^^^",
+        "  tests/test_core.py:2:12: warning F821 Undefined name `undefined_in_test`",
+        "       2 | return undefined_in_test",
+        "         |        ^^^^^^^^^^^^^^^^^",
+        "Hard to change: codebatch hotspots",
+        "  complexity  dependents",
+        "          21    2 files  hard app/core.py:4",
+        "Duplicate blocks (1): codebatch duplicates",
+        "  23 lines  app/more.py:1 = tools.py:1",
+        "Import cycles (1): codebatch graph --cycles",
+        "  2 files  app/core.py -> tools.py -> core.py; cut at app/core.py:1",
+        "2 files could only be parsed partially: codebatch files --parse partial",
+        "1 minor finding hidden (1 hint): codebatch findings --all",
+    ]
+    assert ended.notes.splitlines()[-1] == "next: codebatch findings"
+
+
+def test_each_command_that_a_run_names_has_something_to_say(found: CommandLine) -> None:
+    for line in found("run", ".").lines[1:]:
+        if ": codebatch " in line:
+            assert found.shell(line.rpartition(": ")[2]).stdout, line
+
+
+def test_what_is_kept_of_it_has_its_name_in_the_store(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "app.py", HARD)
+    codebatch.shell("git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm 1")
+    codebatch("run", ".")
+    kept = {path.name.partition("-")[0] for path in (codebatch.directory / ".codebatch" / "cache").iterdir()}
+    assert {"churn", "headline", "stat"} <= kept
+    assert codebatch("gate-run", "no-foreign-files").lines[0].startswith("passed")
+
+
+@pytest.mark.parametrize(("columns", "marked"), [(20, 0), (40, 1), (80, 2)])
+def test_on_a_terminal_it_is_one_screen_and_no_line_is_longer(found: CommandLine, columns: int, marked: int) -> None:
+    shown, _ = on_a_terminal(found, "run", ".", "-q", columns=columns, NO_COLOR="1")
+    lines = shown.splitlines()
+    assert len(lines) <= 22
+    assert all(len(line) <= columns or len(line.removesuffix("…").split()) == 1 for line in lines), lines
+    carets = [line.index("^") for line in lines if "^" in line]
+    assert all(place < columns for place in carets)
+    assert len(carets) == marked
+
+
+def test_the_document_has_the_same_beside_what_it_had(found: CommandLine) -> None:
+    answer = found("run", ".", "--json").json
+    headline = answer["headline"]
+    assert (answer["status"], answer["files"]) == ("COMPLETED", 8)
+    assert headline["findings"][0]["findings"][0]["message"] == "Undefined name `undefined_name`"
+    assert (headline["findings_count"], headline["minor_findings"]) == (2, {"hint": 1})
+    hard = headline["hotspots"][0]
+    assert (hard["path"], hard["symbol"], hard["cognitive"], hard["dependents"]) == ("app/core.py", "hard", 21, 2)
+    assert headline["duplicates"][0]["lines"] == 23
+    assert headline["cycles"][0]["files"] == ["app/core.py", "app/tools.py"]
+    assert (headline["partially_parsed"], headline["with_syntax_errors"]) == (2, 1)
+
+
+def test_what_was_not_parsed_is_one_line_of_what_and_how_many(codebatch: CommandLine) -> None:
+    for path in ("a.po", "b.po", "c.po", "d.ini", "e.ini", "LICENSE", "lib.min.js"):
+        write(codebatch.directory / path, "x = 1\n")
+    (codebatch.directory / "a.png").write_bytes(b"\x89PNG\0")
+    write(codebatch.directory / "a.py", 'x = \'"lang":"go","class":"huge","parse":"skipped"}\'\n')
+    ended = codebatch("run", ".")
+    asked = "codebatch files --parse skipped --parse unsupported"
+    assert ended.lines[1:] == [f"8 files not parsed (1 minified, 3 gettext, 2 ini, 2 of other kinds): {asked}"]
+    assert len(codebatch.shell(f"{asked} -q").lines) == 8
+    shown, _ = on_a_terminal(codebatch, "run", ".", "-q", columns=80, NO_COLOR="1")
+    assert shown.splitlines()[1] == f"8 files not parsed: {asked}"
+    kinds = {"gettext": 3, "ini": 2, "binary": 1, "minified": 1, "text": 1}
+    assert codebatch("run", ".", "--json").json["headline"]["unparsed"] == kinds
+
+
+def test_lists_of_patterns_are_no_gap_and_one_line_is_no_plural(codebatch: CommandLine) -> None:
+    write(codebatch.directory / ".gitattributes", "*.py text\n")
+    write(codebatch.directory / "tests/test_a.py", "def test():\n    return undefined\n")
+    write(codebatch.directory / "tests/.gitignore", "*.pyc\n*.so\n")
+    ended = codebatch("run", ".")
+    assert ended.lines[0].endswith(": gitattributes 1, gitignore 1, python 1")
+    # Nothing but tests: what is found in them is what there is.
+    assert ended.lines[1].startswith("Likely bugs (1)")
+    assert len(ended.lines) == 5
+    listed = codebatch("files", "--parse", "ok", "--limit", "2").lines
+    assert listed == [".gitattributes  gitattributes  1 line", "tests/.gitignore  gitignore  2 lines"]
+    queried = codebatch("query", "files", "--lang", "gitattributes").lines
+    assert queried == [".gitattributes: gitattributes, 1 line, text, parse ok"]
+
+
+def test_samples_that_are_documentation_head_no_list_of_bugs(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "app.py", "x = 1\n")
+    write(codebatch.directory / "tests/sample.py", "print(nobody_defines_this)\n")
+    write(codebatch.directory / "docs/sample.py", "print(nobody_defines_this)\n")
+    assert codebatch("run", ".").lines[1].startswith("Likely bugs (2)")
+    write(codebatch.directory / ".gitattributes", "tests/** linguist-documentation\ndocs/** linguist-documentation\n")
+    assert codebatch("run", ".").lines[1].startswith("Likely bugs (1)")
+    ended = codebatch("findings")
+    assert ended.lines[::4] == [
+        "warning F821  1 in 1 file, all in non-production files: Undefined name `nobody_defines_this`"
+    ]
+    assert ended.lines[1] == "  docs/sample.py:1:7"
+    assert ended.notes == "1 hint hidden; show them with --all\n"
+
+
+def test_where_nothing_is_found_nothing_is_named_next(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "Cargo.toml", '[package]\nname = "a"\n')
+    write(codebatch.directory / "src/lib.rs", "pub mod a;\npub fn f() { a::g() }\n")
+    write(codebatch.directory / "src/a.rs", "use crate::f;\npub fn g() { f() }\n")
+    ended = codebatch("run", ".")
+    assert len(ended.lines) == 1
+    told = codebatch("graph", "--cycles")
+    assert told.lines == []
+    assert "no import cycles\n1 import cycle hidden; to list all, use --all" in told.notes
+    assert codebatch("graph", "--cycles", "--all").lines == [
+        "2 files: src/a.rs -> src/lib.rs -> src/a.rs; cut at src/a.rs:1"
+    ]
+    assert "next:" not in ended.notes
+    assert codebatch("findings").notes == "no findings\n"
+
+
+def test_a_run_that_is_not_done_says_so_and_shows_what_is_known(codebatch: CommandLine) -> None:
+    for path, content in FOUND.items():
+        write(codebatch.directory / path, content)
+    ended = codebatch("run", ".", "--task", "lint")
+    assert ended.lines[0].startswith("RUNNING: batch batch-")
+    assert "Likely bugs (2): codebatch findings" in ended.lines
+    assert not any(line.startswith(("Hard", "Import")) for line in ended.lines)
+
+
+def test_findings_come_by_rule_with_their_source_and_tests_come_last(found: CommandLine) -> None:
+    ended = found("findings")
+    assert ended.lines == [
+        "error F821  1 in 1 file: Undefined name `undefined_name`",
+        "  app/core.py:20:16",
+        "      20 | return tools, undefined_name  # é",
+        "         |               ^^^^^^^^^^^^^^",
+        "warning F821  1 in 1 file, all in non-production files: Undefined name `undefined_in_test`",
+        "  tests/test_core.py:2:12",
+        "       2 | return undefined_in_test",
+        "         |        ^^^^^^^^^^^^^^^^^",
+    ]
+    assert ended.notes.splitlines()[-1] == "1 hint hidden; show them with --all"
+
+
+def test_findings_are_chosen_counted_and_written_as_other_records_are(found: CommandLine) -> None:
+    rules = found("findings", "--path", "tests", "--json").json["rules"]
+    assert [(rule["code"], rule["severity"], rule["non_production"]) for rule in rules] == [("F821", "warning", 1)]
+    rows = found("findings", "--code", "syntax*", "-o", "csv", "--severity", "hint").lines
+    assert [row.split(",")[1] for row in rows] == ["path", "tests/data/broken.py"]
+    limited = found("findings", "--limit", "1")
+    assert len(limited.lines) == 4
+    assert limited.notes == "1 more; show them with --limit 2\n1 hint hidden; show them with --all\n"
+    assert found("findings", "--all", "--severity", "info", status=2).stdout == b""
+    assert "no findings" in found("findings", "--lang", "c").notes
+
+
+def test_rule_that_floods_leaves_the_screen_to_the_others(codebatch: CommandLine) -> None:
+    for number in range(21):
+        write(codebatch.directory / f"pages/{number:02}.html", "<p>a\rb</p>\n")
+    for number in range(21):
+        write(codebatch.directory / f"tests/{number:02}.py", f"print(undefined_{number})\n")
+    write(codebatch.directory / "z.py", "def f():\n    x = 1\n")
+    codebatch("run", ".", "-q")
+    ended = codebatch("findings")
+    assert "info F841  1 in 1 file: Local variable `x` is assigned to but never used" in ended.lines
+    # What says another thing each time is no flood.
+    assert sum(line.startswith("  tests/") for line in ended.lines) == 21
+    assert [line for line in ended.lines if line.startswith("  pages/")] == [f"  pages/0{n}.html:1:5" for n in range(3)]
+    assert ended.notes == "18 more; show them with --limit 43\n"
+    every = codebatch("findings", "--limit", "43")
+    assert (sum(line.startswith("  pages/") for line in every.lines), every.notes) == (21, "")
+    assert codebatch("findings", "--json").json["rules"][2]["count"] == 21
+    (codebatch.directory / "pages/20.html").unlink()
+    codebatch("run", ".", "-q")
+    assert sum(line.startswith("  pages/") for line in codebatch("findings").lines) == 20
+
+
+def test_hints_are_counted_and_shown_to_who_asks(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "codebatch.toml", "[tasks.lint]\non = ['todo-comment']\n")
+    write(codebatch.directory / "a.py", "# TODO: all\n")
+    assert "1 minor finding hidden (1 hint): codebatch findings --all" in codebatch("run", ".").lines
+    ended = codebatch("findings")
+    assert (ended.stdout, ended.notes) == (b"", "no findings\n1 hint hidden; show them with --all\n")
+    assert codebatch("findings", "--all").lines[0] == "hint todo-comment  1 in 1 file: TODO comment"
+
+
+def test_files_are_chosen_by_class_and_by_how_they_are_parsed(found: CommandLine) -> None:
+    def paths(*arguments: str) -> list[str]:
+        return [row["path"] for row in found("files", *arguments, "--json").records]
+
+    assert paths("--parse", "partial") == ["app/catalog.js", "native/m.c"]
+    assert paths("--parse", "errors", "--class", "fixture") == ["tests/data/broken.py"]
+    assert paths("--class", "test", "--class", "template", "--limit", "1") == ["app/catalog.js"]
+    assert found("files", "--class", "vendored").notes == "no matching files\n"
+    found("files", "--class", "test", "--why", "app", status=2)
+
+
+def test_text_of_a_tree_steers_no_terminal_and_what_is_no_utf_8_is_not_shown(codebatch: CommandLine) -> None:
+    wrong = "def f():\n    return '\x1b[31m' + undefined\n"
+    write(codebatch.directory / "a\x1b[2J.py", wrong)
+    for name, encoding in (("b.py", "utf-16"), ("c.py", "latin-1")):
+        content = f"# coding: {encoding}\ndef f():\n    return 'é' + undefined\n".encode(encoding)
+        (codebatch.directory / name).write_bytes(content)
+    codebatch("run", ".", "-q")
+    lines = codebatch("findings", "--code", "F821").lines
+    assert lines[1:] == [
+        "  a\\x1b[2J.py:2:22",
+        "       2 | return '\\x1b[31m' + undefined",
+        "         |                     ^^^^^^^^^",
+        "  b.py:3:18",
+        "  c.py:3:18",
+    ]
+    shown, _ = on_a_terminal(codebatch, "findings", columns=60, NO_COLOR="1")
+    assert "\x1b" not in shown
+    assert "\x1b" not in codebatch("run", ".").text
+
+
+def test_where_the_source_of_a_file_is_lost_it_is_said_and_the_others_are_shown(codebatch: CommandLine) -> None:
+    packs = codebatch.directory / ".codebatch" / "objects"
+    write(codebatch.directory / "tree" / "b.py", "print(there)\n")
+    codebatch("run", "tree", "-q")
+    before = {*packs.glob("*.pack")}
+    write(codebatch.directory / "tree" / "a.py", "print(lost)\n")
+    codebatch("run", "tree", "-q")
+    (added,) = {*packs.glob("*.pack")} - before
+    added.unlink()
+    told = codebatch("findings")
+    assert "the source of 1 file is missing or damaged" in told.notes
+    assert [line for line in told.lines if "print(" in line] == ["       1 | print(there)"]

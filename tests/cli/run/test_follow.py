@@ -1,0 +1,470 @@
+"""`follow`, `events` and `cancel` of batches of both kinds, with real processes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+from codebatch.model.outcome import HolderId
+from codebatch.model.shard import ShardId
+from codebatch.model.work.event import BEGINNING, BatchProgress, BatchResumed
+from codebatch.operations.project.stores import open_store
+from codebatch.operations.runs.events import AnalysisFollowed
+from codebatch.operations.runs.requests import lift_cancel
+from codebatch.store.batches.journal import Committed, Drained, Ended, Journal, JournalEvent, Started
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.system.clock import wall_ns
+from tests.cli.process import CommandLine, make_modules, wait_until, write, write_own_task
+from tests.cli.work.test_work import kill_workers, line, make_list, start, status
+
+__all__ = ["line"]
+
+
+def told(line: CommandLine, *words: str) -> list[dict[str, Any]]:
+    """The events of the latest batch."""
+    events = [json.loads(each) for each in line("events", "--json", *words).lines]
+    return [event for event in events if event["event"] != "BATCH_PROGRESS"]
+
+
+def names(events: list[dict[str, Any]]) -> list[str]:
+    return [
+        event["event"].removeprefix("BATCH_") + (f" {event['task']}" if "task" in event else "") for event in events
+    ]
+
+
+def events_directory(line: CommandLine) -> Path:
+    return next((line.directory / ".codebatch" / "batches").glob("*")) / "events"
+
+
+def test_all_that_happens_is_told_with_the_payload_that_programs_need(line: CommandLine) -> None:
+    make_list(
+        line,
+        {
+            "build": 'run = "echo built"\ntitle = "Build it"',
+            "test": 'run = "seq 30; kill -9 $$"\nneeds = ["build"]',
+            "ship": 'run = "true"\nneeds = ["test"]',
+        },
+    )
+    line("work", "run", status=3)
+    events = told(line)
+    assert names(events) == [
+        "STARTED",
+        "TASK_QUEUED build",
+        "TASK_STARTED build",
+        "TASK_COMPLETED build",
+        "TASK_QUEUED test",
+        "TASK_STARTED test",
+        "TASK_FAILED test",
+        "TASK_SKIPPED ship",
+        "PARTIAL",
+    ]
+    every = [json.loads(each)["cursor"] for each in line("events", "--json").lines]
+    assert every == [f"1.{n}" for n in range(1, len(every) + 1)]
+    begun, _, started, completed, *_, failed, skipped, ended = events
+    assert (begun["task_ids"], begun["edges"], begun["on_failure"]) == (
+        ["build", "test", "ship"],
+        {"file": 2},
+        "skip-dependents",
+    )
+    assert (started["title"], started["round"], started["try"], started["tries_max"]) == ("Build it", 1, 1, 1)
+    assert completed["seconds"] >= 0
+    assert completed["memory_peak_bytes"] >= 0
+    assert (failed["reason"], failed["signal"], failed["log_tail"]) == (
+        "signal",
+        "SIGKILL",
+        [str(n) for n in range(11, 31)],
+    )
+    assert (skipped["cause"], skipped["reason"]) == ("test", "it needs test, which is not done")
+    assert (ended["counts"], ended["task_count"], ended["critical_path"]) == (
+        {"DONE": 1, "FAILED": 1, "SKIPPED": 1},
+        3,
+        ["build", "test"],
+    )
+    assert told(line, "--since", events[6]["cursor"]) == events[7:]
+    assert "'1,7' is not a cursor" in line("events", "--since", "1,7", status=2).notes
+    followed = line("follow", status=3)
+    assert [each[9:] for each in followed.lines] == [
+        "started: 3 tasks from work.toml",
+        f"done build {followed.lines[1].split()[-1]}",
+        f"failed test {followed.lines[2].split()[3]} signal SIGKILL",
+        "skipped ship: it needs test, which is not done",
+        f"PARTIAL: 1 done, 1 failed, 1 skipped, in {followed.lines[4].split()[-1]}",
+    ]
+    assert "1 task of batch" in followed.notes
+
+
+def test_a_batch_that_goes_on_is_told_on_and_nothing_twice(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "true"', "two": 'run = "test -e fixed"'})
+    line("work", "run", status=3)
+    last = told(line)[-1]["cursor"]
+    write(line.directory / "fixed", "")
+    line("resume")
+    events = told(line, "--since", last)
+    assert names(events) == ["RESUMED", "TASK_QUEUED two", "TASK_STARTED two", "TASK_COMPLETED two", "COMPLETED"]
+    assert (events[0]["after"], events[0]["reopened"], events[1]["round"], events[1]["try"]) == (
+        "request",
+        ["two"],
+        2,
+        1,
+    )
+    (first,) = [event for event in told(line) if event["event"] == "BATCH_PARTIAL"]
+    assert first["total_seconds"] == first["seconds"]
+    assert events[-1]["total_seconds"] > events[-1]["seconds"]
+    assert line("follow").lines[-1].startswith(f"{line('follow').lines[-1][:8]} COMPLETED: 2 done")
+
+
+def test_a_follower_hears_at_once_and_ends_as_the_run_does(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    follower = line.start("follow", "--json")
+    write(line.directory / "go", "")
+    line.finish(process)
+    ended = line.finish(follower)
+    assert names([json.loads(each) for each in ended.lines])[-2:] == ["TASK_COMPLETED one", "COMPLETED"]
+
+
+def test_what_is_deleted_while_it_runs_changes_nothing_but_what_is_seen(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": 'run = "true"\nneeds = ["one"]'})
+    process = start(line, began=("one",))
+    follower = line.start("follow")
+    shutil.rmtree(events_directory(line))
+    shutil.rmtree(events_directory(line).with_name("logs"))
+    write(line.directory / "go", "")
+    line.finish(process)
+    assert line.finish(follower).lines[-1].endswith("s")
+    assert status(line)["counts"] == {"DONE": 2}
+    assert names(told(line))[-1] == "COMPLETED"
+
+
+def test_events_that_are_damaged_are_passed_over_and_told_again(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "true"', "two": 'run = "test -e fixed"'})
+    line("work", "run", status=3)
+    path = events_directory(line) / "1.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"COMPLETED", b"COMPLETEE") + b'{"event": "BATCH')
+    write(line.directory / "fixed", "")
+    line("resume")
+    events = told(line)
+    assert names(events).count("TASK_COMPLETED one") == 1
+    assert events[-1]["event"] == "BATCH_COMPLETED"
+    assert status(line)["counts"] == {"DONE": 2}
+
+
+def test_events_that_cannot_be_written_stop_nothing(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": 'run = "true"'})
+    process = start(line, began=("one",))
+    shutil.rmtree(events_directory(line))
+    events_directory(line).write_text("in the way")
+    write(line.directory / "go", "")
+    line.finish(process)
+    assert status(line)["counts"] == {"DONE": 2}
+    assert line("follow").stdout == b""
+
+
+def test_a_batch_that_nobody_conducts_is_said_to_be_so(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": ""})
+    process = start(line, began=("one",))
+    kill_workers(line)
+    process.communicate()
+    ended = line("follow", "--json", status=3)
+    assert "is not running" in ended.error["message"]
+    assert "codebatch resume --batch" in ended.error["hint"]
+    follower = line.start("follow", "--keep", "--json")
+    write(line.directory / "go", "")
+    line("resume")
+    followed = names([json.loads(each) for each in line.finish(follower).lines])
+    assert followed[-1] == "COMPLETED"
+    assert followed.count("TASK_INTERRUPTED one") == 1
+    assert followed.count("TASK_COMPLETED one") == 1
+
+
+def test_commands_that_run_on_alone_are_waited_for(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": ""})
+    process = start(line, began=("one",))
+    process.kill()
+    process.communicate()
+    follower = line.start("follow")
+    write(line.directory / "go", "")
+    ended = line.finish(follower, status=3)
+    assert "is not running" in ended.notes
+    resumed = line("resume", "--json")
+    assert resumed.json["status"] == "COMPLETED"
+    events = told(line)
+    assert names(events).count("TASK_COMPLETED one") == 1
+    assert next(event for event in events if event["event"] == "BATCH_TASK_COMPLETED")["seconds"] > 0
+
+
+def test_who_leaves_who_takes_over_and_what_is_cancelled_is_told(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    process.send_signal(signal.SIGINT)
+    wait_until(lambda: b'"drained"' in b"".join(map(Path.read_bytes, journals(line))), "the signal is heard")
+    process.send_signal(signal.SIGINT)
+    line.finish(process, status=130)
+    drained = told(line)[-1]
+    assert (drained["event"], drained["signal"]) == ("BATCH_DRAINED", "SIGINT")
+    (line.directory / "one.began").unlink()
+    process = line.start("resume")
+    wait_until(lambda: (line.directory / "one.began").exists() or process.poll() is not None, "it begins again")
+    process.kill()
+    process.communicate()
+    line("cancel", "--grace", "0")
+    events = told(line, "--since", drained["cursor"])
+    resumed = [event for event in events if event["event"] == "BATCH_RESUMED"]
+    assert [event["after"] for event in resumed] == ["drain", "kill"]
+    assert names(events)[-2:] == ["TASK_CANCELLED one", "CANCELLED"]
+    # The worker hears of the cancel by itself, and may have ended it before there is somebody to adopt it.
+    adopted = [event["task"] for event in events if event["event"] == "BATCH_TASK_ADOPTED" and event["pid"] > 0]
+    assert [event["adopted"] for event in resumed] == [[], adopted]
+
+
+def journals(line: CommandLine) -> list[Path]:
+    return list((line.directory / ".codebatch" / "batches").glob("batch-*/journal/*"))
+
+
+def test_an_answer_is_told(line: CommandLine) -> None:
+    make_list(line, {"once": 'if_interrupted = "ask"', "behind": 'run = "true"\nneeds = ["once"]'})
+    process = start(line, began=("once",))
+    kill_workers(line)
+    process.communicate()
+    line("resume", status=3)
+    line("work", "answer", "once", "done", "--batch", "latest")
+    line("resume")
+    events = told(line)
+    assert names(events) == [
+        "STARTED",
+        "TASK_QUEUED once",
+        "TASK_STARTED once",
+        "RESUMED",
+        "TASK_INTERRUPTED once",
+        "TASK_BLOCKED once",
+        "PARTIAL",
+        "RESUMED",
+        "TASK_ANSWERED once",
+        "TASK_COMPLETED once",
+        "TASK_QUEUED behind",
+        "TASK_STARTED behind",
+        "TASK_COMPLETED behind",
+        "COMPLETED",
+    ]
+    assert events[5]["question"]["choices"] == ["again", "failed", "done"]
+    assert (events[-5]["marked_done"], events[4]["next_action"]) == (True, "ask")
+
+
+def is_estimated_by_what_was_done_since(line: CommandLine) -> None:
+    """How long an analysis takes that goes on behind a cancel is told by what was done since, not by all."""
+    store = open_store(line.directory / ".codebatch", line.directory)
+    batch = resolve_batch(store, None)
+    counts = AnalysisFollowed(batch, BEGINNING).read()[-1].counts
+    ended = sum(counts.values()) - counts["PENDING"]
+    lift_cancel(batch)
+    for path in (batch.root / "journal").iterdir():
+        path.unlink()
+    shard = batch.plan().shards[0].id
+    now = wall_ns()
+    journals: dict[str, list[tuple[int, JournalEvent]]] = {
+        "e": [(100, Started(pid=1)), (90, Drained(reason="cancel")), (89, Ended(reason="drained"))],
+        "f": [(10, Started(pid=1)), (9, _committed(shard, ended + 3))],
+    }
+    for name, lines in journals.items():
+        ago = [now - seconds * 10**9 for seconds, _ in lines]
+        journal = Journal(batch.files, batch.root, HolderId(name * 12), iter(ago).__next__)
+        for _, event in lines:
+            journal.write(event)
+        journal.close()
+    resumed, progress = AnalysisFollowed(batch, BEGINNING).read()
+    assert isinstance(resumed, BatchResumed)
+    assert resumed.after == "request"
+    assert isinstance(progress, BatchProgress)
+    assert progress.eta_seconds is not None
+    each = 10 / (ended + 3)
+    assert counts["PENDING"] * each <= progress.eta_seconds[1] < counts["PENDING"] * each * 5
+
+
+def _committed(shard: ShardId, results: int) -> Committed:
+    return Committed(shard=shard, start=0, end=results, round=1, epoch=9, task="slow", records=0)
+
+
+def test_an_analysis_is_followed_and_cancelled_from_elsewhere(line: CommandLine) -> None:
+    make_modules(line.directory / "tree", 60)
+    fast = line.directory / "fast"
+    code = (
+        f"import os, time\ndef task(file):\n    time.sleep(0.3 * (not os.path.exists({str(fast)!r})))\n    return []\n"
+    )
+    write_own_task(line.directory, "slow", code)
+    process = line.start("run", "tree", "--task", "slow", "-j", "2")
+    journal = line.directory / ".codebatch" / "batches"
+    wait_until(lambda: bool(list(journal.glob("*/journal/*.jsonl"))) or process.poll() is not None, "it begins")
+    follower = line.start("follow", "--json")
+    assert line("status", "--json").json["status"] in ("RUNNING", "PENDING")
+    answer = line("cancel", "--json").json
+    assert (answer["schema"], answer["status"]) == ("codebatch.cancel/1", "CANCELLED")
+    assert "was cancelled" in line.finish(process, status=3).notes
+    followed = line.finish(follower, status=3)
+    assert followed.error["code"] == "batch_cancelled"
+    assert names([json.loads(each) for each in followed.lines])[-1] == "CANCELLED"
+    assert "no batch of this project is running" in line("cancel", status=2).notes
+    is_estimated_by_what_was_done_since(line)
+    write(fast, "")
+    assert line("resume", "--json").json["status"] == "COMPLETED"
+    resumed, ended = told(line)[-2:]
+    assert (resumed["event"], resumed["after"]) == ("BATCH_RESUMED", "kill")  # As if its last line were not there.
+    assert ended["event"] == "BATCH_COMPLETED"
+    assert ended["total_seconds"] - ended["seconds"] > 11.99
+    assert line("events", "--json").text == line("events", "--json").text  # Whenever somebody looks.
+
+
+def test_who_has_run_it_before_is_told_how_long_it_takes(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "sleep 0.3"', "two": "needs = ['one']"})
+    write(line.directory / "go", "")
+    line("work", "run")
+    (line.directory / "go").unlink()
+    (line.directory / "two.began").unlink()
+    process = start(line, began=("two",))
+    wait_until(lambda: status(line)["eta_seconds"] is not None, "it is told")
+    low, middle, high = status(line)["eta_seconds"]
+    assert low <= middle <= high < 60
+    assert "left      " in line("status").text
+    write(line.directory / "go", "")
+    line.finish(process)
+    assert status(line)["eta_seconds"] is None
+    kept = next((line.directory / ".codebatch" / "cache").glob("durations-*"))
+    kept.write_bytes(b"cbtime" + bytes(100))
+    line("work", "run")
+    kept.unlink()
+    line("work", "run")
+    assert kept.exists()
+
+
+def test_what_takes_longest_is_begun_first_once_that_is_known(line: CommandLine) -> None:
+    make_list(
+        line,
+        {"a": 'run = "true"', "b": 'run = "true"', "c": 'run = "sleep 0.5"', "d": 'run = "true"'},
+        "max_parallel = 2",
+    )
+    line("work", "run")
+    line("work", "run")
+    started = [event["task"] for event in told(line) if event["event"] == "BATCH_TASK_STARTED"]
+    assert started[0] == "c"
+    assert next(event for event in told(line) if event["event"] == "BATCH_TASK_STARTED")["estimate_seconds"] >= 0.4
+
+
+def test_a_dry_run_says_what_would_start_when_and_writes_nothing(line: CommandLine) -> None:
+    tasks = {"a": 'run = "sleep 0.2"', "b": 'run = "true"\nneeds = ["a"]', "c": 'run = "true"\nexpected_seconds = 60'}
+    make_list(line, tasks, "max_parallel = 2")
+    before = sorted(line.directory.iterdir())
+    planned = line("work", "run", "--dry-run", "--json").json
+    assert sorted(line.directory.iterdir()) == before
+    assert [(each["task"], each["slot"], each["seconds"]) for each in planned["tasks"]] == [
+        ("a", 1, None),
+        ("c", 2, 60.0),
+        ("b", 1, None),
+    ]
+    assert planned["without_estimate"] == 2
+    line("work", "run")
+    known = line("work", "run", "--dry-run", "--json").json
+    assert known["without_estimate"] == 0
+    starts = {each["task"]: each["start_seconds"] for each in known["tasks"]}
+    assert starts["b"] >= 0.1 > starts["c"]
+    low, _, high = known["range_seconds"]
+    assert low <= known["makespan_seconds"] <= high
+    assert "Estimated duration: " in line("work", "run", "--dry-run").text
+    assert len(line("batch", "list", "--json").json) == 1
+
+
+def test_a_batch_runs_in_the_background(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    batch_id = line("work", "run", "--detach").text.strip()
+    assert status(line)["batch_id"] == batch_id
+    assert line("work", "run", "--detach", "--json", status=3).error["code"] == "batch_running"
+    write(line.directory / "go", "")
+    assert line("follow", "--batch", batch_id).lines[-1].split()[1] == "COMPLETED:"
+    assert names(told(line))[0] == "STARTED"
+
+
+def test_a_trace_has_what_ran_and_what_needed_what(line: CommandLine) -> None:
+    make_list(
+        line, {"a": 'run = "sleep 0.1"', "b": 'run = "false"\nneeds = ["a"]', "c": 'run = "true"'}, "max_parallel = 2"
+    )
+    line("work", "run", status=3)
+    found = json.loads(line("trace").stdout)["traceEvents"]
+    spans = {each["name"]: each for each in found if each["ph"] == "X"}
+    assert spans.keys() == {"a", "b", "c"}
+    assert spans["a"]["dur"] >= 90_000
+    assert spans["b"]["ts"] >= spans["a"]["ts"] + spans["a"]["dur"]
+    assert spans["b"]["args"]["reason"] == "exit"
+    arrows = [(each["ph"], each["id"]) for each in found if each["ph"] in "sf"]
+    assert arrows == [("s", 1), ("f", 1)]
+    assert {each["name"] for each in found if each["ph"] == "C"} >= {"running"}
+    assert [each["args"]["running"] for each in found if each["name"] == "running"][-1] == 0
+    written = line("trace", "-o", "trace.json", "--json").json
+    assert written["bytes"] == (line.directory / "trace.json").stat().st_size
+    make_modules(line.directory / "tree", 3)
+    line("run", "tree", "--pipeline", "parse")
+    units = [each for each in json.loads(line("trace").stdout)["traceEvents"] if each["ph"] == "X"]
+    assert sum(each["args"]["items"] for each in units) == 3
+
+
+def test_somebody_is_notified_of_what_he_wants_to_know(line: CommandLine) -> None:
+    top = '[notify]\ncommand = "cat >>told"\nevents = ["BATCH_TASK_FAILED", "BATCH_PARTIAL"]\n'
+    make_list(line, {"a": 'run = "true"', "b": 'run = "false"'}, top)
+    line("work", "run", status=3)
+    found = [json.loads(each) for each in (line.directory / "told").read_text().splitlines()]
+    assert names(found) == ["TASK_FAILED b", "PARTIAL"]
+    assert found == [event for event in told(line) if event["event"] in ("BATCH_TASK_FAILED", "BATCH_PARTIAL")]
+
+
+def test_notifying_in_vain_does_no_harm(line: CommandLine) -> None:
+    for command, told_so in (
+        ('["no-such-program"]', "notifications are off: No such file or directory"),
+        ('"exit 3"', "notify ended with status 3"),
+        ('"sleep 60"', "notify took longer than 0.2 s and was killed"),
+    ):
+        wanted = "events = ['BATCH_TASK_STARTED', 'BATCH_COMPLETED']"
+        top = f"[notify]\ncommand = {command}\n{wanted}\ntimeout_seconds = 0.2\n"
+        make_list(line, {"a": 'run = "true"', "b": 'run = "true"'}, top)
+        assert told_so in line("work", "run").notes
+        assert status(line)["counts"] == {"DONE": 2}
+
+
+def test_of_a_batch_whose_events_are_gone_it_is_said_where_it_stands(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "true"'})
+    line("work", "run")
+    shutil.rmtree(next((line.directory / ".codebatch" / "batches").glob("*/events")))
+    ended = line("follow")
+    assert (ended.text, ended.notes) == ("", "events are missing; the batch has ended: 1 done\n")
+    assert "or its events were removed" in line("events").notes
+
+
+def test_the_end_of_what_was_left_alone_is_heard_though_it_is_over_before_it_is_told(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": 'run = "true"\nneeds = ["one"]'})
+    process = start(line, began=("one",))
+    follower = line.start("follow")
+    process.kill()
+    process.communicate()
+    line("cancel", "--force")
+    ended = line.finish(follower, status=3)
+    assert [each.split(" ", 1)[1].split(" in ")[0] for each in ended.lines[-2:]] == [
+        "stopped one: the batch was cancelled", "CANCELLED: 2 cancelled,",
+    ]  # fmt: skip
+
+
+def test_what_is_told_again_of_a_former_try_is_told_as_one(line: CommandLine) -> None:
+    """`two` ends behind a retry, of which nobody asked; `one` behind a request, which begins to count anew."""
+    tried = "echo >>{id}.tries; test $(wc -l <{id}.tries) -gt"
+    policy = "\nretries = 1\nbackoff_seconds = 0"
+    make_list(
+        line, {"one": f'run = "{tried} 2"{policy}', "two": f'run = "{tried} 1"{policy}'}, 'on_failure = "continue"'
+    )
+    line("work", "run", status=3)
+    shutil.rmtree(events_directory(line))
+    line("resume")
+    found = [
+        (each["event"][11:], each["task"], each["round"], each["try"]) for each in told(line) if "exit_status" in each
+    ]
+    assert sorted(found) == [
+        ("COMPLETED", "one", 3, 1), ("COMPLETED", "two", 2, 2),
+        ("RETRYING", "one", 1, 1), ("RETRYING", "one", 2, 1), ("RETRYING", "two", 1, 1),
+    ]  # fmt: skip

@@ -1,0 +1,104 @@
+"""Modules of users' tasks that do at import what harms whoever imports them: a command answers, or refuses them."""
+
+from __future__ import annotations
+
+import signal
+import stat
+
+import pytest
+
+from tests.cli.process import CommandLine, wait_until, write, write_own_task
+
+TASK = """
+from codebatch.model.record import Metric
+def task(file):
+    path, path_b64 = file.path_fields
+    yield Metric(path=path, path_b64=path_b64, metric="words", value=1)
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "os.chdir(os.path.dirname(os.path.abspath(__file__)))",
+        "os.chdir('/')",
+        "os.umask(0o777)",
+        "sys.path.append('/')",
+        "[signal.signal(each, signal.SIG_IGN) for each in (1, 2, 15, 17)]",
+        "signal.signal(signal.SIGCHLD, lambda *_: os.wait())",
+        "signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05); signal.signal(signal.SIGALRM, lambda *_: 1 / 0)",
+        "signal.alarm(1)",
+        "os.environ.update(CODEBATCH_STORE='/nowhere', GIT_DIR='/nowhere')",
+        "os.fork()",
+    ],
+)
+def test_tree_that_is_named_is_analysed_into_its_store_whatever_a_module_does(
+    codebatch: CommandLine, code: str
+) -> None:
+    write(codebatch.directory / "codebatch.toml", "[tasks.words]\npython = 'tools/words.py:task'\n")
+    write(codebatch.directory / "tools" / "words.py", f"import os, signal, sys\n{code}\n{TASK}")
+    write(codebatch.directory / "bad.py", "x = (\n")
+    codebatch("init", ".codebatch")
+    answer = codebatch("run", ".", "--json").json
+    assert (answer["status"], answer["paths"]) == ("COMPLETED", [])
+    files = codebatch("query", "files", "--json").records
+    assert {"bad.py", "tools/words.py"} <= {row["path"] for row in files}
+    codebatch("check")
+    modes = {path: path.stat().st_mode for path in (codebatch.directory / ".codebatch").rglob("*")}
+    assert all(mode & stat.S_IRUSR for mode in modes.values()), "what is written is readable"
+
+
+def test_umask_that_a_function_sets_is_not_that_of_files_in_the_store(codebatch: CommandLine) -> None:
+    write_own_task(codebatch.directory, "words", f"import os\n{TASK}    os.umask(0o777)\n")
+    write(codebatch.directory / "src" / "a.py", "x = 1\n")
+    write(codebatch.directory / "src" / "b.py", "y = 1\n")
+    codebatch("run", "src")
+    written = list((codebatch.directory / ".codebatch").rglob("*"))
+    assert all(path.stat().st_mode & stat.S_IRUSR for path in written)
+
+
+def test_fork_of_a_function_that_goes_on_is_no_second_worker(codebatch: CommandLine) -> None:
+    write_own_task(codebatch.directory, "words", f"import os\n{TASK}    os.fork()\n")
+    for name in ("a", "b", "c"):
+        write(codebatch.directory / "src" / f"{name}.py", "x = 1\n")
+    codebatch("run", "src", "-j", "1")
+    assert len(codebatch("query", "outputs", "--task", "words", "--json").records) == 3
+
+
+@pytest.mark.parametrize("code", ["os._exit(0)", "os.fork() and os._exit(0)", "os.kill(os.getpid(), 9)"])
+def test_module_that_ends_its_process_is_refused_by_every_command_that_needs_it(
+    codebatch: CommandLine, code: str
+) -> None:
+    write_own_task(codebatch.directory, "words", f"import os\n{code}\n{TASK}")
+    write(codebatch.directory / "src" / "a.py", "x = 1\n")
+    codebatch("snapshot", "src", "--store", ".codebatch", "-q")
+    needing = (
+        ("run", "src"), ("task", "try", "words", "src/a.py"), ("task", "test", "words", "src"), ("pipeline", "full"),
+        ("batch", "init"),
+    )  # fmt: skip
+    for command in needing:
+        refused = codebatch(*command, "--json", status=2).error
+        assert refused["code"] == "invalid_configuration"
+        assert "the task 'words' cannot be loaded" in refused["message"]
+        assert "its process ended" in refused["message"]
+    for words in ("config show", "pipelines", "rules test", "rules list", "snapshot list"):
+        codebatch(*words.split(), "--json")
+
+
+def test_run_with_a_module_that_ignores_signals_can_be_stopped(codebatch: CommandLine) -> None:
+    code = (
+        "import signal, time\nfor each in (1, 2, 15): signal.signal(each, signal.SIG_IGN)\n"
+        "from pathlib import Path\ndef task(file):\n"
+        f"    Path({str(codebatch.directory)!r}, 'begun').touch()\n    time.sleep(1000)\n    return []\n"
+    )
+    write_own_task(codebatch.directory, "words", code)
+    write(codebatch.directory / "src" / "a.py", "x = 1\n")
+    process = codebatch.start("run", "src")
+    wait_until((codebatch.directory / "begun").exists, "the task begins")
+
+    def is_ended_by_another_one() -> bool:
+        process.send_signal(signal.SIGINT)
+        return process.poll() is not None
+
+    wait_until(is_ended_by_another_one, "the run ends")
+    codebatch.finish(process, status=130)

@@ -1,0 +1,60 @@
+"""Notifications of how a batch of commands ends, with real processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+from tests.cli.process import CommandLine, wait_until, write
+from tests.cli.run.test_follow import journals, names, told
+from tests.cli.work.test_work import line, make_list, start, status
+
+__all__ = ["line"]
+
+RECORDS = 'command = "cat >>seen"\n'
+
+
+def seen(line: CommandLine) -> list[str]:
+    """The events that the command of `[notify]` received, by name."""
+    text = (line.directory / "seen").read_text()
+    return names([json.loads(event) for event in text.splitlines()])
+
+
+def test_the_end_is_delivered_though_the_command_is_slower_than_the_tasks(line: CommandLine) -> None:
+    slow = """command = 'cat >>seen; [ "$CODEBATCH_EVENT" = BATCH_COMPLETED ] || exec sleep 60'"""
+    events = 'events = ["BATCH_TASK_COMPLETED", "BATCH_COMPLETED"]'
+    tasks = dict.fromkeys("abcdefghijkl", 'run = "true"')
+    make_list(line, tasks, f"max_parallel = 4\n[notify]\n{slow}\n{events}\ntimeout_seconds = 0.2")
+    ended = line("work", "run", "-q")
+    assert seen(line).count("COMPLETED") == 1
+    lost = 13 - len(seen(line))
+    assert f"notify: {lost} of 13 events were not delivered" in ended.notes
+
+
+def test_by_default_the_end_by_a_signal_is_delivered(line: CommandLine) -> None:
+    make_list(line, {"one": ""}, f"[notify]\n{RECORDS}")
+    process = start(line, began=("one",))
+    process.send_signal(signal.SIGTERM)
+    wait_until(lambda: b'"drained"' in b"".join(map(Path.read_bytes, journals(line))), "the signal is heard")
+    process.send_signal(signal.SIGTERM)
+    line.finish(process, status=143)
+    assert seen(line) == ["DRAINED"]
+
+
+def test_a_coordinator_that_leaves_for_an_error_says_which(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": 'run = "true"\nneeds = ["one"]'}, f"[notify]\n{RECORDS}")
+    process = start(line, began=("one",))
+    (batch,) = (line.directory / ".codebatch" / "batches").iterdir()
+    write(batch / "requests" / "000001.json", "{")
+    assert process.stderr is not None
+    assert any(b"000001.json is damaged" in text for text in process.stderr)
+    write(line.directory / "go", "")
+    line.finish(process, status=4)
+    assert seen(line) == ["DRAINED"]
+    (batch / "requests" / "000001.json").unlink()
+    drained = told(line)[-1]
+    assert drained["event"] == "BATCH_DRAINED"
+    assert "000001.json is damaged" in drained["error"]
+    assert f"stopped with unfinished tasks ({drained['error']}): " in line("events").lines[-1]
+    assert status(line)["counts"] == {"DONE": 1, "READY": 1}

@@ -1,0 +1,247 @@
+"""What own tasks find is taken over where nothing but what is in their key decides it, and not where more does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codebatch.model.outcome import decode_commit
+from codebatch_workers.examples import banned_words, layers
+from tests.cli.process import CommandLine, set_apart, write
+from tests.cli.run.test_explain_miss import SHARDS, explain
+from tests.execution.harness import run_with_kills
+
+FILES = 12
+COUNT = """
+from codebatch.model.record import Metric
+def task(file):
+    path, path_b64 = file.path_fields
+    yield Metric(path=path, path_b64=path_b64, metric="words", value=len(file.utf8.split()) + {plus})
+"""
+TABLE = "[tasks.words]\npython = 'tools/words.py:task'\n"
+
+
+@pytest.fixture
+def project(codebatch: CommandLine) -> CommandLine:
+    """A tree of three shards, beside a task and a file for it; nothing was run."""
+    for number in range(FILES):
+        write(codebatch.directory / "tree" / f"m{number:02d}.txt", f"one two {number}\n")
+    write(codebatch.directory / "tools" / "words.txt", "7")
+    set_apart(codebatch, "tree")
+    own(codebatch, "0")
+    return codebatch
+
+
+def own(codebatch: CommandLine, plus: str, table: str = "", module: str = "") -> None:
+    """An own task that adds `plus`, which may be any expression, to what it counts."""
+    code = f"import os, sys\nHERE = {str(codebatch.directory)!r}\n{module}\n{COUNT.format(plus=plus)}"
+    write(codebatch.directory / "tools" / "words.py", code)
+    write(codebatch.directory / "codebatch.toml", SHARDS + TABLE + table)
+
+
+def executed(codebatch: CommandLine, *options: str) -> int:
+    """Run; of how many files the own task was executed, as it says."""
+    codebatch("run", "tree", *options)
+    return explain(codebatch, "--task", "words")["words"][0]
+
+
+def values(codebatch: CommandLine) -> list[int]:
+    return [record["value"] for record in codebatch("query", "outputs", "--task", "words", "--json").records]
+
+
+READ = "int(open(HERE + '/tools/words.txt').read())"
+
+
+def test_what_is_in_the_key_decides_what_is_done_again(project: CommandLine) -> None:
+    """One file; then what the task reads; then its own setting, its tools and its code."""
+    own(project, READ, "files = ['tools/words.txt']\n")
+    assert executed(project) == FILES
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    ended = project("run", "tree", "--json")
+    assert ended.json["inputs_outside_key"] == {}
+    assert "words" not in ended.notes
+    assert explain(project, "--task", "words") == {"words": (1, FILES - 1, {"object": 1})}
+    assert (ended.json["executed"], ended.json["reused"]) == (5, 5 * (FILES - 1))
+    anew = project("run", "tree", "--json", "--store", "anew").json
+    assert anew["result_digest"] == ended.json["result_digest"]
+    write(project.directory / "tools" / "words.txt", "8")
+    assert executed(project) == FILES
+    assert values(project)[0] == 11
+    assert explain(project, "--task", "words")["words"][2] == {"implementation": FILES}
+    own(project, READ, "files = ['tools/words.txt']\ntools = ['msgspec']\n")
+    assert executed(project) == FILES
+    assert explain(project, "--task", "words")["words"][2] == {"tool msgspec": FILES}
+    write(project.directory / "tools" / "words.txt", "7")
+    own(project, READ, "files = ['tools/words.txt']\n")
+    assert project("run", "tree", "--json").json["executed"] == 0, "as it was before"
+    assert values(project)[0] == 10
+
+
+CONFIGURED = """
+import msgspec
+from codebatch.model.record import Metric
+class Config(msgspec.Struct):
+    least: int = 1
+def task(file, config: Config):
+    import tool_of_theirs
+    yield Metric(path=file.path.decode(), metric="words", value=config.least + tool_of_theirs.X)
+"""
+
+
+def _install(site: Path, version: str, value: int) -> None:
+    for old in site.glob("*.dist-info/METADATA"):
+        old.unlink()
+        old.parent.rmdir()
+    metadata = f"Metadata-Version: 2.1\nName: tool_of_theirs\nVersion: {version}\n"
+    write(site / f"tool_of_theirs-{version}.dist-info" / "METADATA", metadata)
+    # Of another length each time: within one second Python takes what it compiled of as long a file for this one.
+    write(site / "tool_of_theirs.py", f"X = {value}  # {version}\n")
+
+
+def test_its_configuration_and_the_version_of_what_it_imports_decide_too(project: CommandLine) -> None:
+    site = project.directory / "site-packages"
+    project.environment["PYTHONPATH"] = str(site)
+    _install(site, "1.0", 10)
+    write(project.directory / "tools" / "words.py", CONFIGURED)
+    first = project("run", "tree", "--json").json
+    assert first["inputs_outside_key"] == {}
+    write(project.directory / "codebatch.toml", SHARDS + TABLE + "least = 2\n")
+    assert executed(project) == FILES
+    assert explain(project, "--task", "words")["words"][2] == {"config least": FILES}
+    _install(site, "1.0.1", 20)
+    assert executed(project) == FILES
+    assert explain(project, "--task", "words")["words"][2] == {"tool tool_of_theirs": FILES}
+    assert values(project) == [22] * FILES
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    assert executed(project) == 1
+
+
+def test_the_examples_that_ship_are_taken_over(project: CommandLine) -> None:
+    for example in (banned_words.__file__, layers.__file__):
+        shutil.copy(example, project.directory / "tools")
+    table = "[tasks.{0}]\npython = 'tools/{0}.py:task'\n{1} = ['one']\n"
+    tables = table.format("banned_words", "words") + table.format("layers", "layers")
+    write(project.directory / "codebatch.toml", SHARDS + tables)
+    project("run", "tree")
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    answer = project("run", "tree", "--json").json
+    assert (answer["executed"], answer["inputs_outside_key"]) == (5, {})
+
+
+def test_kill_9_loses_no_mark(project: CommandLine) -> None:
+    """Whatever of it is found afterwards: the mark is in the file that makes a result one."""
+    own(project, f"(__import__('time').sleep(0.02) or {READ})")
+    store = project.directory / ".codebatch"
+    assert run_with_kills(project, ["run", "tree", "-j", "2"], store, points=[1, 2], seed=1) > 0
+    commits = [decode_commit(path.read_bytes()) for path in store.glob("batches/*/outcomes/*.words.*")]
+    outcomes = [one for commit in commits for one in commit.outcomes if (one.task, one.type) == ("words", "result")]
+    assert {one.inputs_outside_key for one in outcomes} == {"open tools/words.txt"}
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    assert executed(project) == FILES
+
+
+def test_what_the_key_does_not_cover_is_told_and_never_taken_over(project: CommandLine) -> None:
+    own(project, READ)
+    ended = project("run", "tree", "--json")
+    assert ended.json["inputs_outside_key"] == {"words": "open tools/words.txt"}
+    assert ended.notes.count("results of words are not reused by later runs") == 1
+    assert "open tools/words.txt" in ended.notes
+    write(project.directory / "tools" / "words.txt", "9")
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    ended = project("run", "tree", "--json")
+    assert (ended.json["executed"], ended.json["reused"]) == (4 + FILES, 4 * (FILES - 1))
+    assert values(project) == [12, 12, 12, 10, *[12] * 8], "none of what an older file gave"
+    assert explain(project, "--task", "words")["words"][2] == {"outside_key": FILES - 1, "object": 1}
+    told = project("explain-miss", "m00.txt", "--task", "words").text
+    assert "the older result depends on inputs not covered by the cache key: open tools/words.txt" in told
+    ended = project("run", "tree", "--json")
+    assert (ended.json["action"], ended.json["inputs_outside_key"]) == ("up to date", {"words": "open tools/words.txt"})
+    manifests = project.directory.glob(".codebatch/batches/*/outputs/*/manifest.json")
+    assert not any(str(project.directory).encode() in path.read_bytes() for path in manifests)
+
+
+def test_the_same_tree_again_is_not_answered_with_what_is_in_no_key(project: CommandLine) -> None:
+    """A branch switch and back: what is keyed costs nothing, the rest is done."""
+    own(project, READ)
+    project("run", "tree")
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    project("run", "tree")
+    write(project.directory / "tools" / "words.txt", "100")
+    write(project.directory / "tree" / "m03.txt", "one two 3\n")
+    answer = project("run", "tree", "--json").json
+    assert (answer["action"], answer["executed"]) == ("new", FILES)
+    assert values(project) == [103] * FILES
+    own(project, "0")
+    project("run", "tree")
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    project("run", "tree")
+    write(project.directory / "tree" / "m03.txt", "one two 3\n")
+    assert project("run", "tree", "--json").json["action"] == "up to date", "all of it is keyed"
+
+
+def test_the_mark_is_in_the_commit_whatever_became_of_the_batch(project: CommandLine) -> None:
+    """A base that was never merged: its registers alone are asked."""
+    own(project, READ)
+    project("run", "tree", "--task", "words")
+    (batch,) = project.directory.glob(".codebatch/batches/*")
+    assert not (batch / "outputs").exists() or not list((batch / "outputs").iterdir())
+    commits = [json.loads(path.read_bytes()) for path in (batch / "outcomes").glob("*.words.r1")]
+    outcomes = [outcome for commit in commits for outcome in commit["outcomes"]]
+    assert {outcome["inputs_outside_key"] for outcome in outcomes} == {"open tools/words.txt"}
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    assert executed(project) == FILES
+
+
+def test_a_task_that_is_set_not_to_be_taken_over_is_not(project: CommandLine) -> None:
+    own(project, "len(os.environ['HOME'])", "reuse = false\n")
+    ended = project("run", "tree", "--json")
+    assert (ended.json["inputs_outside_key"], "taken over" in ended.notes) == ({}, False), "who said it knows it"
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    assert executed(project) == FILES
+    assert explain(project, "--task", "words")["words"][2] == {"reuse": FILES}
+    own(project, "len(os.environ['HOME'])")
+    write(project.directory / "tree" / "m04.txt", "one\n")
+    assert executed(project) == FILES, "nor what was found before it was set otherwise"
+    write(project.directory / "tree" / "m05.txt", "one\n")
+    assert executed(project) == 1
+    assert project("config", "show", "--json").json["tasks"]["value"]["words"].keys() == {"python"}
+
+
+SUM = """
+from codebatch.model.record import Metric
+def task(project):
+    words = sum(metric.value for _, metrics in project.records("words", "metric") for metric in metrics)
+    size = sum(len(project.read(file)) for file in project.files)
+    yield Metric(path="m00.txt", metric="sum", value=words + size + {plus})
+"""
+
+
+@pytest.mark.parametrize(("plus", "of_sum", "taken"), [("0", "0", {"sum"}), ("0", READ, set()), (READ, "0", set())])
+def test_a_project_task_is_taken_over_where_nothing_that_it_was_made_of_has_a_mark(
+    project: CommandLine, plus: str, of_sum: str, taken: set[str]
+) -> None:
+    table = "[tasks.sum]\npython = 'tools/sum.py:task'\n[tasks.other]\npython = 'tools/other.py:task'\n"
+    own(project, plus, table)
+    here = f"HERE = {str(project.directory)!r}\n"
+    write(project.directory / "tools" / "sum.py", here + SUM.format(plus=of_sum))
+    write(project.directory / "tools" / "other.py", SUM.format(plus="1"))
+    project("run", "tree")
+    write(project.directory / "tools" / "other.py", SUM.format(plus="2"))
+    project("run", "tree")
+    told = explain(project)
+    assert {name for name in ("sum", "other") if not told[name][0]} == taken
+    assert told["words"][1] == (FILES if plus == "0" else 0)
+
+
+def test_a_task_that_answers_otherwise_each_time_is_caught_and_taken_over_no_more(project: CommandLine) -> None:
+    own(project, "os.getpid()")
+    assert executed(project) == FILES
+    told: dict[str, Any] = project("verify", "--sample", "100%", "--json", status=1).json
+    assert {each["task"] for each in told["untrusted"]} == {"words"}
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    assert executed(project) == FILES
+    assert explain(project, "--task", "words")["words"][2] == {"object": 1, "untrusted words": FILES - 1}

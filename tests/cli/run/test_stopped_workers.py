@@ -1,0 +1,93 @@
+"""Commands that stop or trace their worker: it goes on or is replaced, and limits hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from codebatch.system.processes import proc
+from tests.cli.process import CommandLine, wait_until, write
+from tests.cli.work.test_work import WAITS, count, line, make_list, start, states, status
+
+__all__ = ["line"]
+
+STOPS = "kill -STOP $PPID; "
+HOLDS_MUCH = "x = b'x' * (200 << 20); import time; time.sleep(1000)"
+TRACES = """
+import ctypes, os, time
+if ctypes.CDLL(None).ptrace(16, os.getppid(), None, None) == 0:
+    open("traced", "w").close()
+open("one.began", "a").write("began\\n")
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "does", "why"),
+    [
+        ("timeout_seconds = 1", "sleep 1000", "timed out"),
+        ("stall_seconds = 1", "sleep 1000", "printed nothing for too long"),
+        ("memory_mb_max = 60", f'exec {sys.executable} -c "{HOLDS_MUCH}"', "used too much memory"),
+    ],
+)
+def test_the_limits_of_a_command_hold_that_stops_its_worker(line: CommandLine, limit: str, does: str, why: str) -> None:
+    make_list(line, {"one": f"run = {json.dumps(STOPS + does)}\n{limit}\ngrace_seconds = 0.1"})
+    ended = line("work", "run", status=3)
+    assert "the worker of one (process " in ended.notes
+    assert "was stopped: it is continued" in ended.notes
+    assert why in ended.notes
+
+
+def test_a_worker_that_its_command_traces_is_replaced(line: CommandLine) -> None:
+    write(line.directory / "traces.py", TRACES)
+    once = 'if_interrupted = "fail"\ntimeout_seconds = 1000'
+    make_list(
+        line,
+        {"one": f"run = {json.dumps([sys.executable, 'traces.py'])}\n{once}", "two": 'run = "echo went on"'},
+    )
+    process = line.start("work", "run")
+    wait_until(lambda: count(line, "one.began") > 0, "it begins")
+    if not (line.directory / "traced").exists():
+        process.kill()
+        process.communicate()
+        pytest.skip("nothing may be traced here")
+    assert "was traced by another process: it cannot be continued and is killed" in line.finish(process, status=3).notes
+    assert states(line) == {"one": "FAILED", "two": "DONE"}
+
+
+def test_two_signals_end_a_batch_whose_worker_is_stopped(line: CommandLine) -> None:
+    make_list(line, {"one": f"run = {json.dumps('echo >one.began; ' + STOPS + 'sleep 1000')}\ngrace_seconds = 0.1"})
+    process = start(line, began=("one",))
+    process.send_signal(signal.SIGTERM)
+    wait_until(lambda: bool(_requests(line)), "it is heard")
+    process.send_signal(signal.SIGTERM)
+    assert "one stopped" in line.finish(process, status=128 + signal.SIGTERM).notes
+
+
+def _requests(line: CommandLine) -> list[Path]:
+    return list((line.directory / ".codebatch" / "batches").glob("batch-*/requests/0*"))
+
+
+def test_an_adopted_worker_that_is_stopped_is_continued(line: CommandLine) -> None:
+    make_list(line, {"one": f"run = {json.dumps(WAITS.format(id='one'))}"})
+    process = start(line, began=("one",))
+    process.kill()
+    process.communicate()
+    resumed = line.start("resume")
+    wait_until(lambda: status(line)["coordinator"] is not None, "it is conducted again")
+    (pid,) = (each["pid"] for each in status(line)["workers"])
+    wait_until(lambda: b"adopted" in line("events").stdout, "it is adopted")
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: not _is_stopped(pid), "it is continued")
+    write(line.directory / "go", "")
+    assert "was stopped: it is continued" in line.finish(resumed).notes
+
+
+def _is_stopped(pid: int) -> bool:
+    found = proc.stat(pid)
+    return found is not None and found.is_stopped

@@ -1,0 +1,128 @@
+"""`task new` writes a task that works, `task try` tells what it says of one file, or what it raises, first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codebatch.errors import InvalidInput
+from codebatch.model.record import Diagnostic
+from codebatch.operations.project.scaffolding import new_task
+from codebatch.operations.queries.failure_evidence import alike, taken_apart
+from codebatch.query.fields import JsonRecord
+from codebatch_workers.api import SourceFile
+from codebatch_workers.runtime.record_validation import check_records, named
+from tests.cli.process import CommandLine, set_apart, write
+
+
+@pytest.mark.slow
+def test_task_that_was_written_works_and_is_tried_on_a_file(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "src" / "a b.txt", "one\nto frobnicate\n")
+    write(codebatch.directory / "src" / "c.txt", "frobnicate\n")
+    made = codebatch("task", "new", "my-words", "--json").json
+    assert Path(made["file"]).name == "my_words.py"
+    assert (codebatch.directory / "codebatch.toml").read_text().endswith('python = "tools/my_words.py:task"\n')
+    before = sorted(codebatch.directory.iterdir())
+    line = "src/a b.txt:2:4: warning my-words `frobnicate` is here [my-words]"
+    assert codebatch("task", "try", "my-words", "src/a b.txt").lines == [line]
+    assert "has no records for codebatch.toml" in codebatch("task", "try", "my-words", "codebatch.toml").notes
+    assert sorted(codebatch.directory.iterdir()) == before
+    code = codebatch.directory / "tools" / "my_words.py"
+    code.write_text(
+        code.read_text().replace("            yield", "            raise ValueError(file.path)\n            yield")
+    )
+    ended = codebatch("task", "try", "my-words", "src/a b.txt", status=1)
+    assert ended.lines[:2] == ["my-words failed: exception", "  ValueError: b'src/a b.txt'"]
+    assert "my_words.py" in ended.lines[2]
+    told = codebatch("task", "try", "my-words", "src/a b.txt", "--json", status=1).json
+    assert (told["records"], told["reason"]) == ([], "exception")
+    set_apart(codebatch, "src")
+    codebatch("run", "src", status=3)
+    assert [row["path"] for row in codebatch("errors", "--json").records] == ["a b.txt", "c.txt"]
+    first, *_, last = codebatch("errors").lines
+    assert first == "a b.txt: my-words failed: exception, and in 1 other file"
+    assert last == "    ValueError: b'a b.txt'"
+
+
+def test_test_that_was_written_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = new_task(tmp_path, "words")
+    module: dict[str, object] = {}
+    exec(Path(made.test).read_text(), module)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "worked").mkdir()
+    test = module["test_words_finds_the_word"]
+    assert callable(test)
+    test(tmp_path / "worked")
+
+
+@pytest.mark.parametrize("name", ["../x", 'a"b', "a\nb", "", "A", "lint", "x" * 65])
+def test_name_that_can_be_none_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidInput):
+        new_task(tmp_path, name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    test = tmp_path / "tests" / "test_words.py"
+    test.write_text("mine")
+    with pytest.raises(InvalidInput, match="already exists"):
+        new_task(tmp_path, "words")
+    assert (test.read_text(), (tmp_path / "tools").exists()) == ("mine", False)
+    test.unlink()
+    (tmp_path / "codebatch.toml").write_text("tasks = {}\n")
+    with pytest.raises(InvalidInput, match=r"cannot add \[tasks\.words\]"):
+        new_task(tmp_path, "words")
+    assert (list((tmp_path / "tests").iterdir()), (tmp_path / "tools").exists()) == ([], False)
+    (tmp_path / "codebatch.toml").unlink()
+    (tmp_path / "tools").symlink_to("/tmp")
+    with pytest.raises(InvalidInput, match="is outside the project"):
+        new_task(tmp_path, "words")
+
+
+def test_report_has_a_place_and_the_name_of_its_task_by_default() -> None:
+    file = SourceFile(b"a.txt", "one\né two\n".encode(), executable=False, contexts={})
+    found = named(check_records([file.report(2, "no")], file)[0], "words")
+    place = {"line": 2, "column": 1, "end_line": 2, "end_column": 6}
+    whole = {"severity": "warning", "code": "words", "message": "no", "tool": "words"}
+    assert found == Diagnostic(path="a.txt", **place, **whole)  # type: ignore[arg-type]
+    other = named(file.report(2, "no", column=3, code="two", severity="error"), "words")
+    assert isinstance(other, Diagnostic)
+    assert (other.column, other.code, other.severity, other.tool) == (3, "two", "error", "words")
+    assert SourceFile(b"b", b"", executable=False, contexts={}).report(1, "empty").line == 1
+    for line, column in ((0, 1), (3, 1), (2, 0), (2, 7)):
+        with pytest.raises(ValueError, match="the finding is at"):
+            file.report(line, "no", column=column)
+
+
+TRACE = """Traceback (most recent call last):
+  File "/x/codebatch_workers/runtime/own.py", line 1, in _call
+    f()
+    ^^^
+  File "/p/tools/a.py", line 3, in task
+    raise ValueError("one")
+ValueError: one
+two
+"""
+
+
+def test_what_was_raised_is_told_before_where() -> None:
+    raised = taken_apart(TRACE)
+    assert raised.what == ("ValueError: one", "two")
+    assert raised.frames == ('  File "/p/tools/a.py", line 3, in task', '    raise ValueError("one")')
+    assert taken_apart("killed\n").what == ("killed",)
+    assert taken_apart("") == ((), ())
+
+
+def test_failures_are_alike_by_their_place_and_kind() -> None:
+    def failure(path: str, evidence: str) -> JsonRecord:
+        return {"path": path, "task": "words", "reason": "exception", "evidence": evidence}
+
+    rows = [
+        failure("a", TRACE),
+        failure("b", TRACE.replace("ValueError: one", "ValueError: other")),
+        failure("c", TRACE.replace("line 3", "line 4")),
+        failure("d", TRACE.replace("ValueError: one", "KeyError: one")),
+    ]
+    assert [(row["path"], count) for row, count in alike(rows)] == [("a", 2), ("c", 1), ("d", 1)]

@@ -1,0 +1,81 @@
+"""`task test`: a task that depends on more than its file is found out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.process import CommandLine, write
+
+CODE = """
+from codebatch.model.record import Metric
+
+n = 0
+
+def said(file, value):
+    yield Metric(path=file.path.decode(), metric="same", value=1)
+    yield Metric(path=file.path.decode(), metric="m", value=value)
+
+def sound(file):
+    return said(file, len(file.utf8))
+
+def seeded(file):
+    return said(file, hash("x") % 1000)
+
+def counting(file):
+    global n
+    n += 1
+    return said(file, n)
+
+def hasty(file):
+    raise ValueError("no")
+
+def total(project):
+    yield from said(project.files[0], sum(hash(entry.text) % 10 for entry in project.files))
+"""
+
+
+@pytest.fixture
+def project(codebatch: CommandLine) -> CommandLine:
+    write(codebatch.directory / "tools" / "own.py", CODE)
+    names = ("sound", "seeded", "counting", "hasty", "total")
+    tasks = (f"[tasks.{name}]\npython = 'tools/own.py:{name}'\n" for name in names)
+    write(codebatch.directory / "codebatch.toml", "".join(tasks))
+    for number in range(12):
+        write(codebatch.directory / "src" / f"{number:02}.txt", f"{number}\n")
+    return codebatch
+
+
+def test_task_that_says_the_same_twice_is_told_so_and_leaves_nothing(project: CommandLine) -> None:
+    before = sorted(project.directory.iterdir())
+    told = project("task", "test", "sound", "src", "--json").json
+    assert told == {
+        "schema": "codebatch.task-test/1", "task": "sound", "files": 12, "records": 24, "failures": 0,
+        "differences": [], "different": 0,
+    }  # fmt: skip
+    assert sorted(project.directory.iterdir()) == before
+
+
+@pytest.mark.parametrize(("name", "files"), [("seeded", 12), ("counting", None), ("total", 1)])
+def test_task_that_depends_on_more_than_it_is_given_is_told_from_a_sound_one(
+    project: CommandLine, name: str, files: int | None
+) -> None:
+    told = project("task", "test", name, "src", "-j", "1", "--json", status=1).json
+    assert told["different"] >= 1
+    assert files in (None, told["different"])
+    for each in told["differences"]:
+        assert each["first"] != each["second"]
+        assert '"metric":"m"' in each["first"], "what is equal is not shown"
+    assert project("task", "test", name, "src", "-j", "1", status=1).lines[-1].endswith("differ")
+
+
+def test_task_that_fails_twice_fails_alike(project: CommandLine) -> None:
+    assert project("task", "test", "hasty", "src").lines == [
+        "hasty: 12 files, 12 records, identical", "12 results failed"
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_tried_is_refused(project: CommandLine) -> None:
+    assert project("task", "test", "none", "--json", status=2).error["code"] == "invalid_configuration"
+    assert project("task", "test", "sound", "nowhere", "--json", status=2).error["code"] == "invalid_input"
+    (project.directory / "empty").mkdir()
+    assert project("task", "test", "sound", "empty", "--json", status=5).error["code"] == "nothing_to_do"

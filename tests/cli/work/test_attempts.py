@@ -1,0 +1,304 @@
+"""Tries, questions and what people ask of a batch of commands while it runs, with real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.process import CommandLine, wait_until, write
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> CommandLine:
+    """The command line in a directory of its own."""
+    (tmp_path / "project").mkdir()
+    return CommandLine(tmp_path / "project")
+
+
+def make_list(line: CommandLine, tasks: dict[str, str], top: str = "") -> None:
+    """work.toml, of each task its keys; between tries is next to no wait."""
+    tables = [f"[tasks.{name}]\n{keys}\n" for name, keys in tasks.items()]
+    write(line.directory / "work.toml", "\n".join([top, "[defaults]\nbackoff_seconds = 0.01", *tables]))
+
+
+def tasks_of(line: CommandLine) -> dict[str, dict[str, Any]]:
+    return {task["id"]: task for task in line("status", "--json").json["tasks"]}
+
+
+def states(line: CommandLine) -> dict[str, str]:
+    return {name: task["state"] for name, task in tasks_of(line).items()}
+
+
+def latest(line: CommandLine) -> str:
+    found = line("status", "--json").json["batch_id"]
+    assert isinstance(found, str)
+    return found
+
+
+def until(line: CommandLine, task: str, state: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a task of a run in the background stands so."""
+    store = line.directory / ".codebatch" / "batches"
+    wait_until(lambda: store.exists() and any(store.glob("*/leases/*.*.*")), "something begins")
+    wait_until(lambda: process.poll() is not None or states(line)[task] == state, f"{task} is {state}")
+
+
+def test_what_failed_is_tried_again_otherwise_and_each_try_is_told(line: CommandLine) -> None:
+    tasks = {
+        "third": 'run = "echo try {try}; test {try} -ge 3"\nretries = 2',
+        "never": 'run = "exit 3"\nretries = 1',
+        "other": 'run = "exit 1"\ntries = [{ run = "echo $WHO", env = { WHO = "second" } }]',
+        "checked": 'run = "echo ran; echo x >>runs"\ncheck = "test $(wc -l <runs) -ge 2"\nretries = 1',
+        "behind": 'run = "cat $CODEBATCH_NEEDS"\nneeds = ["third"]',
+    }
+    make_list(line, tasks)
+    ended = json.loads(line("work", "run", "--json", status=3).stdout)
+    assert {task["id"]: (task["state"], task["round"]) for task in ended["tasks"]} == {
+        "third": ("DONE", 3),
+        "never": ("FAILED", 2),
+        "other": ("DONE", 2),
+        "checked": ("DONE", 2),
+        "behind": ("DONE", 1),
+    }
+    assert line("work", "log", "third").stdout == b"try 3\n"
+    assert line("work", "log", "other").stdout == b"second\n"
+    (need,) = json.loads(line("work", "log", "behind").stdout)
+    assert (need["id"], need["state"], need["exit_status"]) == ("third", "DONE", 0)
+    attempts = line("work", "attempts", "--json").json
+    assert [(each["task"], each["round"], each["try_number"]) for each in attempts if each["task"] == "third"] == [
+        ("third", 1, 1),
+        ("third", 2, 2),
+        ("third", 3, 3),
+    ]
+    told = [json.loads(each) for each in line("events", "--json").lines]
+    assert [each["event"] for each in told if each.get("task") == "never"] == [
+        "BATCH_TASK_QUEUED",
+        "BATCH_TASK_STARTED",
+        "BATCH_TASK_RETRYING",
+        "BATCH_TASK_QUEUED",
+        "BATCH_TASK_STARTED",
+        "BATCH_TASK_FAILED",
+    ]
+    assert {each["tries_max"] for each in told if each.get("task") == "third"} == {3}
+    line("work", "run", "never", "--retry", "0", status=3)
+    assert tasks_of(line)["never"]["round"] == 1
+
+
+def test_who_asks_is_answered_while_it_runs_or_begun_again(line: CommandLine) -> None:
+    tasks = {
+        "lives": "run = \"echo got $(codebatch ask --wait 'What name?')\"",
+        "ends": "run = \"codebatch ask 'Which one?' --choice red --choice blue || exit 75; echo done\"",
+        "behind": 'run = "true"\nneeds = ["ends"]',
+    }
+    make_list(line, tasks, "max_parallel = 2")
+    process = line.start("work", "run", "--wait-answers")
+    until(line, "lives", "BLOCKED", process)
+    until(line, "ends", "BLOCKED", process)
+    asked = {each["task"]: each for each in line("work", "questions", "--json").json}
+    assert (asked["lives"]["text"], asked["lives"]["live"]) == ("What name?", True)
+    assert (asked["ends"]["choices"], asked["ends"]["live"]) == (["red", "blue"], False)
+    assert "not one of the answers" in line("work", "answer", "ends", "green", status=2).notes
+    answers = [line.start("work", "answer", "lives", name) for name in ("Ann", "Bob")]
+    ended = sorted((line.directory, each.wait()) for each in answers)
+    told = b"".join(each.communicate()[1] for each in answers)
+    assert {status for _, status in ended} <= {0, 2}
+    assert told.count(b"error: ") == 1
+    line("work", "answer", "ends", "red")
+    notes = line.finish(process).notes.splitlines()
+    assert notes.count(f"lives waits for an answer: codebatch work questions --batch {latest(line)}") == 1
+    assert line("work", "log", "lives").stdout in (b"got Ann\n", b"got Bob\n")
+    assert states(line) == {"lives": "DONE", "ends": "DONE", "behind": "DONE"}
+    assert line("work", "questions", "--json").json == []
+    happened = [json.loads(each) for each in line("events", "--json").lines]
+    blocked = [(each["task"], each["is_live"]) for each in happened if each["event"] == "BATCH_TASK_BLOCKED"]
+    assert sorted(blocked) == [("ends", False), ("lives", True)]
+    assert {each["task"] for each in happened if each["event"] == "BATCH_TASK_ANSWERED"} == {"ends", "lives"}
+    refused = line("work", "answer", "lives", "Eve", "--batch", latest(line), status=2).notes
+    name = line("work", "log", "lives").text.split()[1]
+    assert re.search(f"'lives' is not waiting for an answer: .+ answered '{name}'", refused)
+
+
+def test_what_somebody_answered_to_count_as_failed_is_left_at_that(line: CommandLine) -> None:
+    tasks = {
+        "gives-up": 'run = "echo x >>gives-up; exit 1"\non_exhausted = "ask"',
+        "fails": 'run = "echo x >>fails; exit 1"',
+    }
+    make_list(line, tasks, 'on_failure = "continue"')
+    line("work", "run", status=3)
+    batch = latest(line)
+    line("work", "answer", "gives-up", "failed", "--batch", batch)
+    line("resume", status=3)
+    assert [(line.directory / name).read_text() for name in tasks] == ["x\n", "x\nx\n"]
+    line("work", "skip", "fails", "--as-done", "--batch", batch)
+    hint = line("resume", "--json", status=3).error["hint"]
+    assert f"codebatch work retry gives-up --batch {batch}" in hint
+    line("work", "retry", "gives-up", "--batch", batch, status=3)
+    assert (line.directory / "gives-up").read_text() == "x\nx\n"
+
+
+def test_rules_and_programs_answer_before_people_are_asked(line: CommandLine) -> None:
+    write(line.directory / "answer.sh", 'cat >asked.json; echo \'{"answer": "by a program"}\'\n')
+    write(line.directory / "loop.sh", "yes\n")
+    asks = "run = 'echo got $(codebatch ask --wait {title})'"
+    tasks = {"rule": f'title = "Which tool?"\n{asks}', "program": f'title = "What else?"\n{asks}'}
+    top = '[answering]\ncommand = ["sh", "answer.sh"]\n[[answering.rules]]\nmatch = "(?i)which tool"\nanswer = "uv"\n'
+    make_list(line, tasks, top)
+    assert line("work", "run", "--json").json["status"] == "COMPLETED"
+    assert line("work", "log", "rule").stdout == b"got uv\n"
+    assert line("work", "log", "program").stdout == b"got by a program\n"
+    assert json.loads((line.directory / "asked.json").read_text())["question"] == "What else?"
+
+    ends = {"program": "run = \"codebatch ask 'What else?' || exit 75\""}
+    make_list(line, ends, '[answering]\ncommand = ["sh", "loop.sh"]\ntimeout_seconds = 0.5\n')
+    assert json.loads(line("work", "run", "--json", status=3).stdout)["counts"] == {"BLOCKED": 1}
+
+
+def test_a_pattern_that_takes_for_ever_holds_up_nothing(line: CommandLine) -> None:
+    slow, text = "(a+)+$", f"{'a' * 60}!"
+    tasks = {
+        "prints": f'run = "echo {text}"\nquestion = {{ pattern = "{slow}" }}',
+        "ends": f'run = "echo {text}; exit 75"\nquestion = {{ pattern = "{slow}", exits = [75] }}',
+    }
+    make_list(line, tasks, f"[answering]\n[[answering.rules]]\nmatch = '{slow}'\nanswer = 'no'\n")
+    ended = json.loads(line("work", "run", "--json", status=3).stdout)
+    assert {task["id"]: task["state"] for task in ended["tasks"]} == {"prints": "DONE", "ends": "BLOCKED"}
+    assert "took longer than 1 s and was ignored" in line("work", "log", "prints").text
+
+
+def test_a_program_of_a_killed_coordinator_is_ended_before_another_is_asked(line: CommandLine) -> None:
+    write(line.directory / "answer.sh", 'echo $$ >>pids\n[ -e quick ] || exec sleep 600\necho \'{"answer": "it"}\'\n')
+    make_list(line, {"asks": "run = 'codebatch ask --wait What?'"}, '[answering]\ncommand = ["sh", "answer.sh"]\n')
+    pids = line.directory / "pids"
+    with line.start("work", "run") as process:
+        wait_until(lambda: pids.exists() and pids.read_text().endswith("\n"), "the program is asked")
+        process.kill()
+    first = int(pids.read_text())
+    os.kill(first, 0)
+    write(line.directory / "quick", "")
+    assert line("resume", "--json").json["status"] == "COMPLETED"
+    assert len(pids.read_text().split()) == 2
+    wait_until(lambda: not Path(f"/proc/{first}").exists(), "it is no more")
+
+
+def test_tasks_are_skipped_begun_again_held_and_changed_while_others_run(line: CommandLine) -> None:
+    waits = 'run = "echo began >>{0}.began; while [ ! -e go ]; do sleep 0.02; done"\ngrace_seconds = 0.1'
+    tasks = {
+        "one": waits.format("one"),
+        "two": waits.format("two"),
+        "three": 'run = "echo began >>three.began"',
+        "behind": 'run = "true"\nneeds = ["one"]',
+    }
+    make_list(line, tasks, 'strategy = "parallel"\nmax_parallel = 1')
+    process = line.start("work", "run")
+    until(line, "one", "RUNNING", process)
+    line("work", "pause")
+    line("work", "skip", "one")
+    until(line, "one", "SKIPPED", process)
+    assert states(line) == {"one": "SKIPPED", "two": "READY", "three": "READY", "behind": "SKIPPED"}
+    assert "paused" in line("status").text
+    assert "must be at least 1" in line("work", "set", "max-parallel=0", status=2).notes
+    line("work", "set", "max-parallel=2")
+    line("work", "unpause")
+    wait_until((line.directory / "three.began").exists, "two run at once")
+    line("work", "skip", "one", "--as-done")
+    until(line, "behind", "DONE", process)
+    write(line.directory / "go", "")
+    line.finish(process)
+    assert states(line) == {"one": "DONE", "two": "DONE", "three": "DONE", "behind": "DONE"}
+    assert "is already done" in line("work", "skip", "two", "--batch", latest(line), status=2).notes
+    line("work", "retry", "three", "--batch", latest(line))
+    assert (line.directory / "three.began").read_text() == "began\nbegan\n"
+    assert tasks_of(line)["three"]["round"] == 2
+    told = [json.loads(each)["event"] for each in line("events", "--json").lines]
+    assert {"BATCH_PAUSED", "BATCH_UNPAUSED", "BATCH_CHANGED", "BATCH_TASK_SKIPPED", "BATCH_RESUMED"} <= {*told}
+
+
+def test_what_tasks_say_of_themselves_is_told_and_what_they_cost_is_summed(line: CommandLine) -> None:
+    write(line.directory / "says.sh", """printf '{"said": "%s\\\\nmore", "usd": %s}\\n' "$1" "$2" """)
+    tasks = {
+        "one": 'run = "sh says.sh one 0.25"',
+        "two": 'run = "sh says.sh half 1.5; test $CODEBATCH_TRY = 2"\nretries = 1\nbackoff_seconds = 0',
+        "silent": 'run = "true"',
+    }
+    result = '\nresult = { text = "/said", cost = "/usd" }'
+    make_list(line, {name: text + result for name, text in tasks.items()})
+    assert line("work", "run", "-q").text.startswith("COMPLETED: 3 of 3 done (100%), cost 3.25, in ")
+    found = line("status", "--json").json
+    assert found["cost"] == 3.25
+    told = [(task["result_text"], task["cost"]) for task in found["tasks"]]
+    assert told == [("one\nmore", 0.25), ("half\nmore", 1.5), ("", None)]
+    assert [each.split()[-1] for each in line("status").lines[-4:-1]] == ["one", "half", "-"]
+    tried = line("work", "attempts", "two", "--json").json
+    assert [(each["result_text"], each["cost"]) for each in tried] == [("half\nmore", 1.5)] * 2
+    assert line("work", "attempts", "two").lines[0].split()[-2:] == ["cost", "message"]
+    assert line("work", "attempts", "silent").lines[0].split()[-1] == "memory"
+
+
+def test_between_two_starts_is_as_much_time_as_was_asked_for(line: CommandLine) -> None:
+    tasks = dict.fromkeys(("one", "two", "three"), 'run = "date +%s.%N >>began"')
+    make_list(line, tasks, 'strategy = "parallel"\nmax_parallel = 3\nstart_every_seconds = 0.5')
+    rehearsed = line("work", "run", "--dry-run", "--json").json
+    line("work", "run")
+    began = sorted(map(float, (line.directory / "began").read_text().split()))
+    assert began[2] - began[0] > 0.5
+    assert len({each["start_seconds"] for each in rehearsed["tasks"]}) == 3
+
+
+def test_whatever_a_task_makes_of_what_it_was_given_concerns_it_alone(line: CommandLine) -> None:
+    here = 'd=$(dirname "$CODEBATCH_QUESTION")'
+    tasks = {
+        "directory": "run = 'mkdir \"$CODEBATCH_QUESTION\"; exit 75'",
+        "link": "run = 'ln -s /etc/passwd \"$CODEBATCH_QUESTION\"; exit 75'",
+        "fifo": "run = 'mkfifo \"$CODEBATCH_QUESTION\"; exit 75'",
+        "gone": f"run = '{here}; rm -rf \"$d\"'",
+        "elsewhere": f'run = \'{here}; rm -rf "$d"; ln -s "$PWD" "$d"\'',
+        "no-logs": f"run = '{here}; rm -rf \"$d/../../../logs\"'",
+        "empty": "run = \"codebatch ask '' || exit 75\"",
+        "choice": "run = \"codebatch ask x --choice '' || exit 75\"",
+        "last": "run = 'echo fine'",
+    }
+    make_list(line, tasks)
+    write(line.directory / "kept", "")
+    line("work", "run", status=3)
+    ended = dict.fromkeys(("directory", "link", "fifo", "empty", "choice"), "FAILED")
+    assert states(line) == {**ended, "gone": "DONE", "elsewhere": "DONE", "no-logs": "DONE", "last": "DONE"}
+    assert line("work", "log", "last").stdout == b"fine\n"
+    assert (line.directory / "kept").exists()
+    logs = next((line.directory / ".codebatch" / "batches").glob("*/logs"))
+    assert logs.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_standard_input_that_is_closed_has_nothing_to_read(line: CommandLine) -> None:
+    make_list(line, {"asks": 'run = "codebatch ask hm || exit 75"'})
+    line("work", "run", status=3)
+    batch = latest(line)
+    assert (
+        "the answer to asks is empty" in line.shell(f"codebatch work answer asks - --batch {batch} <&-", status=2).notes
+    )
+    assert "no tasks in -" in line.shell("codebatch work run -f - <&-", status=5).notes
+
+
+def test_an_end_that_cannot_be_read_is_not_told_as_an_interruption_alone(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "true"', "b": 'run = "true"'})
+    line("work", "run", "-q")
+    batch_id = latest(line)
+    batch = line.directory / ".codebatch" / "batches" / batch_id
+    (register,) = (batch / "outcomes").glob("*.1.run.r1")
+    data = register.read_bytes()
+    register.write_bytes(data[:60] + b"\xff" + data[61:])
+    told = "the outcome of the last attempt of b cannot be read; the attempt is treated as interrupted"
+    assert f"damaged: {told}\n" in line("status").notes
+    assert f"damaged: {told}\n" in line("status", "--quiet").notes
+    ended = [row["outcome"] for row in line("work", "attempts", "--json").json]
+    assert ended == ["result", "unreadable"]
+    (damage,) = line("diagnose", "--json", status=4, has_answer=True).json["damaged"]
+    assert (damage["problem"], damage["names"]) == (told, [f"batches/{batch_id}"])
+    line("resume", "-q")
+    assert states(line) == {"a": "DONE", "b": "DONE"}
+    assert "damaged" not in line("status").notes
+    assert line("diagnose", "--json").json["damaged"] == []

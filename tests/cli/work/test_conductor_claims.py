@@ -1,0 +1,321 @@
+"""Faults W1 to W21 that were measured in the conductor before ours: each is shown not to be here, by real processes.
+
+W13, what a command costs, is a row of `python -m bench commands`. W16, a working tree for each, and W18, a page, are of
+what is not built yet.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.process import CommandLine, wait_until, write
+
+ENDS = {"BATCH_COMPLETED", "BATCH_PARTIAL", "BATCH_FAILED", "BATCH_CANCELLED"}
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> CommandLine:
+    """The command line in a directory of its own."""
+    (tmp_path / "project").mkdir()
+    return CommandLine(tmp_path / "project")
+
+
+def tells(task: str, then: str = "true", *, waits_for: str = "") -> str:
+    """A shell command that tells when it begins and ends, in `told`; it waits for a file to be there."""
+    wait = f"while [ ! -e {waits_for} ]; do sleep 0.02; done; " if waits_for else ""
+    return f"echo {task} begins >>told; {wait}{then}; s=$?; echo {task} ends >>told; exit $s"
+
+
+def make_list(line: CommandLine, tasks: dict[str, tuple[str, str]], top: str = "") -> None:
+    """work.toml, of each task its command and further keys."""
+    tables = [f"[tasks.{name}]\nrun = {json.dumps(run)}\n{keys}\n" for name, (run, keys) in tasks.items()]
+    write(line.directory / "work.toml", "\n".join([top, *tables]))
+
+
+def told(line: CommandLine) -> list[str]:
+    path = line.directory / "told"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def status(line: CommandLine) -> dict[str, Any]:
+    answer = line("status", "--json").json
+    assert isinstance(answer, dict)
+    return answer
+
+
+def states(line: CommandLine) -> dict[str, str]:
+    return {task["id"]: task["state"] for task in status(line)["tasks"]}
+
+
+def start(line: CommandLine, *begun: str) -> subprocess.Popen[bytes]:
+    """A run in the background, once these of its tasks have begun."""
+    process = line.start("work", "run")
+    wait_until(lambda: {f"{name} begins" for name in begun} <= {*told(line)}, f"{begun} begin")
+    return process
+
+
+def go(line: CommandLine, name: str = "go") -> None:
+    write(line.directory / name, "")
+
+
+def kill_all(line: CommandLine, process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL to who conducts and to every worker."""
+    workers = [each["pid"] for each in status(line)["workers"]]
+    for pid in (process.pid, *workers):
+        os.kill(pid, signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.mark.parametrize("top", ['strategy = "serial"', "max_parallel = 4"])
+def test_w1_what_needs_a_failed_or_blocked_task_does_not_run_and_order_heeds_needs(line: CommandLine, top: str) -> None:
+    tasks = {
+        "last": (tells("last"), 'needs = ["first"]'),
+        "behind": (tells("behind"), 'needs = ["fails"]'),
+        "first": (tells("first"), ""),
+        "fails": (tells("fails", "false"), ""),
+        "asked": (tells("asked", waits_for="never"), 'if_interrupted = "ask"\nneeds = ["last", "fails-not"]'),
+        "fails-not": (tells("fails-not"), 'after = ["fails"]'),
+        "behind-asked": (tells("behind-asked"), 'needs = ["asked"]'),
+    }
+    make_list(line, tasks, top)
+    process = start(line, "asked")
+    kill_all(line, process)
+    line("resume", status=3)
+    assert states(line)["behind"] == "SKIPPED"
+    assert (states(line)["asked"], states(line)["behind-asked"]) == ("BLOCKED", "PENDING")
+    assert not {"behind begins", "behind-asked begins"} & {*told(line)}
+    assert told(line).index("first ends") < told(line).index("last begins")
+
+
+def test_w2_a_task_waits_for_what_it_needs_and_for_no_level(line: CommandLine) -> None:
+    tasks = {
+        "long": (tells("long", waits_for="go"), ""),
+        "short": (tells("short"), ""),
+        "next": (tells("next"), 'needs = ["short"]'),
+        "then": (tells("then"), 'needs = ["next"]'),
+    }
+    make_list(line, tasks, "max_parallel = 2")
+    process = start(line, "long")
+    wait_until(lambda: "then ends" in told(line), "the short chain ends beside the long task")
+    go(line)
+    line.finish(process)
+
+
+def test_w3_after_ctrl_c_nothing_that_waits_is_started_and_the_batch_goes_on_later(line: CommandLine) -> None:
+    tasks = {f"t{n}": (tells(f"t{n}", waits_for="go"), "") for n in range(6)}
+    make_list(line, tasks, "max_parallel = 2")
+    process = start(line, "t0", "t1")
+    process.send_signal(signal.SIGINT)
+    journals = next((line.directory / ".codebatch" / "batches").glob("*/journal"))
+    wait_until(lambda: any(b'"drained"' in each.read_bytes() for each in journals.iterdir()), "the signal is heard")
+    go(line)
+    line.finish(process, status=130)
+    assert sum(each.endswith("begins") for each in told(line)) == 2
+    assert status(line)["stalled"]
+    assert line("resume", "--json").json["counts"] == {"DONE": 6}
+    assert sum(each.endswith("begins") for each in told(line)) == 6
+
+
+def test_w4_w17_a_dead_coordinator_is_followed_by_one_command_and_bars_no_other_batch(line: CommandLine) -> None:
+    tasks = {f"t{n}": (tells(f"t{n}", waits_for="go"), "") for n in range(3)}
+    make_list(line, tasks, "max_parallel = 3")
+    process = start(line, *tasks)
+    process.kill()
+    process.communicate()
+    assert {*states(line).values()} == {"RUNNING"}
+    assert status(line)["coordinator"] is None
+    go(line)
+    assert line("resume", "--json").json["status"] == "COMPLETED"
+    assert len(told(line)) == 6  # None was begun again.
+
+    (line.directory / "go").unlink()
+    kill_all(line, start_again(line))
+    go(line)
+    line("work", "run", "--json")
+    assert [row["status"] for row in line("batch", "list", "--json").json] == ["COMPLETED", "RUNNING", "COMPLETED"]
+
+
+def start_again(line: CommandLine) -> subprocess.Popen[bytes]:
+    before = len(told(line))
+    process = line.start("work", "run")
+    wait_until(lambda: len(told(line)) == before + 3, "all begin again")
+    return process
+
+
+def test_w5_w6_a_cancel_from_elsewhere_ends_what_runs_and_starts_nothing_and_stays_the_verdict(
+    line: CommandLine,
+) -> None:
+    tasks = {f"t{n}": (tells(f"t{n}", waits_for="never"), "grace_seconds = 0.1") for n in range(5)}
+    make_list(line, tasks, "max_parallel = 2")
+    process = start(line, "t0", "t1")
+    assert line("cancel", "--json").json["status"] == "CANCELLED"
+    assert "was cancelled" in line.finish(process, status=3).notes
+    assert sorted(told(line)) == ["t0 begins", "t1 begins"]
+    assert (status(line)["status"], status(line)["counts"]) == ("CANCELLED", {"CANCELLED": 5})
+    assert line("batch", "list", "--json").json[0]["status"] == "CANCELLED"
+
+
+def test_w7_what_had_ended_before_a_cancel_is_kept_and_the_rest_goes_on(line: CommandLine) -> None:
+    tasks = {
+        "done": (tells("done"), ""),
+        "runs": (tells("runs", waits_for="go"), 'needs = ["done"]\ngrace_seconds = 0.1'),
+    }
+    make_list(line, tasks)
+    process = start(line, "runs")
+    line("cancel")
+    line.finish(process, status=3)
+    assert states(line) == {"done": "DONE", "runs": "CANCELLED"}
+    go(line)
+    assert line("resume", "--json").json["counts"] == {"DONE": 2}
+    assert told(line).count("done begins") == 1
+
+
+def test_w8_an_attempt_that_left_nothing_has_not_the_verdict_of_the_one_before(line: CommandLine) -> None:
+    make_list(line, {"one": (tells("one", "test ! -e broken || kill -9 $PPID"), "restarts_max = 1")})
+    assert line("work", "run", "--json").json["status"] == "COMPLETED"
+    go(line, "broken")  # From now on it kills the worker that would tell its end.
+    ended = json.loads(line("resume", "--force", "--json", status=3).stdout)
+    assert [(task["state"], task["reason"], task["round"]) for task in ended["tasks"]] == [("FAILED", "interrupted", 2)]
+
+
+def test_w9_w10_who_follows_hears_of_each_try_and_of_all_of_a_burst_and_of_one_end(line: CommandLine) -> None:
+    burst = {
+        f"t{n}": (f"test $(echo >>t{n}; wc -l <t{n}) -ge 2", "retries = 1\nbackoff_seconds = 0") for n in range(40)
+    }
+    make_list(line, {"first": (tells("first", waits_for="go"), ""), **burst}, "max_parallel = 8")
+    process = start(line, "first")
+    follower = line.start("follow", "--json")
+    go(line)
+    line.finish(process)
+    followed = [json.loads(each) for each in line.finish(follower).lines]
+    assert followed == [json.loads(each) for each in line("events", "--json").lines]
+    assert [each["seq"] for each in followed] == list(range(1, len(followed) + 1))
+    begun = [(each["task"], each["try"]) for each in followed if each["event"] == "BATCH_TASK_STARTED"]
+    assert sorted(begun) == sorted([("first", 1), *((name, n) for name in burst for n in (1, 2))])
+    assert [each["event"] for each in followed if each["event"] in ENDS] == ["BATCH_COMPLETED"]
+
+
+def test_w10_who_follows_a_dead_coordinator_is_told_so_and_hangs_not(line: CommandLine) -> None:
+    make_list(line, {"one": (tells("one", waits_for="go"), "")})
+    process = start(line, "one")
+    follower = line.start("follow")
+    kill_all(line, process)
+    assert "is not running" in line.finish(follower, status=3).notes
+    go(line)
+
+
+def test_w11_a_deep_chain_is_no_recursion_and_ends(line: CommandLine) -> None:
+    names = [f"t{n}" for n in range(1200)]
+    chain = {on: ("false", f'needs = ["{before}"]') for before, on in itertools.pairwise(names)}
+    make_list(line, {"t0": ("false", ""), **chain})
+    assert json.loads(line("work", "run", "--json", status=3).stdout)["counts"] == {"FAILED": 1, "SKIPPED": 1199}
+
+
+def test_w12_what_ends_its_coordinator_under_auto_runs_nothing_a_second_time(line: CommandLine) -> None:
+    tasks = {
+        "3-last": (tells("3-last"), 'text = "Depends on 2-next."'),
+        "2-next": (tells("2-next", waits_for="go"), 'text = "After 1-first is done."'),
+        "1-first": (tells("1-first"), ""),
+    }
+    make_list(line, tasks, 'strategy = "auto"')
+    process = start(line, "2-next")
+    process.kill()
+    process.communicate()
+    go(line)
+    assert line("resume", "--json").json["status"] == "COMPLETED"
+    assert told(line) == [f"{name} {word}" for name in ("1-first", "2-next", "3-last") for word in ("begins", "ends")]
+
+
+def test_w14_many_readers_and_writers_at_once_spoil_nothing(line: CommandLine) -> None:
+    tasks = {f"t{n}": (tells(f"t{n}", waits_for="go"), "grace_seconds = 0.1") for n in range(4)}
+    make_list(line, tasks, "max_parallel = 4")
+    process = start(line, *tasks)
+    cancels = [line.start("cancel", "--json") for _ in range(3)]
+    looks = [line.start("status", "--json") for _ in range(3)]
+    for each in (*cancels, *looks):
+        each.wait()
+    for look in looks:
+        assert json.loads(line.finish(look).stdout)["status"] in ("RUNNING", "CANCELLED")
+    # Who comes when it is over is told so.
+    assert {each.returncode for each in cancels} <= {0, 2}
+    for each in cancels:
+        each.communicate()
+    line.finish(process, status=3)
+    assert status(line)["counts"] == {"CANCELLED": 4}
+    go(line)
+    resumes = [line.start("resume", "--json") for _ in range(3)]
+    for each in resumes:
+        each.communicate()
+    assert 0 in {each.returncode for each in resumes}
+    assert status(line)["counts"] == {"DONE": 4}
+    assert sorted(told(line).count(f"{name} ends") for name in tasks) == [1, 1, 1, 1]
+
+
+def test_w15_a_limit_ends_the_whole_tree_of_a_task_that_will_not_go(line: CommandLine) -> None:
+    child = "trap '' TERM; echo $$ >>pids; while :; do sleep 0.05; done"
+    run = f"sh -c {shlex.quote(child)} & setsid sh -c {shlex.quote(child)} & {child}"
+    make_list(line, {"one": (run, "timeout_seconds = 0.5\ngrace_seconds = 0.1")})
+    ended = json.loads(line("work", "run", "--json", status=3).stdout)
+    assert ended["tasks"][0]["reason"] == "timeout"
+    pids = [int(pid) for pid in (line.directory / "pids").read_text().split()]
+    assert len(pids) == 3
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_w19_what_is_left_is_of_all_that_run_at_once_and_is_told_at_once_and_never_stands_still(
+    line: CommandLine,
+) -> None:
+    make_list(line, {f"t{n}": (tells(f"t{n}", "sleep 3"), "") for n in range(4)}, "max_parallel = 4")
+    line("work", "run")
+    process = line.start("work", "run")
+    seen: list[list[float]] = []
+
+    def is_less_left() -> bool:
+        seen.append(status(line)["eta_seconds"] or [0.0, 99.0, 0.0])
+        return seen[-1][1] < seen[0][1]
+
+    wait_until(lambda: status(line)["eta_seconds"] is not None, "what is left is told")
+    wait_until(is_less_left, "less is left")
+    line.finish(process)
+    assert seen[0][2] < 4 * 3
+
+
+def test_w20_what_is_inferred_has_a_reason_and_is_written_to_no_file_of_yours(line: CommandLine) -> None:
+    make_list(line, {"1-first": ("true", ""), "next": ("true", 'text = "After 1-first is done."')}, 'strategy = "auto"')
+    before = (line.directory / "work.toml").read_bytes()
+    (edge,) = line("work", "analyze", "--json").json["edges"]
+    assert (edge["source"], edge["evidence"]) == ("inferred", "its text: “After 1-first is done.”")
+    assert "its text: “After 1-first is done.”" in line("work", "run").notes
+    assert (line.directory / "work.toml").read_bytes() == before
+
+
+@pytest.mark.parametrize("top", ['strategy = "serial"', "max_parallel = 2"])
+def test_w21_every_way_to_run_comes_to_the_same_end(line: CommandLine, top: str) -> None:
+    tasks = {
+        "ok": (tells("ok"), ""),
+        "fails": (tells("fails", "test -e mended"), 'needs = ["ok"]'),
+        "behind": (tells("behind"), 'needs = ["fails"]'),
+        "whatever": (tells("whatever"), 'after = ["behind"]'),
+    }
+    make_list(line, tasks, top)
+    line("work", "run", status=3)
+    expected = {"ok": "DONE", "fails": "FAILED", "behind": "SKIPPED", "whatever": "DONE"}
+    assert states(line) == expected
+    line("resume", status=3)
+    assert states(line) == expected
+    line("work", "run", "fails", status=3)
+    assert states(line) == {"ok": "DONE", "fails": "FAILED"}
+    go(line, "mended")
+    line("work", "run")
+    assert {*states(line).values()} == {"DONE"}

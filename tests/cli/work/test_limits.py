@@ -1,0 +1,74 @@
+"""Tries by the kind of failure, and rate limits: a pool is closed until a time, whoever dies meanwhile."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tests.cli.process import CommandLine, wait_until, write
+from tests.cli.work.test_work import count, line, make_list, states, status
+
+__all__ = ["line"]
+
+LIMITED = "echo >>{id}.tries; test -e reset || {{ echo 'limit reached, retry in {seconds} s'; exit 1; }}"
+RULE = "wait_if = 'retry in (?P<seconds>\\d+) s'"
+POOLS = "max_parallel = 3\npools = { agents = 1 }"
+
+
+def _limited(id_: str, seconds: int, keys: str = "pools = { agents = 1 }") -> str:
+    return f"run = {json.dumps(LIMITED.format(id=id_, seconds=seconds))}\n{RULE}\n{keys}"
+
+
+def test_a_rate_limit_closes_its_pool_until_it_is_over_whoever_dies(line: CommandLine) -> None:
+    make_list(line, {"one": _limited("one", 1000), "two": _limited("two", 1000), "free": 'run = "true"'}, POOLS)
+    process = line.start("work", "run")
+    wait_until(lambda: count(line, "one.tries") > 0 and states(line)["one"] == "WAITING", "it meets the limit")
+    wait_until(lambda: states(line)["free"] == "DONE", "what takes of no closed pool goes on")
+    (closed,) = status(line)["closed_pools"]
+    assert closed["pool"] == "agents"
+    whys = {task["id"]: task["explanation"] for task in status(line)["tasks"]}
+    assert whys["one"].startswith("rate limited until ")
+    assert re.fullmatch(r"pool agents closed until .*: rate limited", whys["two"])
+    assert re.search(r"\nwaits     pool agents closed until .*: rate limited\n", line("status").text)
+    assert re.search(r"retrying one .*: rate limited; pool agents closed until ", line("events").text)
+    wait_until(lambda: b'"closed_pools":[{"pool":"agents"' in line("events", "--json").stdout, "who follows is told")
+    process.kill()
+    process.communicate()
+    resumed = line.start("resume")
+    wait_until(lambda: status(line)["coordinator"] is not None, "it is conducted again")
+    assert status(line)["closed_pools"] == [closed], "the same time, for it is on disk"
+    write(line.directory / "reset", "")
+    line("work", "retry", "one")  # Somebody knows that the limit is over.
+    line.finish(resumed)
+    assert status(line)["counts"] == {"DONE": 3}
+    assert [count(line, "one.tries"), count(line, "two.tries")] == [2, 1]
+
+
+def test_a_rate_limit_that_is_over_is_no_try(line: CommandLine) -> None:
+    keys = "retries = 0\n"
+    make_list(line, {"one": _limited("one", 1, keys), "two": 'run = "sleep 0.3; touch reset"'}, POOLS)
+    ended = line("work", "run")
+    assert re.search(r"one +failed .* rate limited; waiting until \d\d:\d\d:\d\d", ended.notes)
+    (task,) = (task for task in status(line)["tasks"] if task["id"] == "one")
+    assert (task["state"], task["round"], task["try_number"], task["tries_max"]) == ("DONE", 2, 1, 1)
+    assert "codebatch: rate limited: retried after" in line("work", "log", "one", "--round", "1").text
+    made = line("work", "attempts", "one", "--json").json
+    assert [(each["outcome"], each["reason"]) for each in made] == [("failed", "limited"), ("result", None)]
+
+
+def test_a_failure_is_tried_again_where_its_kind_says_so(line: CommandLine) -> None:
+    tries = "echo >>{id}.tries; {fails}"
+    fails = {
+        "status": "exit 75",
+        "output": "echo 'read: connection reset by peer'; exit 1",
+        "neither": "exit 1",
+        "limit": "sleep 1000",
+    }
+    rule = 'retry_if = { exits = [75], pattern = "connection reset" }\nretries = 2\nbackoff_seconds = 0'
+    tasks = {
+        id_: f"run = {json.dumps(tries.format(id=id_, fails=each))}\n{rule}\ntimeout_seconds = 0.5"
+        for id_, each in fails.items()
+    }
+    make_list(line, tasks, 'on_failure = "continue"\nmax_parallel = 4')
+    line("work", "run", status=3)
+    assert {id_: count(line, f"{id_}.tries") for id_ in fails} == {"status": 3, "output": 3, "neither": 1, "limit": 3}

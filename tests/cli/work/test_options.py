@@ -1,0 +1,94 @@
+"""What the command line says over a work file, and what a batch comes to by it, with real processes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.process import CommandLine
+from tests.cli.work.test_work import line, make_list, status
+
+__all__ = ["line"]
+
+FAILS = {"a": 'run = "false"', "b": 'run = "true"', "c": 'run = "true"\nneeds = ["a"]'}
+
+
+def ended(line: CommandLine, *options: str, code: int) -> dict[str, Any]:
+    found = json.loads(line("work", "run", *options, "--json", status=code).stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def states(found: dict[str, Any]) -> dict[str, str]:
+    return {task["id"]: task["state"] for task in found["tasks"]}
+
+
+def last_event(line: CommandLine) -> str:
+    event = json.loads(line("events", "--json").lines[-1])["event"]
+    assert isinstance(event, str)
+    return event
+
+
+@pytest.mark.parametrize(
+    ("options", "states_then"),
+    [
+        ((), {"a": "FAILED", "b": "DONE", "c": "SKIPPED"}),
+        (("--on-failure", "continue"), {"a": "FAILED", "b": "DONE", "c": "DONE"}),
+        (("--on-failure", "stop"), {"a": "FAILED", "b": "PENDING", "c": "SKIPPED"}),
+        (("--on-failure", "stop", "--failures-max", "2"), {"a": "FAILED", "b": "DONE", "c": "SKIPPED"}),
+    ],
+)
+def test_what_a_failure_means_for_the_others(
+    line: CommandLine, options: tuple[str, ...], states_then: dict[str, str]
+) -> None:
+    make_list(line, FAILS)
+    assert states(ended(line, *options, code=3)) == states_then
+
+
+def test_a_batch_of_which_nothing_is_done_has_failed(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "false"', "c": 'run = "true"\nneeds = ["a"]'})
+    assert ended(line, code=3)["status"] == "FAILED"
+    assert last_event(line) == "BATCH_FAILED"
+
+
+def test_how_many_run_at_once_is_said_on_the_command_line(line: CommandLine) -> None:
+    """Each waits for the other: they end only where both run."""
+    waits = 'run = "touch {0}.here; while [ ! -e {1}.here ]; do sleep 0.02; done"\ntimeout_seconds = 20'
+    make_list(line, {"a": waits.format("a", "b"), "b": waits.format("b", "a")})
+    found = ended(line, "--strategy", "parallel", "-j", "2", code=0)
+    assert (found["status"], found["strategy"], found["max_parallel"]) == ("COMPLETED", "parallel", 2)
+    assert ended(line, "--strategy", "serial", code=0)["strategy"] == "serial"
+
+
+def test_one_that_prints_nothing_is_ended_and_perhaps_asked_of(line: CommandLine) -> None:
+    silent = 'run = "echo here; exec sleep 600"\nstall_seconds = 0.4\ngrace_seconds = 1'
+    make_list(line, {"fails": silent, "asks": f'{silent}\non_stall = "ask"'})
+    found = ended(line, "-j", "2", code=3)
+    assert {task["id"]: (task["state"], task["reason"]) for task in found["tasks"]} == {
+        "fails": ("FAILED", "stall"),
+        "asks": ("BLOCKED", "stall"),
+    }
+    (question,) = line("work", "questions", "--json").json
+    assert (question["task"], question["kind"]) == ("asks", "stall")
+
+
+def test_what_a_check_refuses_has_failed_and_behind_it_nothing_runs(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "true"\ncheck = "echo no; exit 4"', "b": 'run = "true"\nneeds = ["a"]'})
+    found = ended(line, code=3)
+    assert {task["id"]: (task["state"], task["reason"]) for task in found["tasks"]} == {
+        "a": ("FAILED", "check"),
+        "b": ("SKIPPED", None),
+    }
+
+
+def test_what_takes_long_says_where_it_stands(line: CommandLine) -> None:
+    make_list(line, {"a": 'run = "sleep 5.5"'})
+    line("work", "run")
+    progress = next(  # On a busy machine there are several.
+        event for event in map(json.loads, line("events", "--json").lines) if event["event"] == "BATCH_PROGRESS"
+    )
+    assert progress["counts"] == {"RUNNING": 1}
+    assert [each["task"] for each in progress["running"]] == ["a"]
+    assert status(line)["status"] == "COMPLETED"

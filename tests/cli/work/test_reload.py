@@ -1,0 +1,291 @@
+"""`resume` of a batch of commands whose list has changed: it says so, and `--reload` uses the list as it is now."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codebatch import work
+from tests.cli.process import SCRIPT, CommandLine, wait_until, write
+from tests.cli.work.test_unfinished import ran
+from tests.cli.work.test_work import kill_workers, line, make_list, start, states, status
+
+__all__ = ["line"]
+
+RUN = ("work", "run", "-q")
+
+
+def fails(word: str) -> str:
+    """A task that writes a word and fails until there is a file `fix`."""
+    return f'run = "echo {word} >>ran; test -e fix"'
+
+
+def in_a_file(line: CommandLine, word: str) -> None:
+    make_list(line, {"a": fails(word), "b": 'run = "true"'})
+
+
+def in_an_included_file(line: CommandLine, word: str) -> None:
+    write(line.directory / "work.toml", 'include = ["more.toml"]\n[tasks.b]\nrun = "true"\n')
+    write(line.directory / "more.toml", f"[tasks.a]\n{fails(word)}\n")
+
+
+def in_a_prompt(line: CommandLine, word: str) -> None:
+    write(line.directory / "tasks" / "a.md", f"---\nrun: cat >>ran; test -e fix\nstdin: text\n---\n{word}\n")
+    write(line.directory / "work.toml", 'include = ["tasks"]\n[tasks.b]\nrun = "true"\n')
+
+
+def in_the_configuration(line: CommandLine, word: str) -> None:
+    text = f"[work.tasks.a]\n{fails(word)}\n[work.tasks.b]\nrun = 'true'\n"
+    write(line.directory / "codebatch.toml", text)
+
+
+def in_the_defaults(line: CommandLine, word: str) -> None:
+    defaults = f'[defaults]\nenv = {{ WORD = "{word}" }}\n'
+    write(line.directory / "work.toml", f"{defaults}[tasks.a]\nrun = 'echo $WORD >>ran; test -e fix'\n")
+
+
+Written = Callable[[CommandLine, str], None]
+KINDS: tuple[Written, ...] = (in_a_file, in_an_included_file, in_a_prompt, in_the_configuration, in_the_defaults)
+
+
+@pytest.mark.parametrize("written", KINDS)
+def test_resume_reports_a_changed_task_and_runs_the_old_one(line: CommandLine, written: Written) -> None:
+    written(line, "old")
+    line(*RUN, status=3)
+    assert line("resume", "-q", status=3).notes.splitlines()[0].startswith("error: ")
+    written(line, "new")
+    write(line.directory / "fix", "")
+    told = line("resume", "-q").notes
+    batch = status(line)["batch_id"]
+    assert f" has changed since batch {batch} was made: changed a" in told
+    assert f"to use the new definitions: codebatch resume --reload --batch {batch}" in told
+    assert ran(line) == "oldoldold"
+
+
+@pytest.mark.parametrize("written", KINDS)
+def test_reload_runs_the_new_task_in_the_same_batch(line: CommandLine, written: Written) -> None:
+    written(line, "old")
+    line(*RUN, status=3)
+    batch = status(line)["batch_id"]
+    written(line, "new")
+    write(line.directory / "fix", "")
+    assert "reloaded from " in line("resume", "-q", "--reload").notes
+    assert ran(line) == "oldnew"
+    assert (status(line)["batch_id"], status(line)["status"]) == (batch, "COMPLETED")
+    assert line("resume", "-q").notes == ""
+    line(*RUN, "--unfinished")
+
+
+def test_resume_reports_what_was_added_and_removed_and_set_and_what_was_done(line: CommandLine) -> None:
+    make_list(line, {"a": fails("a"), "b": 'run = "true"', "gone": 'run = "false"', "was": 'run = "true"'})
+    line(*RUN, status=3)
+    make_list(line, {"a": fails("a"), "b": 'run = "true; true"', "new": 'run = "true"'}, 'on_failure = "continue"')
+    answer = line("resume", "-q", "--json", status=3, has_answer=True)
+    assert answer.json["list_changes"] == {
+        "changed": [],
+        "removed": ["gone", "was"],
+        "done_and_changed": ["b"],
+        "added": ["new"],
+        "settings": ["on_failure"],
+        "problem": "",
+    }
+    told = ": removed gone, was; changed after completion: b; added new; settings on_failure\n"
+    assert told in line("resume", "-q", status=3).notes
+
+
+@pytest.mark.parametrize("key", ["retries = 1", "timeout_seconds = 9", 'after = ["b"]'])
+def test_whatever_differs_of_a_task_that_is_not_done_is_a_change(line: CommandLine, key: str) -> None:
+    make_list(line, {"b": 'run = "true"', "a": fails("a")})
+    line(*RUN, status=3)
+    make_list(line, {"b": 'run = "true"', "a": f"{fails('a')}\n{key}"})
+    assert " was made: changed a\n" in line("resume", "-q", status=3).notes
+    line("resume", "-q", "--reload", status=3)
+    assert ran(line) == ("aaaa" if "retries" in key else "aaa")
+    assert "has changed" not in line("resume", "-q", status=3).notes
+
+
+def test_what_earlier_batches_have_done_is_not_added(line: CommandLine) -> None:
+    make_list(line, {"a": fails("a"), "b": 'run = "true"'})
+    line(*RUN, status=3)
+    line(*RUN, "--unfinished", status=3)
+    assert "has changed" not in line("resume", "-q", status=3).notes
+
+
+def test_a_batch_that_is_done_reports_what_changed_since(line: CommandLine) -> None:
+    make_list(line, {"b": 'run = "true"'})
+    line(*RUN)
+    make_list(line, {"b": 'run = "true; true"', "new": 'run = "true"'})
+    for words in ("resume", "-q"), ("resume", "-q", "--reload"):
+        told = line(*words).notes
+        assert "changed after completion: b; added new" in told
+        assert "to use the new definitions: codebatch work run" in told or "to use these changes: codebatch" in told
+    assert line(*RUN, "--unfinished").text.startswith("COMPLETED: 2 of 2")
+
+
+def test_a_list_that_cannot_be_read_any_more_is_reported(line: CommandLine) -> None:
+    make_list(line, {"a": fails("a")})
+    line(*RUN, status=3)
+    for text in (None, "[tasks.a\n"):
+        (line.directory / "work.toml").unlink()
+        if text is not None:
+            write(line.directory / "work.toml", text)
+        told = line("resume", "-q", status=3).notes
+        assert "with work.toml, so the batch keeps its definitions: " in told
+        reloaded = line("resume", "-q", "--reload", status=2).notes
+        assert "work.toml" in reloaded
+        write(line.directory / "work.toml", "")
+    assert ran(line) == "aaa"
+
+
+def test_nothing_is_reported_where_no_definition_changed(line: CommandLine) -> None:
+    write(line.directory / "script", "exit 1\n")
+    write(line.directory / "list.txt", "x\n")
+    words = ("-f", "list.txt", "--each-line", "--command", "sh script {line}", "--retry", "0", "--env", "X=1")
+    line(*RUN, *words, status=3)
+    write(line.directory / "script", "exit 0\n")
+    assert line("resume", "-q").notes == ""
+
+
+def test_reload_follows_new_needs_and_counts_removed_tasks_as_done(line: CommandLine) -> None:
+    make_list(line, {"a": fails("a"), "gone": fails("gone"), "c": 'run = "echo c >>ran"\nneeds = ["a", "gone"]'})
+    line(*RUN, status=3)
+    make_list(line, {"c": 'run = "echo c >>ran"', "a": 'run = "echo a >>ran"\nneeds = ["c"]'})
+    ran(line)
+    told = line("resume", "-q", "--reload").notes
+    assert "reloaded from work.toml: a, c" in told
+    assert "marked as done, because they are no longer in work.toml: gone" in told
+    assert ran(line) == "ca"
+    assert states(line) == {"a": "DONE", "gone": "DONE", "c": "DONE"}
+    line(*RUN, "--unfinished")
+
+
+def test_reload_leaves_what_is_done_unless_it_is_forced(line: CommandLine) -> None:
+    make_list(line, {"a": fails("a"), "b": 'run = "echo b >>ran"', "gone": 'run = "echo gone >>ran"'})
+    line(*RUN, status=3)
+    make_list(line, {"a": fails("A"), "b": 'run = "echo B >>ran"'})
+    ran(line)
+    told = line("resume", "-q", "--reload", status=3).notes
+    assert "not reloaded: changed after completion: b; to use these changes: codebatch work run --unfinished" in told
+    assert ran(line) == "A"
+    write(line.directory / "fix", "")
+    line("resume", "-q", "--reload", "--force")
+    assert ran(line) == "AB"
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (
+            {"a": 'run = "true"\nneeds = ["new"]', "new": 'run = "true"'},
+            "the task a now needs new, which is not in batch ",
+        ),
+        ({"a": 'run = "true"\nneeds = ["c"]', "c": 'run = "true"\nneeds = ["a"]'}, "in a cycle: a → c → a"),
+        ({"a": 'run = "true"\npools = { p = 2 }'}, "the task a now needs 2 tokens of pool p, which has 1 in batch "),
+    ],
+)
+def test_a_reload_that_the_batch_cannot_hold_changes_nothing(
+    line: CommandLine, changed: dict[str, str], told: str
+) -> None:
+    tasks = {"a": fails("a"), "b": 'run = "true"', "c": 'run = "echo c >>ran"\nneeds = ["a"]'}
+    make_list(line, tasks, "pools = { p = 1 }")
+    line(*RUN, status=3)
+    make_list(line, {**tasks, **changed}, "pools = { p = 2 }")
+    assert told in line("resume", "-q", "--reload", status=2).notes
+    make_list(line, tasks, "pools = { p = 1 }")
+    assert "changed" not in line("resume", "-q", status=3).notes
+    assert ran(line) == "aa"
+
+
+def test_a_reloaded_task_keeps_the_answer_to_its_question(line: CommandLine) -> None:
+    asks = """run = 'codebatch ask Which || exit 75'\nstdin = "text"\ntext = "{}"\n"""
+    make_list(line, {"asks": asks.format("old")})
+    line(*RUN, status=3)
+    line("work", "answer", "asks", "this", "--batch", "latest", "-q")
+    new = """run = 'cat >>ran'\nstdin = "text"\ntext = "new"\n"""
+    make_list(line, {"asks": new})
+    line("resume", "-q", "--reload")
+    assert ran(line) == "new## AnswersQuestion: WhichAnswer: this"
+
+
+def test_retry_and_answer_report_it_too(line: CommandLine) -> None:
+    make_list(line, {"a": fails("old"), "asks": "run = 'codebatch ask Which || exit 75'"})
+    line(*RUN, status=3)
+    make_list(line, {"a": fails("new"), "asks": "run = 'codebatch ask Which || exit 75'"})
+    told = " was made: changed a\n"
+    assert told in line("work", "retry", "a", "-q", status=3).notes
+    assert ran(line) == "oldold"
+    assert told in line("work", "answer", "asks", "x", "--resume", "--batch", "latest", "-q", status=3).notes
+    line("work", "retry", "a", "-q", "--reload", status=3)
+    assert ran(line) == "new"
+    assert "cannot be used with --no-run" in line("work", "retry", "a", "--reload", "--no-run", status=2).notes
+
+
+def test_a_task_that_is_retried_while_its_batch_runs_is_reported(line: CommandLine) -> None:
+    make_list(line, {"a": fails("old"), "one": ""}, 'on_failure = "continue"\nmax_parallel = 2')
+    process = start(line, began=("one",))
+    wait_until(lambda: states(line)["a"] == "FAILED", "a fails")
+    make_list(line, {"a": fails("new"), "one": ""}, 'on_failure = "continue"\nmax_parallel = 2')
+    assert "is already running (process" in line("work", "retry", "a", "--reload", status=3).notes
+    assert states(line)["a"] == "FAILED"
+    told = line("work", "retry", "a", "-q").notes
+    assert " was made: changed a\n" in told
+    assert "to use the new definitions once the batch has ended: codebatch resume --reload" in told
+    wait_until(lambda: states(line)["a"] == "FAILED", "a fails again")
+    write(line.directory / "go", "")
+    line.finish(process, status=3)
+    assert ran(line) == "oldold"
+
+
+def test_a_task_that_runs_on_alone_keeps_its_definition(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": fails("old")}, "max_parallel = 2")
+    process = start(line, began=("one",))
+    wait_until(lambda: states(line)["two"] == "FAILED", "two fails")
+    process.kill()
+    process.communicate()
+    make_list(line, {"one": 'run = "echo one >>ran"', "two": fails("new")}, "max_parallel = 2")
+    write(line.directory / "fix", "")
+    resumed = line.start("resume", "-q", "--reload")
+    wait_until(lambda: states(line)["two"] == "DONE" or resumed.poll() is not None, "two is done")
+    write(line.directory / "go", "")
+    assert "not reloaded, because they are still running: one" in line.finish(resumed).notes
+    assert ran(line) == "oldnew"
+    line(*RUN, "--unfinished")
+    assert ran(line) == "one"
+
+
+def test_an_interrupted_task_begins_again_with_its_new_definition(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    kill_workers(line)
+    process.communicate()
+    make_list(line, {"one": 'run = "echo new >>ran"'})
+    line("resume", "-q", "--reload")
+    assert ran(line) == "new"
+    line(*RUN, "--unfinished")
+
+
+def test_a_list_from_standard_input_cannot_be_reloaded(line: CommandLine) -> None:
+    subprocess.run(
+        [SCRIPT, *RUN, "-f", "-"],
+        cwd=line.directory,
+        input=b'{"id": "a", "run": "false"}',
+        env=line.environment,
+        check=False,
+    )
+    assert "changed" not in line("resume", "-q", status=3).notes
+    assert "came from standard input and cannot be read again" in line("resume", "-q", "--reload", status=2).notes
+
+
+def test_programs_see_the_changes_and_can_reload(tmp_path: Path) -> None:
+    path, store = tmp_path / "work.toml", tmp_path / "store"
+    path.write_text('[tasks.a]\nrun = "false"\n')
+    made = work.start(path, store=store)
+    assert work.resume(made.batch.id, store=store).changes.is_nothing
+    path.write_text('[tasks.a]\nrun = "true"\n[tasks.b]\nrun = "true"\n')
+    kept = work.resume(made.batch.id, store=store)
+    assert (kept.changes.changed, kept.changes.added, kept.standing.counts) == (("a",), ("b",), {"FAILED": 1})
+    assert work.resume(made.batch.id, store=store, reload=True).standing.counts == {"DONE": 1}
+    assert work.start(path, store=store, unfinished=True).standing.work.order == ("b",)

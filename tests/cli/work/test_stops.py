@@ -1,0 +1,175 @@
+"""Batches that end before their time: by the user, at their time limit, at a failure. None of it is a crash."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import CommandLine, Ended, wait_until, write
+from tests.cli.work.test_work import WAITS, count, kill_workers, line, make_list, start, states, status
+
+__all__ = ["line"]
+
+POLICIES = {"again": "restarts_max = 0", "fail": 'if_interrupted = "fail"', "ask": 'if_interrupted = "ask"'}
+"""What a crash would use up, make fail, or ask about."""
+AT_ONCE = "max_parallel = 3"
+
+
+def _requests(line: CommandLine) -> list[Path]:
+    return sorted((line.directory / ".codebatch" / "batches").glob("batch-*/requests/0*"))
+
+
+def _end(line: CommandLine, process: subprocess.Popen[bytes], *numbers: signal.Signals) -> Ended:
+    """Send signals, each once the one before is heard."""
+    for number in numbers:
+        before = len(_requests(line))
+        process.send_signal(number)
+        wait_until(lambda: len(_requests(line)) > before or process.poll() is not None, "it is heard")  # noqa: B023
+    return line.finish(process, status=128 + numbers[0])
+
+
+def _whys(line: CommandLine) -> set[str]:
+    return {task["explanation"] for task in status(line)["tasks"]}
+
+
+def _make_list(line: CommandLine, grace: float = 0.1) -> None:
+    make_list(line, {name: f"{keys}\ngrace_seconds = {grace}" for name, keys in POLICIES.items()}, AT_ONCE)
+
+
+def _have_begun(line: CommandLine, times: int) -> None:
+    wait_until(lambda: [count(line, f"{name}.began") for name in POLICIES] == [times] * 3, "all begin")
+
+
+def _finish(line: CommandLine) -> None:
+    """Nothing was used up: all is done now, and nobody is asked."""
+    write(line.directory / "go", "")
+    assert line("resume", "--json").json["counts"] == {"DONE": 3}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_the_user_ends_is_no_crash(line: CommandLine, number: signal.Signals) -> None:
+    _make_list(line)
+    for times, words in enumerate((("work", "run"), ("resume",)), 1):
+        process = line.start(*words)
+        _have_begun(line, times)
+        ended = _end(line, process, number, number)
+        assert "[0/3] fail  stopped" in ended.notes
+        assert f"stopped by {number.name}; resume with: codebatch resume" in ended.notes
+        assert states(line) == dict.fromkeys(POLICIES, "READY")
+        assert _whys(line) == {f"stopped by {number.name}; it is restarted"}
+    made = line("work", "attempts", "--json").json
+    assert [(each["outcome"], each["reason"], each["detail"]) for each in made] == [
+        ("stopped", "signal", number.name)
+    ] * 6
+    assert f"stopped by {number.name}" in line("work", "attempts").text
+    told = line("events").text
+    assert f"stopped ask by {number.name}" in told
+    assert "interrupted" not in told
+    _finish(line)
+
+
+def test_what_a_third_signal_kills_is_no_crash(line: CommandLine) -> None:
+    tasks = {
+        name: f"{keys}\ngrace_seconds = 1000\nrun = {json.dumps(f'trap : TERM; {WAITS.format(id=name)}')}"
+        for name, keys in POLICIES.items()
+    }
+    make_list(line, tasks, AT_ONCE)
+    process = line.start("work", "run")
+    _have_begun(line, 1)
+    _end(line, process, signal.SIGTERM, signal.SIGTERM, signal.SIGTERM)
+    assert _whys(line) == {"stopped by SIGTERM; it is restarted"}
+    _finish(line)
+
+
+def test_what_is_killed_after_a_signal_is_no_crash_where_it_may_run_twice(line: CommandLine) -> None:
+    """As by a container that is stopped: one SIGTERM, a while later SIGKILL to all."""
+    _make_list(line)
+    process = line.start("work", "run")
+    _have_begun(line, 1)
+    process.send_signal(signal.SIGTERM)
+    wait_until(lambda: bool(_requests(line)), "it is heard")
+    kill_workers(line)
+    process.communicate()
+    assert states(line) == {"again": "READY", "fail": "PENDING", "ask": "PENDING"}
+    assert "stopped by SIGTERM; it is restarted" in _whys(line)
+    assert "its worker or the machine died" in " ".join(_whys(line))
+    write(line.directory / "go", "")
+    assert line("resume", "--json", status=3).json["counts"] == {"DONE": 1, "FAILED": 1, "BLOCKED": 1}
+
+
+def test_a_worker_that_somebody_else_kills_is_a_crash(line: CommandLine) -> None:
+    """As the OOM killer does."""
+    _make_list(line)
+    process = line.start("work", "run")
+    _have_begun(line, 1)
+    for pid in (each["pid"] for each in status(line)["workers"]):
+        os.kill(pid, signal.SIGKILL)
+    line.finish(process, status=3)
+    assert states(line) == {"again": "FAILED", "fail": "FAILED", "ask": "BLOCKED"}
+    assert "interrupted: its worker or the machine died" in _whys(line)
+
+
+@pytest.mark.parametrize("how", [("--grace", "0.1"), ("--force",)])
+def test_what_was_cancelled_is_no_crash(line: CommandLine, how: tuple[str, ...]) -> None:
+    _make_list(line)
+    process = line.start("work", "run")
+    _have_begun(line, 1)
+    assert line("cancel", *how, "--json").json["status"] == "CANCELLED"
+    process.communicate()
+    _finish(line)
+
+
+def test_the_time_limit_of_a_batch_ends_it_and_resume_gives_as_much_again(line: CommandLine) -> None:
+    make_list(
+        line,
+        {"one": 'run = "true"', "two": 'needs = ["one"]\ngrace_seconds = 0.1', "three": 'needs = ["two"]'},
+        "timeout_seconds = 1000",
+    )
+    ended = line("work", "run", "--timeout", "1", status=3)
+    batch_id = status(line)["batch_id"]
+    assert "the batch reached its time limit: stopping 1 task" in ended.notes
+    assert f"batch {batch_id} reached its time limit of 1.0s" in ended.notes
+    assert ended.text.startswith("PARTIAL: 1 of 3 done")
+    stood = status(line)
+    assert (stood["status"], stood["timed_out"], stood["stalled"]) == ("PARTIAL", True, False)
+    assert states(line) == {"one": "DONE", "two": "PENDING", "three": "PENDING"}
+    assert "stopped: the batch reached its time limit; `resume` restarts it" in _whys(line)
+    assert "(time limit reached)" in line("status").text
+    assert "stopping 1 task: the batch reached its time limit" in line("events").text
+    assert line("follow", status=3).text.splitlines()[-1].split(" ", 1)[1].startswith("PARTIAL")
+    write(line.directory / "go", "")
+    assert line("resume", "--json").json["counts"] == {"DONE": 3}
+    assert not status(line)["timed_out"]
+
+
+def test_a_failure_ends_what_runs_where_it_is_to_halt_now(line: CommandLine) -> None:
+    fails = "while [ ! -e one.began ] || [ ! -e three.began ]; do sleep 0.02; done; test -e go"
+    make_list(line, {"one": "grace_seconds = 0.1", "two": f'run = "{fails}"', "three": "grace_seconds = 0.1"}, AT_ONCE)
+    ended = line("work", "run", "--halt", "now", status=3)
+    assert "two failed: stopping 2 tasks" in ended.notes
+    assert states(line) == {"one": "PENDING", "two": "FAILED", "three": "PENDING"}
+    assert "stopped: two failed; `resume` restarts it" in _whys(line)
+    assert "1 task of batch" in ended.notes
+    write(line.directory / "go", "")
+    assert line("resume", "--json").json["counts"] == {"DONE": 3}
+    assert [count(line, f"{name}.began") for name in ("one", "three")] == [2, 2]
+
+
+def test_what_is_skipped_while_it_runs_is_no_crash(line: CommandLine) -> None:
+    make_list(
+        line, {"once": 'if_interrupted = "fail"\ngrace_seconds = 0.1', "two": f'run = "{WAITS.format(id="two")}"'}
+    )
+    process = start(line, began=("once",))
+    line("work", "skip", "once")
+    line("work", "set", "max-parallel=1")
+    wait_until(lambda: count(line, "two.began") > 0, "the next one begins")
+    assert states(line)["once"] == "SKIPPED"
+    write(line.directory / "go", "")
+    line.finish(process, status=3)
+    assert [each["outcome"] for each in line("work", "attempts", "--json").json] == ["cancelled", "result"]
+    assert line("work", "retry", "once", "--json").json["counts"] == {"DONE": 2}

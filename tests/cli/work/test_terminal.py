@@ -1,0 +1,144 @@
+"""A batch of commands on the terminal of a person, who presses Ctrl-C and answers what is asked before it runs."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import signal
+import subprocess
+import termios
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from codebatch.errors import NothingToDo
+from tests.cli.process import DEADLINE_SECONDS, SCRIPT, CommandLine, wait_until, write
+from tests.cli.work.test_attempts import until
+from tests.cli.work.test_work import line, make_list, status
+
+__all__ = ["line"]
+
+CTRL_C = b"\x03"
+
+
+class Terminal:
+    """Runs one command line as the foreground job of a terminal of its own."""
+
+    def __init__(self, line: CommandLine) -> None:
+        self._line = line
+        self.shown = b""
+
+    def start(self, *arguments: str) -> None:
+        self._ours, theirs = os.openpty()
+        self._process = subprocess.Popen(
+            [SCRIPT, *arguments],
+            cwd=self._line.directory,
+            env={**self._line.environment, "TERM": "xterm", "NO_COLOR": "1"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=_own_terminal,  # noqa: PLW1509 (no thread is here that could hold a lock)
+        )
+        os.close(theirs)
+
+    def press(self, keys: bytes) -> None:
+        os.write(self._ours, keys)
+
+    def read_until(self, text: str) -> None:
+        """Wait until a text is shown; what is shown up to then stays in `shown`."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while text.encode() not in self.shown:
+            assert time.monotonic() < deadline, self.shown.decode()
+            assert self._read(), self.shown.decode()
+
+    def end(self) -> int:
+        """The exit status."""
+        while self._read():
+            pass
+        return self._process.wait(DEADLINE_SECONDS)
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._ours)
+
+    def _read(self) -> bool:
+        """Whether the other end is open still."""
+        if not select.select([self._ours], [], [], 1)[0]:
+            return self._process.poll() is None
+        try:
+            piece = os.read(self._ours, 65536)
+        except OSError:  # EIO: the last one that had the terminal open has closed it.
+            return False
+        self.shown += piece
+        return bool(piece)
+
+
+def _own_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+@pytest.fixture
+def terminal(line: CommandLine) -> Iterator[Terminal]:
+    made = Terminal(line)
+    yield made
+    made.close()
+
+
+def test_each_ctrl_c_ends_more_and_says_what_the_next_one_does(line: CommandLine, terminal: Terminal) -> None:
+    """The third one kills what heeds no SIGTERM, long before its grace is over."""
+    stubborn = "trap '' TERM; echo $$ >one.began; while :; do sleep 0.05; done"
+    make_list(line, {"one": f"run = {json.dumps(stubborn)}\ngrace_seconds = 3000"})
+    terminal.start("work", "run")
+    began = line.directory / "one.began"
+    terminal.read_until("one")
+    wait_until(lambda: began.exists() and began.read_text() != "", "it begins")
+    terminal.press(CTRL_C)
+    terminal.read_until("(press Ctrl-C again to stop them)")
+    terminal.press(CTRL_C)
+    terminal.read_until("(press Ctrl-C again to kill)")
+    pid = int(began.read_text())
+    assert psutil.pid_exists(pid)
+    terminal.press(CTRL_C)
+    assert terminal.end() == 128 + signal.SIGINT
+    wait_until(lambda: not psutil.pid_exists(pid), "the command is gone")
+    assert status(line)["status"] == "RUNNING"
+
+
+def test_nothing_is_written_or_run_where_a_person_says_no(line: CommandLine, terminal: Terminal) -> None:
+    tasks = {"two": {"run": "touch ran"}, "one": {"run": "touch ran", "text": "After two is done."}}
+    write(line.directory / "a list.json", json.dumps({"strategy": "auto", "tasks": tasks}))
+    before = sorted(line.directory.rglob("*"))
+    terminal.start("work", "run", "-f", "a list.json")
+    terminal.read_until("Run with these dependencies?")
+    terminal.press(b"n\n")
+    assert terminal.end() == NothingToDo.exit_status
+    shown = " ".join(terminal.shown.decode().split())
+    assert "see where they come from with: codebatch work analyze --file 'a list.json'; write `needs`" in shown
+    assert sorted(line.directory.rglob("*")) == before
+
+
+def test_what_waits_for_an_answer_is_not_done(line: CommandLine, terminal: Terminal) -> None:
+    """Where it is followed, and where it runs: nobody knows when a person answers."""
+    tasks = {
+        "asks": "run = 'codebatch ask --wait What?'",
+        "behind": 'run = "true"\nneeds = ["asks"]\nexpected_seconds = 60',
+        "ends": 'run = "true"',
+    }
+    make_list(line, tasks, "max_parallel = 2")
+    running = line.start("work", "run")
+    until(line, "asks", "BLOCKED", running)
+    terminal.start("follow")
+    terminal.read_until("1 of 3 tasks")
+    terminal.read_until("left once questions are answered")
+    assert "left once questions are answered" in line("status").text
+    line("work", "answer", "asks", "that")
+    assert terminal.end() == 0
+    assert "2 of 3 tasks" not in terminal.shown.decode().split("answered asks")[0]
+    assert "asks waits for an answer: codebatch work questions --batch" in line.finish(running).notes

@@ -1,0 +1,54 @@
+"""A git work tree with a store beside it: commits, branches, batches of them, and checks of what is between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import codebatch
+from codebatch.operations.gate.quality_gate import Checker, CheckResult, conditions_of
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.store.batches.batches import BatchDir
+from tests.operations.git_repositories import DAY, NOW, git, make_repository
+from tests.operations.inline import run
+
+
+class Project:
+    """A work tree with a store beside it, and branches."""
+
+    def __init__(self, root: Path, commits: Sequence[Mapping[bytes, bytes]]) -> None:
+        self.tree = root / "tree"
+        self.store = root / "store"
+        make_repository(self.tree, [(NOW + at * DAY, files) for at, files in enumerate(commits)])
+        git(self.tree, "config", "user.name", "n")
+        git(self.tree, "config", "user.email", "n@n")
+        git(self.tree, "reset", "-q", "--hard")
+        git(self.tree, "update-ref", "refs/remotes/origin/main", "HEAD")
+        git(self.tree, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        for path, content in files.items():
+            (self.tree / path).parent.mkdir(exist_ok=True)
+            (self.tree / path).write_bytes(content)
+
+    def commit(self, files: Mapping[str, bytes]) -> str:
+        self.write(files)
+        git(self.tree, "add", "-A")
+        git(self.tree, "commit", "-qm", "m", "--allow-empty")
+        return git(self.tree, "rev-parse", "HEAD")
+
+    def run(self, commit: str = "") -> BatchDir:
+        """A batch of the tree as it is; of a commit, which is checked out for it."""
+        if commit:
+            git(self.tree, "checkout", "-q", commit)
+        return run(self.tree, self.store).batch
+
+    def check(
+        self, *conditions: str, base: str | None = None, environment: Mapping[str, str] | None = None, **more: bool
+    ) -> CheckResult:
+        changed_lines = more.pop("changed_lines", False)
+        execution = Execution(configuration=load_configuration(self.tree), jobs=2)
+        with codebatch.open(self.store, project=self.tree) as store:
+            checker = Checker(store, execution, Listener(), environment or {}, **more)
+            return checker.check(conditions_of(conditions), base, changed_lines=changed_lines)

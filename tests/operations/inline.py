@@ -1,0 +1,217 @@
+"""Runs in this process: the whole application with a crew of real workers that are called and not started.
+
+All is what ships (freezing, planning, adoption, the loop, workers with the real tasks, merging, collecting) but for
+processes, sockets, signals and limits. So a run of a few files takes a fraction of what its processes would.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+from collections import deque
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from codebatch.coordinator.processes.worker_backend import Died, Heard, Member, Said
+from codebatch.model.outcome import HolderId
+from codebatch.model.task import OwnPlace
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.runs import resume as continuing
+from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.run import run_paths
+from codebatch.operations.runs.run_result import RunResult
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.input_audit import Watch
+from codebatch.protocol.launch import Launch
+from codebatch.protocol.messages import FromWorker, Hello, Stop, ToWorker
+from codebatch.scheduling.events import WorkerId
+from codebatch.store import layout
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.holders import HolderFile, new_holder_id
+from codebatch.store.batches.store import open_store
+from codebatch.store.objects.pack_writer import PackWriter
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import SystemCalls
+from codebatch.system.processes.progress_cell import Step
+from codebatch_workers.runtime.channel import Channel
+from codebatch_workers.runtime.execution import TaskRunner
+from codebatch_workers.runtime.terms import terms_keeper
+from codebatch_workers.runtime.worker import Worker
+from tests.proof.channel import SimulatedCell
+
+NULL = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+
+class _NothingToDo(Exception):
+    """A worker has read all that it was sent."""
+
+
+class _InlineChannel(Channel):
+    """The worker's end: what it was sent, and what it said."""
+
+    def __init__(self) -> None:
+        self.sent: deque[ToWorker] = deque()
+        self.said: deque[FromWorker] = deque()
+        self.has_begun = False
+
+    def fileno(self) -> int:
+        return NULL
+
+    def send(self, *messages: FromWorker) -> None:
+        for message in messages:
+            if not (isinstance(message, Hello) and self.has_begun):  # Else it goes on where it was.
+                self.said.append(message)
+            self.has_begun = True
+
+    def receive(self) -> ToWorker:
+        if not self.sent:
+            raise _NothingToDo
+        return self.sent.popleft()
+
+    def try_receive(self) -> ToWorker | None:
+        return self.sent.popleft() if self.sent and not isinstance(self.sent[0], Stop) else None
+
+
+class _InlineWorker(Worker):
+    """The real worker. Its descriptors are those of the whole test, so they tell nothing of leaks."""
+
+    def leave(self) -> None:
+        """As the end of a process does it."""
+        for descriptor in self._reserve:
+            os.close(descriptor)
+        self._committer.close()
+        self._journal.close()
+        self._holder.close()
+
+    def _look_at_descriptors(self) -> None:
+        pass
+
+
+class _DeafWatch(Watch):
+    """Hears nothing, so all that an own task looks at counts as what its key covers; a hook would stay for good."""
+
+    def _install(self) -> None:
+        pass
+
+
+class InlineCrew:
+    """Implements Crew, with the constructor of ProcessCrew."""
+
+    exit_status = 0
+
+    def __init__(
+        self,
+        batch: BatchDir,
+        *,
+        store_root: str,
+        coordinator: HolderId,
+        own_places: Mapping[str, OwnPlace],
+        keeps_terms: bool,
+        **_: object,
+    ) -> None:
+        self._batch = batch
+        self._store_root = store_root
+        self._coordinator = coordinator
+        self._own_places = own_places
+        self._keeps_terms = keeps_terms
+        self._workers: dict[WorkerId, tuple[_InlineWorker, _InlineChannel, SimulatedCell]] = {}
+        self._chance = random.Random(batch.about.items)
+
+    def begin(self) -> None:
+        pass
+
+    def end(self) -> None:
+        for worker in list(self._workers):
+            self._bury(worker)
+
+    def start(self, worker: WorkerId) -> Member:
+        launch = Launch(
+            store=self._store_root,
+            batch=self._batch.id,
+            holder=new_holder_id(),
+            coordinator=self._coordinator,
+            channel=0,
+            parent=0,
+        )
+        scratch = self._batch.root / layout.SCRATCH / launch.holder
+        self._batch.files.make_directory(scratch)
+        store = open_store(self._batch.files, Path(self._store_root))
+        tasks = self._batch.plan().tasks
+        catalogue = TaskCatalogue(self._own_places, _DeafWatch(self._store_root), self._batch.about.imports)
+        keep = terms_keeper(self._batch.files, store.root, self._batch.plan()) if self._keeps_terms else None
+        objects = store.objects()
+        runner = TaskRunner(catalogue, tasks, scratch, PackWriter(objects), store.root, keep, objects.read)
+        channel, cell = _InlineChannel(), SimulatedCell(lambda: None)
+        started = _InlineWorker(launch, channel, pid=os.getpid(), files=self._batch.files, cell=cell, runner=runner)
+        self._workers[worker] = started, channel, cell
+        return Member(holder=launch.holder, pid=os.getpid())
+
+    def send(self, worker: WorkerId, message: ToWorker) -> None:
+        if worker in self._workers:
+            self._workers[worker][1].sent.append(message)
+
+    def wait(self) -> list[Heard]:
+        """One worker, any of those that have something to do, does all that it was told."""
+        ready = [id_ for id_, (_, channel, _) in self._workers.items() if channel.sent or not channel.has_begun]
+        id_ = self._chance.choice(ready)
+        worker, channel, _ = self._workers[id_]
+        has_ended = False
+        with contextlib.suppress(_NothingToDo):
+            worker.run()
+            has_ended = True
+        heard: list[Heard] = [Said(id_, message) for message in channel.said]
+        channel.said.clear()
+        return [*heard, self._bury(id_)] if has_ended else heard
+
+    def step(self, worker: WorkerId) -> Step | None:
+        return self._workers[worker][2].read() if worker in self._workers else None
+
+    def is_stuck(self, holder: HolderFile) -> bool:
+        return False
+
+    def is_silent(self, holder: HolderFile, commits: int) -> bool:
+        return False
+
+    def kill_left_of(self, dead: set[HolderId]) -> None:
+        pass
+
+    def _bury(self, id_: WorkerId) -> Died:
+        worker, _, cell = self._workers.pop(id_)
+        worker.leave()
+        return Died(worker=id_, returncode=0, how="", step=cell.read())
+
+
+@contextlib.contextmanager
+def inline(calls: SystemCalls | None = None) -> Iterator[None]:
+    """Have every run of this process be an inline one, with a store of these calls of the system."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codebatch.coordinator.analysis.execution.ProcessCrew", InlineCrew)
+        # It would last as long as the process.
+        patch.setattr("codebatch_workers.runtime.execution.try_memory_scratch", lambda: None)
+        if calls is not None:
+            patch.setattr("codebatch.operations.project.stores.RealFiles", lambda: RealFiles(calls))
+        yield
+
+
+def resume(tree: Path, ran: RunResult) -> RunResult:
+    """`codebatch resume` of a batch, as the tree is configured."""
+    execution = Execution(configuration=load_configuration(tree), jobs=2)
+    return continuing.resume(execution, ran.store, ran.batch, Listener())
+
+
+def run(
+    path: Path,
+    store: Path,
+    *,
+    configured: Path | None = None,
+    reuses: bool = True,
+    task: str | None = None,
+    pipeline: str | None = None,
+) -> RunResult:
+    """`codebatch run PATH` as the tree is configured, PATH itself where it is not said which; with two workers."""
+    execution = Execution(configuration=load_configuration(configured or path), jobs=2, reuses=reuses)
+    return run_paths((path,), StorePlace(store), execution, task=task, pipeline=pipeline, listener=Listener())

@@ -1,0 +1,200 @@
+"""Which batch answers for a tree that an equal one was run of, by batches that are ended by hand."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codebatch.coordinator.analysis.merge import merge_outputs
+from codebatch.errors import StoreUnwritable
+from codebatch.model.outcome import Outcome
+from codebatch.model.plan import Plan
+from codebatch.operations import ignore_note
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.project_snapshot import freeze, rules_for
+from codebatch.operations.runs.planning import Planner, choose_pipeline, planner_of
+from codebatch.operations.runs.run_result import RunResult
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.query.sources.records import BatchRecords
+from codebatch.query.status.batch_status import standing
+from codebatch.store.batches.batches import BatchDir, batch_ids, iter_batches
+from codebatch.store.batches.holders import new_holder_id
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.store import StoreDir, create_store
+from codebatch.store.results.adoption import adopt_batch
+from codebatch.store.results.ledgers import load_ledger
+from codebatch.store.results.outcomes import Committer, Outcomes, encode_outcome
+from codebatch.system.files.files import RealFiles
+from codebatch.system.files.system_calls import RealCalls
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from tests.operations.inline import inline, resume, run
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> StoreDir:
+    """A store beside two equal trees."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text("x = 1\n")
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def _planner(
+    store: StoreDir,
+    name: str,
+    notes: list[str] | None = None,
+    kind: type[Planner] = Planner,
+    *,
+    pipeline: str = "parse",
+    configured: Path | None = None,
+) -> Planner:
+    tree = store.root.parent / name
+    note = ignore_note if notes is None else notes.append
+    configuration = load_configuration(configured or tree)
+    with store.writing():
+        frozen = freeze(store, [tree], rules_for(configuration, (), ()), note, allow_empty=False)
+    found = planner_of(configuration, store, frozen, choose_pipeline(configuration, pipeline), note)
+    return kind(**{field: getattr(found, field) for field in Planner.__struct_fields__})
+
+
+def _end(batch: BatchDir) -> BatchDir:
+    """Have every task say nothing of every file, and merge."""
+    plan = batch.plan()
+    committer = Committer(batch.files, batch.root, new_holder_id())
+    for shard in plan.shards:
+        outcome = Outcome(shard=shard.id, task="parse", start=0, end=shard.items, type="result")
+        committer.commit([encode_outcome(outcome, [b""] * shard.items, FrameWriter())], epoch=1, round_=1)
+    committer.close()
+    merge_outputs(batch, plan, load_ledger(plan, Outcomes(batch.files, batch.root)))
+    return batch
+
+
+def _run(store: StoreDir, name: str, notes: list[str] | None = None) -> BatchDir:
+    batch, is_new = _planner(store, name, notes).find_or_make(again=False)
+    return _end(batch) if is_new else batch
+
+
+def test_two_equal_trees_do_not_adopt_each_other_for_ever(store: StoreDir) -> None:
+    first, second = _run(store, "one"), _run(store, "two")
+    assert [_run(store, name).id for name in ("one", "two", "one")] == [first.id, second.id, first.id]
+    assert batch_ids(store) == [first.id, second.id]
+
+
+def test_a_batch_whose_plan_is_damaged_is_passed_over_once_said(store: StoreDir) -> None:
+    damaged = _run(store, "one")
+    (damaged.root / "plan.json").write_text("{")
+    notes: list[str] = []
+    made = _run(store, "two", notes)
+    assert made.plan().items == 1
+    assert [note.partition(": ")[0] for note in notes if "batch" in note] == [f"{damaged.id} skipped"]
+    assert _run(store, "one").plan().items == 1
+
+
+def test_what_another_made_while_we_planned_is_adopted_too(store: StoreDir) -> None:
+    class Late(Planner, frozen=True):
+        def plan(self) -> Plan:
+            _run(self.store, "one")
+            return super().plan()
+
+    batch, is_new = _planner(store, "two", kind=Late).find_or_make(again=False)
+    assert not is_new
+    assert batch.about.sources == (str(store.root.parent / "two").encode(),)
+
+
+@pytest.mark.parametrize("strange", ["", "20990101-000000-999999", "20990231-000000-000000", "99991231-235959-999999"])
+def test_clock_that_was_set_back_makes_no_batch_older_than_those_before(
+    store: StoreDir, monkeypatch: pytest.MonkeyPatch, strange: str
+) -> None:
+    """Else questions go on being answered for the tree as it was, and each run adopts what the one before it found."""
+    times = iter(range(10**18, 0, -(10**17)))
+    monkeypatch.setattr("codebatch.operations.runs.planning.wall_ns", lambda: next(times))
+    made = [_run(store, "one")]
+    if strange:
+        (store.batches / f"batch-{strange}-ffffff").mkdir()
+    for text in ("x = 2\n", "x = 3\n", "x = 2\n"):
+        (store.root.parent / "one" / "a.py").write_text(text)
+        made.append(_run(store, "one"))
+        assert _run(store, "one").id == made[-1].id
+    assert [each for each in batch_ids(store) if strange not in each or not strange] == [each.id for each in made]
+    assert resolve_batch(store, None).id == made[-1].id
+
+
+@pytest.mark.parametrize("number", [errno.EMLINK, errno.EPERM, errno.EXDEV, errno.ENOSPC])
+def test_a_file_that_gets_no_further_name_is_copied(store: StoreDir, number: int) -> None:
+    """ext4 gives a file 65,000 names, btrfs fewer; one of another user may get none (fs.protected_hardlinks)."""
+    first = _run(store, "one")
+
+    def watch(operation: Operation) -> Fate | None:
+        return Fate(OSError(number, "refused")) if operation.call == "link" else None
+
+    watched = StoreDir(RealFiles(WatchedCalls(RealCalls(), watch)), store.root, store.id)
+    if number == errno.ENOSPC:
+        with pytest.raises(StoreUnwritable):
+            adopt_batch(watched, first, sources=(b"/two",), stat_cache="", at_ns=1)
+        assert batch_ids(store) == [first.id]
+        return
+    adopted = adopt_batch(watched, first, sources=(b"/two",), stat_cache="", at_ns=1)
+    assert standing(adopted).is_over
+    assert (adopted.root / "plan.json").read_bytes() == (first.root / "plan.json").read_bytes()
+    assert (adopted.root / "plan.json").stat().st_nlink == 1
+
+
+OWN = """
+import pathlib
+from codebatch.model.record import Metric
+def task(file):
+    yield Metric(path="a.py", metric="found", value=int(pathlib.Path({0!r}).read_text()))
+"""
+
+
+@pytest.fixture
+def found(store: StoreDir) -> Path:
+    """What an own task finds; its key does not cover that. The task is told so, for nobody watches it here."""
+    project = store.root.parent / "project"
+    project.mkdir()
+    (project / "codebatch.toml").write_text("[tasks.own]\npython = 'own.py:task'\nreuse = false\n")
+    (project / "own.py").write_text(OWN.format(str(project / "found")))
+    (project / "found").write_text("1")
+    return project / "found"
+
+
+def _run_own(store: StoreDir, name: str, task: str | None = None) -> RunResult:
+    root = store.root.parent
+    return run(root / name, store.root, configured=root / "project", task=task)
+
+
+def _marked(store: StoreDir, _: Path) -> None:
+    _run_own(store, "one", "own")
+
+
+def _not_marked_yet(store: StoreDir, _: Path) -> None:
+    _run_own(store, "one", "parse")
+
+
+def _resumed_and_not_merged(store: StoreDir, found: Path) -> None:
+    found.unlink()
+    failed = _run_own(store, "one")
+    found.write_text("1")
+    outputs = resume(found.parent, failed).standing.outputs
+    assert outputs is not None
+    shutil.rmtree(outputs.root)
+
+
+@pytest.mark.parametrize("begin", [_marked, _not_marked_yet, _resumed_and_not_merged])
+def test_what_a_batch_that_was_broken_off_has_in_no_key_is_of_no_other_tree(
+    store: StoreDir, found: Path, begin: Callable[[StoreDir, Path], None]
+) -> None:
+    with inline():
+        begin(store, found)
+        found.write_text("2")
+        ended = _run_own(store, "two")
+    assert (ended.action, ended.is_complete) == ("new", True)
+    assert len({batch.about.plan_digest for batch in iter_batches(store)}) == 1
+    shutil.copytree(store.root.parent / "two", store.root.parent / "three")
+    planner = _planner(store, "three", pipeline="full", configured=found.parent)
+    assert planner.answering_one(ended.batch).id == ended.batch.id
+    assert b'"value":2' in (BatchRecords(store, ended.batch).source.item_lines("own", 0) or b"")

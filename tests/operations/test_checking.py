@@ -1,0 +1,356 @@
+"""The gate: which batch HEAD is compared with in git, and what that says of the change."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import codebatch
+from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
+from codebatch.operations.gate.base_selection import Base, NoBase
+from codebatch.operations.gate.baselines import read_baseline
+from codebatch.operations.gate.quality_gate import CheckResult
+from tests.operations.git_project import Project
+from tests.operations.git_repositories import DAY, NOW, git, make_repository
+from tests.operations.inline import inline, run
+
+pytestmark = pytest.mark.slow
+
+_MAIN = b"import os\n\n\ndef f(x):\n    return x is 1\n"
+_RULE = b"""\
+[[tasks.lint.rules]]
+id = "no-is"
+language = "python"
+pattern = "return $X"
+message = "m"
+severity = "error"
+bad = ["def f(x):\\n    return x\\n"]
+good = ["x = 1\\n"]
+"""
+_SYNTAX_ERROR = b"def f(:\n"
+
+
+@pytest.fixture(autouse=True)
+def _inline() -> Iterator[None]:
+    with inline():
+        yield
+
+
+def _new(checked: CheckResult) -> list[tuple[object, object]]:
+    assert checked.comparison is not None
+    told = [each.new for each in checked.comparison.differences() if each.state == "new"]
+    return [(each.path, each.code) for each in told]  # type: ignore[union-attr]  # they are findings, which are new
+
+
+def _base(checked: CheckResult) -> Base:
+    assert isinstance(checked.base, Base), checked.base
+    return checked.base
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Two commits on the default branch, and a branch on which one more adds an error."""
+    project = Project(tmp_path, [{b"a.py": b"import re\n"}, {b"a.py": _MAIN}])
+    git(project.tree, "checkout", "-qb", "change")
+    return project
+
+
+def test_first_batch_of_a_source_has_nothing_to_be_compared_with(project: Project) -> None:
+    project.run()
+    checked = project.check()
+    assert isinstance(checked.base, NoBase)
+    assert checked.base.is_first
+    assert checked.is_passed
+
+
+def test_base_is_the_batch_of_the_merge_base_and_only_what_is_new_since_is_told(project: Project) -> None:
+    merge_base = git(project.tree, "rev-parse", "HEAD")
+    batch = project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    checked = project.check()
+    assert _base(checked).batch.id == batch.id
+    assert _base(checked).why == f"batch of commit {merge_base[:12]}, the merge base with origin/HEAD"
+    assert _new(checked) == [("b.py", "syntax-error")]
+    assert [(each.value, each.verdict) for each in checked.judged] == [(1, "failed")]
+
+
+def test_tree_of_the_merge_base_is_run_where_only_an_older_one_was(project: Project) -> None:
+    """What was new between the two is not of the change. The batch is found again, and is not the latest."""
+    project.run("main~1")
+    git(project.tree, "checkout", "-q", "change")
+    project.commit({"b.py": b"import json\n"})
+    head = project.run()
+    checked = project.check("new")
+    base = _base(checked).batch
+    assert (base.about.commit, base.about.is_clean) == (git(project.tree, "rev-parse", "main"), True)
+    assert _new(checked) == [("b.py", "F401")]
+    with codebatch.open(project.store, project=project.tree) as store:
+        assert store.batch().id == head.id
+        assert len([*store.batches()]) == 3
+    assert _base(project.check("new")).batch.id == base.id
+    assert git(project.tree, "status", "--porcelain") == ""
+    assert git(project.tree, "worktree", "list").count("\n") == 0
+
+
+def test_what_lies_between_the_nearest_batch_and_the_change_is_not_of_the_change(project: Project) -> None:
+    """Where the tree of the merge base cannot be had: here its files would files that need a git filter."""
+    main = project.commit({".gitattributes": b"*.bin filter=lfs\n", "b.py": b"import json\n"})
+    git(project.tree, "update-ref", "refs/remotes/origin/main", main)
+    older = project.run("main")
+    git(project.tree, "checkout", "-q", "change")
+    project.commit({"b.py": b"import json\nimport sys\n", 'c "d\t.py': b"import re\n"})
+    project.run()
+    checked = project.check("new")
+    assert _base(checked).batch.id == older.id
+    assert "files that need a git filter" in _base(checked).why
+    assert checked.outside_change == 1
+    assert [(each.new.path, each.new.line) for each in checked.forbidden] == [("b.py", 2), ('c "d\t.py', 1)]  # type: ignore[union-attr]
+
+
+def test_dirty_batch_stands_for_no_commit(project: Project) -> None:
+    project.write({"a.py": b"import sys\n"})
+    dirty = project.run()
+    git(project.tree, "checkout", "-q", ".")
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    base = _base(project.check()).batch
+    assert base.id != dirty.id
+    assert base.about.commit == git(project.tree, "rev-parse", "main")
+
+
+def test_what_is_not_committed_is_compared_with_its_commit(project: Project) -> None:
+    clean = project.run()
+    project.write({"b.py": _SYNTAX_ERROR})
+    project.run()
+    checked = project.check()
+    assert _base(checked).batch.id == clean.id
+    assert not checked.is_passed
+
+
+def test_on_the_default_branch_the_commit_before_is_the_base(project: Project) -> None:
+    before = project.run("main~1")
+    project.run("main")
+    assert _base(project.check()).batch.id == before.id
+
+
+def test_merge_of_github_is_compared_with_its_first_parent(project: Project) -> None:
+    """Also where nothing else of the history is there, as with `fetch-depth: 1`."""
+    first = project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    git(project.tree, "checkout", "-q", "--detach", "main")
+    git(project.tree, "merge", "-q", "--no-ff", "-m", "m", "change")
+    merge = git(project.tree, "rev-parse", "HEAD")
+    git(project.tree, "update-ref", "refs/heads/merge", merge)
+    shallow = project.tree.with_name("shallow")
+    subprocess.run(["git", "clone", "-q", "--depth=1", "--branch=merge", f"file://{project.tree}", shallow], check=True)
+    project.tree.rename(project.tree.with_name("whole"))
+    shallow.rename(project.tree)
+    project.run()
+    of_github = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": merge, "GITHUB_BASE_REF": "main"}
+    assert _base(project.check(environment=of_github)).batch.id == first.id
+    without = project.check(environment={"GITHUB_BASE_REF": "main"})
+    assert isinstance(without.base, NoBase)
+    assert not without.base.is_first
+    assert "fetch-depth: 0" in without.base.why
+
+
+def test_outside_of_git_the_batch_before_is_the_base(tmp_path: Path) -> None:
+    project = Project(tmp_path, [{b"a.py": _MAIN}])
+    (project.tree / ".git").rename(tmp_path / "git")
+    first = project.run()
+    project.write({"b.py": _SYNTAX_ERROR})
+    project.run()
+    assert _base(project.check()).batch.id == first.id
+
+
+def test_batch_that_was_run_for_a_comparison_is_not_the_one_before(tmp_path: Path) -> None:
+    project = Project(tmp_path, [{b"a.py": _MAIN}])
+    (project.tree / ".git").rename(tmp_path / "git")
+    first = project.run()
+    project.write({"b.py": _SYNTAX_ERROR})
+    second = project.run()
+    project.write({"codebatch.toml": _RULE})
+    project.run()
+    assert _base(project.check(base=first.id)).batch.about.snapshot_id == first.about.snapshot_id
+    assert _base(project.check()).batch.about.snapshot_id == second.about.snapshot_id
+
+
+def test_base_of_other_tasks_is_run_under_those_of_head(project: Project) -> None:
+    """So a rule that was turned on finds nothing new in what nobody touched."""
+    first = project.run()
+    project.write({"codebatch.toml": _RULE})
+    project.run()
+    checked = project.check("new", base=first.id)
+    assert _base(checked).batch.about.snapshot_id == first.about.snapshot_id
+    assert _base(checked).batch.id != first.id
+    assert checked.is_passed
+
+
+def test_base_that_cannot_be_run_again_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = project.run()
+    project.write({"codebatch.toml": _RULE})
+    project.run()
+
+    def mismatch(*_: object) -> None:
+        raise ToolMismatch("another ruff")
+
+    monkeypatch.setattr("codebatch.operations.gate.base_runs.check_tools", mismatch)
+    with pytest.raises(BatchIncomplete, match="another ruff"):
+        project.check(base=first.id)
+    assert _base(project.check(base=first.id, allow_incomparable=True)).batch.id == first.id
+
+
+def test_only_changed_lines_where_these_are_wanted(project: Project) -> None:
+    """A use of a name that is gone is new, and stands on a line that is as it was."""
+    project.commit({"a.py": b"import os\n\n\nprint(os)\n"})
+    project.run()
+    project.commit({"a.py": b"import os2\n\n\nprint(os)\n"})
+    project.run()
+    found = project.check("new", base="latest~1")
+    changed = project.check("new", base="latest~1", changed_lines=True)
+    assert found.on_unchanged_lines == 0
+    assert changed.on_unchanged_lines == 1
+    assert len(found.forbidden) == len(changed.forbidden) + 1
+
+
+def test_conditions_of_metrics(project: Project) -> None:
+    project.run()
+    project.commit({"a.py": _MAIN + b"\n\ndef g(x):\n    return [y for y in x if y or x]\n"})
+    project.run()
+    checked = project.check("metric:complexity>3", "metric:complexity>4", "metric:code+1", "metric:cycle>0")
+    assert [(each.value, each.verdict) for each in checked.judged] == [
+        (4, "failed"), (4, "passed"), (2, "failed"), (None, "passed"),
+    ]  # fmt: skip
+    with pytest.raises(InvalidInput, match="no metric 'complexty'") as caught:
+        project.check("metric:complexty>3")
+    assert str(caught.value.hint) == "did you mean 'complexity'?"
+
+
+def test_where_there_is_no_git_the_batch_before_is_the_base(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    monkeypatch.setattr("codebatch.operations.history.checkouts.find_git", lambda: None)
+    base = _base(project.check())
+    assert (base.batch.id, base.why) == (first.id, "the previous batch, because git is not available")
+
+
+def test_commit_that_this_repository_has_not_is_nothing_to_compare_with(project: Project) -> None:
+    """The store came with a batch of another clone."""
+    project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    git(project.tree, "update-ref", "-d", "refs/heads/change")
+    other = project.tree.with_name("other")
+    make_repository(other, [(NOW + 9 * DAY, {b"z.py": b""})])
+    (project.tree / ".git").rename(project.tree.with_name("gone"))
+    (other / ".git").rename(project.tree / ".git")
+    checked = project.check()
+    assert isinstance(checked.base, NoBase)
+    assert not checked.base.is_first
+
+
+def test_check_is_had_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    monkeypatch.chdir(project.tree)
+    for name in ("GITHUB_REF", "GITHUB_BASE_REF"):
+        monkeypatch.delenv(name, raising=False)
+    assert not codebatch.check(store=project.store).is_passed
+    assert codebatch.check("latest", store=project.store, fail_on=["new"]).is_passed
+    with pytest.raises(InvalidInput, match="a baseline file cannot be used with a base"):
+        codebatch.check("latest", store=project.store, baseline="known.jsonl")
+    with pytest.raises(InvalidInput, match="is not a condition"):
+        codebatch.check(store=project.store, fail_on=["newer"])
+
+
+def test_change_of_what_is_looked_at_passes_no_gate(project: Project) -> None:
+    """What was chosen by other patterns is no base: the tree of before is looked at by those of HEAD."""
+    project.run()
+    project.commit({"codebatch.toml": b'exclude = ["a.py"]\n', "b.py": _SYNTAX_ERROR})
+    project.run()
+    checked = project.check()
+    assert _base(checked).batch.about.items == 0
+    assert _new(checked) == [("b.py", "syntax-error")]
+
+
+def test_baseline_is_waited_for_by_nobody_and_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(InvalidInput, match="is not a regular file"):
+        read_baseline(tmp_path / "fifo")
+    (tmp_path / "known.jsonl").write_bytes(b"\xef\xbb\xbf\n")
+    assert read_baseline(tmp_path / "known.jsonl") == []
+
+
+def test_project_is_the_same_where_all_its_files_were_renamed_and_edited(project: Project) -> None:
+    project.run()
+    (project.tree / "a.py").unlink()
+    project.commit({"z.py": _SYNTAX_ERROR})
+    project.run()
+    assert _new(project.check()) == [("z.py", "syntax-error")]
+
+
+def test_store_that_was_made_over_another_clone_lets_nothing_pass(project: Project) -> None:
+    """It has the batch of the merge base, of another place: the tree is run here, and what is new is told."""
+    project.run()
+    project.tree = project.tree.rename(project.tree.with_name("elsewhere"))
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    assert _new(project.check()) == [("b.py", "syntax-error")]
+
+
+def test_store_of_another_clone_lets_nothing_pass_in_a_shallow_one(project: Project, tmp_path: Path) -> None:
+    """None of the commits that it has batches of is here: the paths of their files tell what they are of."""
+    project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{project.tree}", "shallow")
+    full, project.tree = project.tree, tmp_path / "shallow"
+    project.run()
+    checked = project.check(environment={"GITHUB_BASE_REF": "main"})
+    assert isinstance(checked.base, NoBase)
+    assert not checked.base.is_first
+    (fetch,) = re.findall(r"fetch it: git (.*), or in", checked.base.why)
+    git(project.tree, *fetch.split())
+    assert _new(project.check(environment={"GITHUB_BASE_REF": "main"})) == [("b.py", "syntax-error")]
+    project.tree, project.store = full, tmp_path / "other-store"
+    make_repository(tmp_path / "z", [(NOW, {b"a.py": b"", b"x.py": b"", b"y.py": b""})])
+    git(tmp_path / "z", "reset", "-q", "--hard")
+    run(tmp_path / "z", project.store)
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{full}", "first")
+    project.tree = tmp_path / "first"
+    project.run()
+    checked = project.check()
+    assert isinstance(checked.base, NoBase)
+    assert checked.base.is_first, "of another project there is one path in common"
+
+
+def test_pull_request_is_compared_though_the_cache_is_lost(project: Project, tmp_path: Path) -> None:
+    """As GitHub has it: a clone of the merge commit, of depth 2 or 1, and a store without any other batch."""
+    project.commit({"b.py": _SYNTAX_ERROR})
+    git(project.tree, "checkout", "-q", "-B", "merge", "main")
+    git(project.tree, "merge", "-q", "--no-ff", "-m", "m", "change")
+    merge, full = git(project.tree, "rev-parse", "HEAD"), project.tree
+    pull_request = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": merge, "GITHUB_BASE_REF": "main"}
+    found = {}
+    for depth in (1, 2):
+        project.tree, project.store = tmp_path / f"clone{depth}", tmp_path / f"store{depth}"
+        git(tmp_path, "clone", "-q", f"--depth={depth}", "--branch=merge", f"file://{full}", project.tree.name)
+        project.run()
+        found[depth] = project.check(environment=pull_request)
+        assert isinstance(project.check(environment={}).base, NoBase) is (depth == 1)
+    assert _new(found[2]) == [("b.py", "syntax-error")]
+    base = found[1].base
+    assert isinstance(base, NoBase)
+    assert (base.is_first, found[1].is_compared, found[1].is_passed) == (True, False, True)
+    assert base.why.startswith("first run: the store has no other batch of this source; commit ")
+    assert "in actions/checkout set `fetch-depth: 2`" in base.why
+    branch = project.check(environment={"GITHUB_BASE_REF": "other"}).base
+    assert isinstance(branch, NoBase)
+    assert "`fetch-depth: 0`" in branch.why

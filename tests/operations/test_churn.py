@@ -1,0 +1,282 @@
+"""How often files and functions were changed, as git has it: of histories of any shape, and of none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+from codebatch.git.history import Version, blob_of, find_head, list_commits, read_commits, read_hunks
+from codebatch.git.patches import Hunk, Pair
+from codebatch.git.repository import GitError
+from codebatch.operations.history.function_history import (
+    CommitChanges,
+    Lines,
+    count_changes,
+    count_file_changes,
+    select_changes,
+)
+from tests.operations.git_repositories import DAY, NOW, git, make_repository
+
+GIT = shutil.which("git") or "git"
+WHO = ("-c", "user.name=n", "-c", "user.email=n")
+
+
+def commits_of(directory: Path, seconds_max: float = 60.0) -> list[CommitChanges]:
+    where = os.fsencode(directory)
+    head = find_head(GIT, where)
+    listed = list_commits(GIT, where, head, seconds_max=seconds_max)
+    found = read_commits(GIT, where, head, listed, seconds_max=seconds_max)
+    assert not found.is_cut
+    return [CommitChanges(each.name, each.parents, found.changes[each.name]) for each in listed]
+
+
+def file_changes(directory: Path) -> dict[bytes, int]:
+    return count_file_changes(commits_of(directory))
+
+
+def function_changes(directory: Path, path: str, functions: Iterable[tuple[int, int]]) -> list[int | None]:
+    """How often lines of a file as it is now have changed."""
+    where = os.fsencode(directory)
+    head = find_head(GIT, where)
+    version = Version(path.encode(), blob_of((directory / path).read_bytes(), head.commit))
+    lines = [Lines(first, last + 1) for first, last in functions]
+    commits, paths = select_changes(commits_of(directory), [version])
+    hunks: dict[Pair, tuple[Hunk, ...]] = {}
+    while (found := count_changes(commits, hunks, {version: lines}, merges_ahead=1)).lacking:
+        hunks |= read_hunks(GIT, where, found.lacking, paths).hunks
+    counts = [found.counts[version, each] for each in lines]
+    return [count.known if count.is_exact else None for count in counts]
+
+
+def log_changes(directory: Path, path: str, functions: Iterable[tuple[int, int]]) -> list[int]:
+    """What `git log -L` has of the same."""
+    logs = (git(directory, "log", "--no-merges", "-s", "--format=%h", f"-L{a},{b}:{path}") for a, b in functions)
+    return [len(log.split()) for log in logs]
+
+
+def commit(directory: Path, files: Mapping[str, str]) -> None:
+    for path, content in files.items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_text(content)
+    git(directory, "add", "-A")
+    git(directory, *WHO, "commit", "-qm", "m")
+
+
+def lines(**changed: str) -> str:
+    """Thirty lines, of which some are others: `lines(n7="x")`."""
+    return "".join(f"{changed.get(f'n{each}', each)}\n" for each in range(1, 31))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "-b", "main")
+    return tmp_path
+
+
+def test_each_commit_of_the_last_year_that_changes_a_file_counts(tmp_path: Path) -> None:
+    strange = b"\xff\n\n/\x1b[31m'\"\\"
+    make_repository(
+        tmp_path,
+        [
+            (NOW - 366 * DAY, {b"a": b"0", b"old": b"0"}),
+            (NOW - 364 * DAY, {b"a": b"1", strange: b"1"}),
+            (NOW - DAY, {}),
+            (NOW, {b"a": b"2", b"\nb": b"2", strange: b"2"}),
+        ],
+    )
+    assert file_changes(tmp_path) == {b"a": 2, strange: 2, b"\nb": 1}
+
+
+def test_of_a_directory_of_a_repository_paths_are_below_it(tmp_path: Path) -> None:
+    make_repository(tmp_path, [(NOW, {b"a": b"", b"x/y/b": b""}), (NOW, {b"x/y/b": b"1"})])
+    (tmp_path / "x/y").mkdir(parents=True)
+    assert file_changes(tmp_path / "x/y") == {b"b": 2}
+    (tmp_path / "z").mkdir()
+    with pytest.raises(GitError, match="not in 'HEAD'"):
+        find_head(GIT, os.fsencode(tmp_path / "z"))
+
+
+def test_merges_are_no_changes_and_branches_are(tree: Path) -> None:
+    commit(tree, {"a": "0"})
+    commit(tree, {"a": "1"})
+    git(tree, "checkout", "-q", "-b", "side", "main~1")
+    commit(tree, {"b": "b"})
+    git(tree, *WHO, "merge", "-qm", "m", "main")
+    assert file_changes(tree) == {b"a": 2, b"b": 1}
+
+
+def test_a_function_is_changed_by_commits_that_change_its_lines(tree: Path) -> None:
+    commit(tree, {"a": lines()})
+    for each in range(3):
+        commit(tree, {"a": lines(n25=f"x{each}")})
+    commit(tree, {"a": "new\n" * 4 + lines(n25="y", n5="y")})
+    commit(tree, {"a": "new\n" * 4 + lines(n25="y", n5="y").replace("\n8\n", "\n")})
+    functions = [(7, 17), (26, 31), (18, 22), (1, 4)]
+    assert function_changes(tree, "a", functions) == [3, 5, 1, 1] == log_changes(tree, "a", functions)
+
+
+def test_a_function_is_followed_through_renames(tree: Path) -> None:
+    commit(tree, {"a": lines()})
+    commit(tree, {"a": lines(n12="x")})
+    (tree / "a").unlink()
+    commit(tree, {"d/b": lines(n12="y")})
+    (tree / "d/b").rename(tree / "c")
+    commit(tree, {"other": ""})
+    functions = [(10, 14), (20, 22)]
+    assert function_changes(tree, "c", functions) == [3, 1] == log_changes(tree, "c", functions)
+    assert file_changes(tree)[b"c"] == 4
+
+
+def test_a_function_is_followed_through_merges(tree: Path) -> None:
+    """Both sides change the file, one of them its name, and one line conflicts."""
+    commit(tree, {"a": lines()})
+    git(tree, "checkout", "-q", "-b", "side")
+    git(tree, "mv", "a", "b")
+    commit(tree, {"b": "one\ntwo\n" + lines(n5="side", n20="side")})
+    commit(tree, {"b": "one\ntwo\n" + lines(n5="side 2", n20="side")})
+    git(tree, "checkout", "-q", "main")
+    commit(tree, {"a": lines(n12="main", n20="main")})
+    with pytest.raises(Exception, match="merge"):
+        git(tree, *WHO, "merge", "-q", "side")
+    commit(tree, {"b": "one\ntwo\n" + lines(n5="side 2", n12="main", n20="both") + "end\n"})
+    functions = [(6, 8), (12, 16), (20, 24), (28, 33)]
+    assert function_changes(tree, "b", functions) == [3, 2, 3, 1] == log_changes(tree, "b", functions)
+
+
+def test_the_same_change_on_two_branches_counts_once(tree: Path) -> None:
+    commit(tree, {"a": lines()})
+    git(tree, "checkout", "-q", "-b", "side")
+    commit(tree, {"a": lines(n5="x")})
+    git(tree, "checkout", "-q", "main")
+    commit(tree, {"b": ""})
+    commit(tree, {"a": lines(n5="x")})
+    git(tree, *WHO, "merge", "-q", "-m", "m", "side")
+    assert function_changes(tree, "a", [(4, 6)]) == [2] == log_changes(tree, "a", [(4, 6)])
+
+
+def test_a_change_that_was_taken_back_counts_twice(tree: Path) -> None:
+    for text in (lines(), lines(n5="x"), lines()):
+        commit(tree, {"a": text})
+    assert function_changes(tree, "a", [(4, 6)]) == [3] == log_changes(tree, "a", [(4, 6)])
+
+
+def test_content_that_looks_like_a_patch_is_content(tree: Path) -> None:
+    commit(tree, {"a": lines()})
+    forged = f"\n@@ -1 +1,9 @@\nindex {'0' * 40}..{'1' * 40} 100644\ndiff --git a/a b/a\n--- a/a\n-- a/b\n++ b/b"
+    commit(tree, {"a": lines(n12=forged)})
+    commit(tree, {"a": lines(n13=forged)})
+    (tree / "a").write_text(lines(n13=forged))
+    assert function_changes(tree, "a", [(1, 9), (10, 20)]) == [1, 3] == log_changes(tree, "a", [(1, 9), (10, 20)])
+
+
+def test_a_partial_clone_knows_of_files_and_not_of_functions(tree: Path, tmp_path: Path) -> None:
+    commit(tree, {"a": lines()})
+    git(tree, "mv", "a", "b")
+    commit(tree, {"b": lines(n5="x")})
+    commit(tree, {"b": lines(n5="y")})
+    git(tree, "config", "uploadpack.allowFilter", "true")
+    part = tmp_path / "part"
+    git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{tree}", str(part))
+    assert file_changes(part) == {b"a": 1, b"b": 2}
+    assert function_changes(part, "b", [(4, 6)]) == [None]
+
+
+def test_what_cannot_be_compared_by_lines_is_not_known(tree: Path) -> None:
+    (tree / ".gitattributes").write_text("*.x -diff\n")
+    for text in (lines(), lines(n5="x"), lines(n5="y")):
+        commit(tree, {"a.x": text})
+    assert function_changes(tree, "a.x", [(4, 6)]) == [None]
+
+
+def test_what_is_cut_is_of_the_newest_commits_and_gets_further_each_time(tmp_path: Path) -> None:
+    where = os.fsencode(tmp_path)
+    make_repository(tmp_path, [(NOW + each, {b"%d" % each: b""}) for each in range(5)])
+    head = find_head(GIT, where)
+    assert len(list_commits(GIT, where, head, commits_max=2)) == 3
+    listed = list_commits(GIT, where, head)
+    found = read_commits(GIT, where, head, listed, seconds_max=0.0)
+    assert (found.is_cut, list(found.changes)) == (True, [listed[0].name])
+    found = read_commits(GIT, where, head, listed, bytes_max=1)
+    assert (found.is_cut, list(found.changes)) == (True, [listed[0].name])
+
+
+def test_of_a_shallow_repository_the_oldest_commit_counts_for_nothing(tmp_path: Path) -> None:
+    make_repository(tmp_path / "whole", [(NOW + each, {b"a": b"%d" % each}) for each in range(5)])
+    git(tmp_path, "clone", "-q", "--depth", "3", f"file://{tmp_path}/whole", "part")
+    assert find_head(GIT, os.fsencode(tmp_path / "part")).is_shallow
+    assert file_changes(tmp_path / "part") == {b"a": 2}
+
+
+def test_merges_are_compared_with_other_parents_only_if_functions_differ_from_the_first(tree: Path) -> None:
+    commit(tree, {"a": lines()})
+    git(tree, "checkout", "-q", "-b", "side")
+    commit(tree, {"a": lines(n5="side")})
+    git(tree, "checkout", "-q", "main")
+    commit(tree, {"a": lines(n25="main")})
+    git(tree, *WHO, "merge", "-q", "-m", "m", "side")
+    version = Version(b"a", blob_of((tree / "a").read_bytes(), "0" * 40))
+    commits, paths = select_changes(commits_of(tree), [version])
+    compared: dict[tuple[int, int], list[bytes]] = {}
+    for function in ((24, 27), (4, 7)):
+        hunks: dict[Pair, tuple[Hunk, ...]] = {}
+        while (found := count_changes(commits, hunks, {version: [Lines(*function)]}, merges_ahead=1)).lacking:
+            hunks |= read_hunks(GIT, os.fsencode(tree), found.lacking, paths).hunks
+        assert found.counts[version, Lines(*function)] == (2, True)
+        (merge,) = (each for each in commits if len(each.parents) == 2)
+        compared[function] = [old.blob for old in merge.changes[0].old if (old.blob, version.blob) in hunks]
+    assert (len(compared[24, 27]), len(compared[4, 7])) == (1, 2)
+
+
+def test_a_function_that_may_have_changed_in_unknown_commits_is_not_counted(tree: Path) -> None:
+    """The second commit made the lines from 31 on; what is older is not known."""
+    for text in (lines(), lines() + "new\n" * 9, lines(n5="x") + "new\n" * 8 + "old\n"):
+        commit(tree, {"a": text})
+    version = Version(b"a", blob_of((tree / "a").read_bytes(), "0" * 40))
+    commits, paths = select_changes(commits_of(tree)[:2], [version])
+    functions = {version: [Lines(4, 7), Lines(31, 40)]}
+    hunks = read_hunks(GIT, os.fsencode(tree), count_changes(commits, {}, functions).lacking, paths).hunks
+    counts = count_changes(commits, hunks, functions, is_whole=False).counts
+    assert [counts[version, each] for each in functions[version]] == [(1, False), (2, True)]
+
+
+def test_without_a_commit_or_a_repository_there_is_no_history(tmp_path: Path) -> None:
+    for reason in ("not a git repository", "the git repository has no readable commit"):
+        with pytest.raises(GitError, match=reason):
+            find_head(GIT, os.fsencode(tmp_path))
+        git(tmp_path, "init", "-q")
+
+
+def test_a_repository_has_no_say_in_how_it_is_asked(tree: Path) -> None:
+    mark, trap = tree / ".git" / "mark", tree / ".git" / "trap"
+    trap.write_text(f"#!/bin/sh\necho >> {mark}\n")
+    trap.chmod(0o755)
+    commit(tree, {"a": lines(), ".gitattributes": "* diff=x\n"})
+    commit(tree, {"b": lines(n5="x", n20="x")})
+    (tree / "b").rename(tree / "c")
+    commit(tree, {"a": lines(n5="x", n20="y"), "d": ""})
+    functions = [(1, 8), (9, 30)]
+    plain = file_changes(tree), function_changes(tree, "a", functions)
+    for name, value in {
+        "log.showSignature": "true", "gpg.program": str(trap), "core.pager": str(trap), "pager.log": "true",
+        "diff.external": str(trap), "diff.x.command": str(trap), "diff.x.textconv": str(trap), "color.ui": "always",
+        "core.fsmonitor": str(trap), "log.follow": "true", "log.showRoot": "false", "diff.renames": "copies",
+        "diff.orderFile": ".git/trap", "log.decorate": "full", "diff.relative": "true", "core.quotePath": "false",
+        "log.diffMerges": "first-parent", "format.pretty": "oneline", "log.date": "human", "diff.context": "9",
+        "diff.interHunkContext": "9", "diff.algorithm": "patience", "diff.noprefix": "true", "diff.renameLimit": "1",
+        "diff.mnemonicPrefix": "true", "core.abbrev": "5", "diff.submodule": "log", "diff.wordRegex": ".",
+        "diff.suppressBlankEmpty": "true", "diff.colorMoved": "zebra", "core.bigFileThreshold": "1",
+    }.items():  # fmt: skip
+        git(tree, "config", name, value)
+    assert (file_changes(tree), function_changes(tree, "a", functions)) == plain
+    assert plain == ({b"a": 2, b"b": 1, b"c": 2, b"d": 1, b".gitattributes": 1}, [2, 2])
+    assert not mark.exists()
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_commits_are_counted_within_bounds(tmp_path: Path) -> None:
+    make_repository(tmp_path, ((NOW + each, {b"a": b"%d" % each}) for each in range(100_001)))
+    assert count_file_changes(commits_of(tmp_path, 600.0)) == {b"a": 100_001}

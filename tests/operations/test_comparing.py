@@ -1,0 +1,360 @@
+"""Two batches of real trees, compared: what is new, what went, and nothing that was not touched."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import codebatch
+from codebatch.compare.differences import Change
+from codebatch.compare.matching import trees
+from codebatch.compare.matching.lines import Written, written_in
+from codebatch.compare.matching.trees import Trees
+from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, ObjectMissing
+from codebatch.model.record import Diagnostic
+from codebatch.operations.api.batch import Batch, compare_batches
+from codebatch.operations.api.store import Store
+from codebatch.operations.comparison.comparison import STATES, Comparison
+from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.sources.records import BatchRecords
+from tests.operations.histories import History
+from tests.operations.inline import inline, run
+
+_BEFORE = {
+    "edited.py": "import os\nimport sys, re\n\ndef f(x=[]):\n    return x is 1\n",
+    "gone.py": "import os\n",
+    "moved.py": "import q\ndef h(y):\n    try:\n        y == 1\n    except:\n        pass\n    return y is 'a'\n",
+    "untouched.py": "import os\n",
+}
+_AFTER = {
+    "edited.py": "# A line more.\nimport os\nimport sys\n\ndef f(x=[]):\n    y == 3\n    return x is 1\n",
+    "new/place.py": f"{_BEFORE['moved.py']}\nimport os\n",
+    "untouched.py": "import os\n",
+}
+
+Row = tuple[str, str | None, str, int | None, int | None, str]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """With a batch of each of the two trees."""
+    tree = tmp_path_factory.mktemp("compared")
+    (tree / ".git").mkdir()
+    for files in (_BEFORE, _AFTER):
+        _run(tree, files)
+    with codebatch.open(tree / ".codebatch", project=tree) as opened:
+        yield opened
+
+
+def _run(tree: Path, files: Mapping[str, str | None], part: str = ".") -> None:
+    """Have a tree hold some files and no others, and a batch of it, or of a part of it."""
+    for path in tree.rglob("*"):
+        if path.is_file() and ".codebatch" not in path.parts and ".git" not in path.parts:
+            path.unlink()
+    for name, text in files.items():
+        if text is not None:
+            (tree / name).parent.mkdir(exist_ok=True, parents=True)
+            (tree / name).write_text(text)
+    with inline():
+        run(tree / part, tree / ".codebatch", configured=tree, pipeline="full")
+
+
+def _compare(store: Store, old: str = "latest~1", new: str = "latest", asked: RecordFilter | None = None) -> Comparison:
+    return compare_batches(store.batch(old), store.batch(new), asked=asked)
+
+
+def _rows(found: Iterator[Change]) -> list[Row]:
+    return [_row(each) for each in found]
+
+
+def _row(each: Change) -> Row:
+    about = each.new or each.old
+    assert isinstance(about, Diagnostic)
+    assert isinstance(about.path, str)
+    old, new = (side.line if isinstance(side, Diagnostic) else None for side in (each.old, each.new))
+    return each.state, each.by, about.path, old, new, about.code
+
+
+_ROWS: list[Row] = [
+    ("fixed", None, "edited.py", 2, None, "F401"),
+    ("moved", "message", "edited.py", 2, 3, "F401"),
+    ("new", None, "edited.py", None, 6, "B015"),
+    ("new", None, "edited.py", None, 6, "F821"),
+    ("removed", None, "gone.py", 1, None, "F401"),
+    ("moved", "line", "new/place.py", 1, 1, "F401"),
+    ("moved", "line", "new/place.py", 5, 5, "E722"),
+    ("moved", "line", "new/place.py", 7, 7, "F632"),
+    ("new", None, "new/place.py", None, 9, "F401"),
+]
+
+
+def test_what_was_touched_is_told_and_nothing_else(store: Store) -> None:
+    """The findings below a line that was added, and those of a file that nobody touched, are unchanged."""
+    comparison = _compare(store)
+    assert _rows(comparison.differences()) == _ROWS
+    assert {state: number for state, number in comparison.counts.items() if number} == {
+        "fixed": 1, "moved": 4, "new": 3, "removed": 1, "unchanged": 3,
+    }  # fmt: skip
+
+
+def test_batch_is_as_it_is_itself(store: Store) -> None:
+    comparison = _compare(store, "latest", "latest")
+    assert not [*comparison.differences()]
+    assert {state for state, number in comparison.counts.items() if number} == {"unchanged"}
+
+
+def test_filter_holds_for_either_side(store: Store) -> None:
+    comparison = _compare(store, asked=RecordFilter(codes=("F401",)))
+    assert _rows(comparison.differences()) == [row for row in _ROWS if row[-1] == "F401"]
+    assert comparison.counts["unchanged"] == 2
+
+
+def test_lines_of_a_file_that_moved(store: Store) -> None:
+    comparison = _compare(store)
+    assert [*(comparison.lines(b"new/place.py") or ())][:9] == [0, 1, 2, 3, 4, 5, 6, 7, -1]
+    assert [*(comparison.lines(b"edited.py") or ())][:6] == [-1, 0, -1, 2, 3, -1]
+
+
+_X = "import os\nx = 1\n"
+_RULE_OFF = '[tasks.lint]\noff = ["F401"]\n'
+_OFF_BELOW = '[[tasks.lint.paths]]\nmatch = ["new/"]\noff = ["F401"]\n'
+_OWN = "[tasks.own]\npython = 'own.py:task'\n"
+_RAISES = "def task(file):\n    raise ValueError\n"
+_SAYS = """from codebatch_workers.api import Diagnostic
+
+def task(file):
+    if file.path != b"a.py":
+        return []
+    return [Diagnostic(path="a.py", line=1, column=1, end_line=1, end_column=2, severity="error", code="O1",
+                       message="own", tool="own")]
+"""
+_TODO = "[tasks.lint]\non = ['todo-comment']\n[tasks.lint.todo]\nwords = ['%s']\n"
+_SAYS_NOTHING = "def task(file):\n    return []\n"
+_ALL = "[tasks.lint]\non = ['*']\n"
+_RULE = """[[tasks.lint.rules]]
+id = "no-f"
+language = "python"
+pattern = "int($X)"
+message = "a call"
+"""
+_NOT = "not_comparable"
+
+# Two trees; what becomes of the one finding that is in one of them, and why; and the other way round.
+_CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, str | None], tuple[str, str | None]]] = {
+    "mended": ({"a.py": _X}, {"a.py": "x = 1\n"}, ("fixed", None), ("new", None)),
+    "gone with its file": ({"a.py": _X, "b": ""}, {"b": ""}, ("removed", None), ("new", None)),
+    "rule off": (
+        {"a.py": _X}, {"a.py": _X, "codebatch.toml": _RULE_OFF}, ("suppressed", "rule_off"), (_NOT, "rule_off"),
+    ),
+    "rule off where it went": (
+        {"a.py": _X, "codebatch.toml": _OFF_BELOW}, {"new/a.py": _X, "codebatch.toml": _OFF_BELOW},
+        ("suppressed", "rule_off"), (_NOT, "rule_off"),
+    ),
+    "rule of one's own": (
+        {"a.py": "int(1)\n", "codebatch.toml": _RULE}, {"a.py": "int(1)\n"},
+        ("suppressed", "rule_off"), (_NOT, "rule_off"),
+    ),
+    "syntax error": ({"a.py": "x = (\n"}, {"a.py": "x = 1\n"}, ("fixed", None), ("new", None)),
+    "noqa": (
+        {"a.py": _X}, {"a.py": "import os  # noqa: F401\nx = 1\n"}, ("suppressed", "suppressed"), (_NOT, "suppressed"),
+    ),
+    "noqa of another rule": (
+        {"a.py": "import os, sys\n"}, {"a.py": "import os  # noqa: E501\n"}, ("fixed", None), ("new", None),
+    ),
+    "note": (
+        {"a.py": _X}, {"a.py": "import os  # codebatch: ignore\nx = 1\n"},
+        ("suppressed", "suppressed"), (_NOT, "suppressed"),
+    ),
+    "note of the file": (
+        {"a.py": _X}, {"a.py": "# codebatch: ignore-file[F4*]\nimport os\nx = 1\n"},
+        ("suppressed", "suppressed"), (_NOT, "suppressed"),
+    ),
+    "few rules check": (
+        {"a.js": "// TODO x\nf(1)\n", "codebatch.toml": _ALL}, {"a.js": "\0", "codebatch.toml": _ALL},
+        (_NOT, "skipped"), (_NOT, "skipped"),
+    ),
+    "failed": (
+        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS},
+        {"a.py": "x = 2\n", "codebatch.toml": _OWN, "own.py": _RAISES}, (_NOT, "failed"), (_NOT, "failed"),
+    ),
+    "not run": (
+        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS}, {"a.py": "x = 1\n"},
+        (_NOT, "task"), (_NOT, "task"),
+    ),
+    "another version": (
+        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS},
+        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS_NOTHING}, (_NOT, "tool"), (_NOT, "tool"),
+    ),
+    "configured otherwise": (
+        {"a.py": "# HACK\n", "codebatch.toml": _TODO % "HACK"}, {"a.py": "# HACK\n", "codebatch.toml": _TODO % "NOTE"},
+        (_NOT, "configuration"), (_NOT, "configuration"),
+    ),
+    "configured otherwise, and the line is new": (
+        {"a.py": "# HACK\n", "codebatch.toml": _TODO % "HACK"}, {"a.py": "\n", "codebatch.toml": _TODO % "NOTE"},
+        ("fixed", None), ("new", None),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", _CASES)
+def test_what_nobody_mended_is_not_fixed_and_what_nobody_made_is_not_new(tmp_path: Path, case: str) -> None:
+    before, after, told, backwards = _CASES[case]
+    (tmp_path / ".git").mkdir()
+    for files in (before, after):
+        _run(tmp_path, files)
+    with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
+        pair = [opened.batch(reference, partial=True) for reference in ("latest~1", "latest")]
+        for (old, new), expected in zip((pair, pair[::-1]), (told, backwards), strict=True):
+            found = [each for each in compare_batches(old, new).differences() if each.old is None or each.new is None]
+            assert [(each.state, each.reason) for each in found] == [expected]
+
+
+def test_part_of_a_tree_mends_nothing_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    files = {"src/a.py": _X, "lib/b.py": _X}
+    _run(tmp_path, files)
+    _run(tmp_path, {**files, "src/a.py": "import re\n"}, part="src")
+    with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
+        whole, part = (opened.batch(each.id) for each in opened.batches())
+        told = [(_row(each)[2], each.state, each.reason) for each in compare_batches(whole, part).differences()]
+        assert told == [
+            ("lib/b.py", "not_comparable", "path"),
+            ("src/a.py", "fixed", None),
+            ("src/a.py", "new", None),
+        ]
+
+
+def test_without_contents_findings_are_compared_by_what_they_say(tmp_path: Path) -> None:
+    """Of files in one batch alone nothing is said: they may be one that was moved."""
+    (tmp_path / ".git").mkdir()
+    for files in (_BEFORE, _AFTER):
+        _run(tmp_path, files)
+    for pack in (tmp_path / ".codebatch" / "objects").glob("*.pack"):
+        pack.unlink()
+    with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
+        comparison = _compare(opened)
+        found = [_row(each) for each in comparison.differences() if each.reason != "lost"]
+        assert [(state, by, path, code) for state, by, path, _, _, code in found] == [
+            ("moved", "message", "edited.py", "F401"),
+            ("fixed", None, "edited.py", "F401"),
+            ("moved", "message", "edited.py", "F401"),
+            ("new", None, "edited.py", "B015"),
+            ("new", None, "edited.py", "F821"),
+            ("moved", "message", "edited.py", "F632"),
+        ]
+        assert comparison.counts["not_comparable"] == 8
+        assert not comparison.is_complete
+
+
+def test_few_texts_are_kept_whatever_their_lines(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = store.batch("latest~1"), store.batch("latest")
+    told = [_row(each) for each in compare_batches(old, new).differences()]
+    bound = 300
+    monkeypatch.setattr(trees, "_KEPT_WRITTEN_BYTES_MAX", bound)
+    held: list[int] = []
+
+    def noted(text: bytes) -> Written:
+        held.append(sum(each.size for each in comparison.trees._written.values()))
+        return written_in(text)
+
+    monkeypatch.setattr(trees, "written_in", noted)
+    comparison = compare_batches(old, new)
+    assert [_row(each) for each in comparison.differences()] == told
+    assert len(held) > 2
+    assert 0 < max(held) <= bound
+
+
+def test_what_is_lost_behind_the_pairing_of_lines_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = compare_batches(store.batch("latest~1"), store.batch("latest"))
+    assert comparison.lines(b"edited.py") is not None
+    for kept in (comparison.trees._contents, comparison.trees._written):
+        kept.clear()
+
+    def gone(*_: object) -> bytes:
+        raise ObjectMissing("it is gone")
+
+    monkeypatch.setattr(BatchRecords, "read_object", gone)
+    found = list(comparison.differences())
+    assert found
+    assert not comparison.is_complete
+
+
+def test_what_is_not_whole_is_compared_where_a_part_is_wanted(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    for files in ({"a.py": "", "codebatch.toml": _OWN, "own.py": text} for text in (_SAYS, _RAISES)):
+        _run(tmp_path, files)
+    with codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened:
+        with pytest.raises(BatchIncomplete):
+            _compare(opened)
+        assert not compare_batches(opened.batch("latest~1"), opened.batch("latest", partial=True)).is_complete
+
+
+def test_batches_of_two_projects_are_not_compared(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    for files in ({"a.py": _X}, {"b.py": "import sys\n"}):
+        _run(tmp_path, files)
+    with (
+        codebatch.open(tmp_path / ".codebatch", project=tmp_path) as opened,
+        pytest.raises(InvalidInput, match="they have no file path and no file content in common"),
+    ):
+        compare_batches(opened.batch("latest~1"), opened.batch("latest"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40, 44))
+def test_history_of_a_tree_is_told_as_it_was(tmp_path: Path, seed: int) -> None:
+    """Whatever is done to a tree: each finding is in one row, nothing in a file that nobody touched is new or mended,
+    the other way round the pairs are the same, and what was taken over is told as what was done anew.
+    """
+    history = History(tmp_path / "tree", seed)
+    stores = [tmp_path / "store", tmp_path / "anew"]
+    for _ in range(4):
+        with contextlib.suppress(InvalidInput, NothingToDo), inline():
+            for store in stores:
+                run(history.tree, store, pipeline="full", reuses=store.name == "store")
+        history.step()
+    with codebatch.open(stores[0]) as kept, codebatch.open(stores[1]) as anew:
+        batches = [[opened.batch(each.id, partial=True) for each in opened.batches()] for opened in (kept, anew)]
+        for (old, new), (old_anew, new_anew) in zip(*(itertools.pairwise(each) for each in batches), strict=True):
+            if not _are_strangers(old, new):
+                _check(old, new)
+                assert _rows_of(compare_batches(old, new)) == _rows_of(compare_batches(old_anew, new_anew))
+
+
+def _are_strangers(old: Batch, new: Batch) -> bool:
+    return Trees(old.question.records, new.question.records).are_strangers
+
+
+def _check(old: Batch, new: Batch) -> None:
+    comparison, mirrored = compare_batches(old, new), compare_batches(new, old)
+    every = [*comparison.differences(STATES)]
+    sides = ((old, [each.old for each in every]), (new, [each.new for each in every]))
+    for batch, told in sides:
+        rows = [msgspec.json.encode(record) for record in told if record is not None]
+        assert sorted(rows) == sorted(msgspec.json.encode(each) for each in batch.diagnostics())
+    assert sum(comparison.counts.values()) == len(every)
+    assert {state: sum(each.state == state for each in every) for state in STATES} == comparison.counts
+    assert _pairs(every) == {(theirs, ours) for ours, theirs in _pairs(mirrored.differences(STATES))}
+    for each in every:
+        if each.old is None or each.new is None:
+            path = (each.old or each.new).path_bytes  # type: ignore[union-attr]  # one of them is there
+            objects = [_object(side, path) for side in (old, new)]
+            assert each.state in ("suppressed", "not_comparable") or objects[0] != objects[1], each
+
+
+def _object(batch: Batch, path: bytes) -> str | None:
+    entry = batch.question.records.snapshot.entry(path)
+    return None if entry is None else entry.object
+
+
+def _pairs(every: Iterable[Change]) -> set[tuple[bytes, bytes]]:
+    return {(msgspec.json.encode(each.old), msgspec.json.encode(each.new)) for each in every if each.old and each.new}
+
+
+def _rows_of(comparison: Comparison) -> list[tuple[object, ...]]:
+    return [tuple(each) for each in comparison.differences(STATES)]

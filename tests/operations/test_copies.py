@@ -1,0 +1,47 @@
+"""Of copied blocks those of most lines are kept, and told as if all had been."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.operations.queries.duplicate_blocks import Duplicate
+from codebatch.operations.queries.duplicates import MostLines
+
+_PATHS = st.sampled_from(("a", "b", "c", "test/a", "test/b"))
+_PLACES = st.tuples(_PATHS, st.integers(1, 3))
+_GROUPS = st.lists(st.tuples(st.integers(8, 12), st.lists(_PLACES, min_size=2, max_size=4, unique=True)), max_size=12)
+
+
+def _most_lines(groups: list[tuple[int, list[tuple[str, int]]]], number: int | None) -> MostLines:
+    best = MostLines(number, lambda path: path != b"c", lambda path: path.startswith(b"test/"))
+    told = [
+        Duplicate(
+            path=path,
+            line=line,
+            end_line=line + lines,
+            lines=lines,
+            copies=len(places),
+            group=str(group),
+            other_path=places[0][0],
+            other_line=places[0][1],
+        )
+        for group, (lines, places) in enumerate(groups)
+        for path, line in places[1:]
+    ]
+    told.sort(key=lambda each: (each.path, each.line))
+    for at in range(0, len(told), 2):
+        best.add(told[at : at + 2])
+    return best
+
+
+@given(_GROUPS, st.integers(1, 4))
+def test_the_first_are_those_of_all(groups: list[tuple[int, list[tuple[str, int]]]], number: int) -> None:
+    first, every = _most_lines(groups, number), _most_lines(groups, None)
+    assert first.blocks() == every.blocks()[:number]
+    assert (first.found, first.left_out) == (every.found, every.left_out)
+    asked = {str(at): places for at, (_, places) in enumerate(groups) if any(path != "c" for path, _ in places)}
+    own = {group: sum(not path.startswith("test/") for path, _ in places) for group, places in asked.items()}
+    assert every.found == {group for group in asked if own[group] > 1}
+    assert every.left_out == sum(own[group] < 2 for group in asked)
+    assert [each.lines for each in every.blocks()] == sorted((each.lines for each in every.blocks()), reverse=True)

@@ -1,0 +1,102 @@
+"""Which directory is the project, as tables of trees (SPEC.md "Projects")."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from codebatch.model.project import Project
+from codebatch.operations.project.projects import find_project
+from codebatch.snapshotting.projects import iter_project_directories
+
+GIT = ".git/HEAD"
+SETTINGS = "codebatch.toml"
+STORE = ".codebatch/store.json"
+
+
+@pytest.mark.parametrize(
+    ("files", "start", "root", "kind"),
+    [
+        ([f"p/{GIT}"], "p", "p", "git"),
+        ([f"p/{GIT}"], "p/a/b", "p", "git"),
+        ([f"p/{GIT}", f"p/a/{SETTINGS}", f"p/a/{STORE}"], "p/a/b", "p", "git"),
+        ([f"p/{GIT}", f"p/a/{GIT}"], "p/a/b", "p/a", "git"),
+        ([f"p/{SETTINGS}"], "p/a/b", "p", "settings"),
+        (["p/pyproject.toml"], "p/a/b", "p/a/b", "unmarked"),
+        ([f"p/{STORE}", f"{SETTINGS}"], "p/a/b", "p", "store"),
+        ([f"p/a/{SETTINGS}", f"p/{STORE}"], "p/a/b", "p/a", "settings"),
+        ([], "p/a/b", "p/a/b", "unmarked"),
+        ([f"p/{GIT}", "p/.gitignore"], "p/out/b", "p", "ignored"),
+        ([f"p/{GIT}", "p/.gitignore", f"p/out/{STORE}"], "p/out/b", "p/out", "store"),
+        ([f"home/{GIT}"], "home/a", "home", "git"),
+        ([f"home/{GIT}", "home/.gitignore"], "home/out/b", "home/out/b", "unmarked"),
+        ([f"home/{STORE}", f"home/{SETTINGS}"], "home/a/b", "home/a/b", "unmarked"),
+        ([f"open/{STORE}", f"open/{SETTINGS}"], "open/a/b", "open/a/b", "unmarked"),
+        ([f"open/a/{STORE}"], "open/a/b", "open/a", "store"),
+    ],
+)
+def test_project_of_a_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str], start: str, root: str, kind: str
+) -> None:
+    tmp_path = tmp_path.resolve()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for path in ("open", start):
+        (tmp_path / path).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "open").chmod(0o777)
+    for path in files:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("out/\n" if path.endswith(".gitignore") else "")
+    found = find_project(tmp_path / start)
+    assert (os.fsdecode(found.root), found.kind) == (str(tmp_path / root), kind)
+    (tmp_path / start / "file.py").touch()
+    assert find_project(tmp_path / start / "file.py") == found
+
+
+def test_a_link_to_a_directory_is_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "p" / ".git").mkdir(parents=True)
+    (tmp_path / "p" / "a").mkdir()
+    (tmp_path / "link").symlink_to("p/a")
+    assert find_project(tmp_path / "link").root == os.fsencode((tmp_path / "p").resolve())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory to another user")
+def test_what_another_user_made_is_not_heeded(tmp_path: Path) -> None:
+    for name in (".git", ".codebatch"):
+        (tmp_path / "theirs" / name).mkdir(parents=True)
+    (tmp_path / "theirs" / ".codebatch" / "store.json").touch()
+    mine = tmp_path / "theirs" / "mine"
+    mine.mkdir()
+    for path in (tmp_path / "theirs", tmp_path / "theirs" / ".git"):
+        os.chown(path, 12345, 12345)
+    assert find_project(mine).kind == "unmarked"
+    os.chown(mine, 12345, 12345)
+    assert find_project(mine).kind == "git", "a checkout that belongs to another user altogether, as in a container"
+
+
+@pytest.mark.parametrize(
+    ("kind", "start", "last", "known", "root"),
+    [
+        ("git", "/p/a/b", "", ["/p/a"], "/p"),
+        ("ignored", "/p/a/b", "", ["/p/a", "/p"], "/p/a"),
+        ("ignored", "/p/a/b", "", ["/"], "/p"),
+        ("settings", "/p/a/b", "", ["/p/a"], "/p/a"),
+        ("store", "/p/a/b", "", ["/"], "/p"),
+        ("unmarked", "/p", "/", ["/"], "/"),
+        ("unmarked", "/p", "/p", ["/"], "/p"),
+    ],
+)
+def test_outside_git_a_directory_that_was_analysed_is_a_project(
+    kind: str, start: str, last: str, known: list[str], root: str
+) -> None:
+    project = Project(b"/p", start.encode(), kind, last=last.encode())  # type: ignore[arg-type]  # it is one of them
+    assert project.root_among({each.encode() for each in known}) == root.encode()
+
+
+def test_a_search_ends_at_the_top_of_the_work_tree(tmp_path: Path) -> None:
+    (tmp_path / "p" / ".git").mkdir(parents=True)
+    below = tmp_path.resolve() / "p" / "a" / "b"
+    below.mkdir(parents=True)
+    found = [os.fsdecode(each) for each in iter_project_directories(os.fsencode(below))]
+    assert found == [str(below), str(below.parent), str(below.parent.parent)]

@@ -1,0 +1,114 @@
+"""Findings by rule, from Python, and what of a batch is said first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.model.record import File, FileClass, Record
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.api.store import Store
+from codebatch.operations.queries.findings import FEW, by_rule
+from codebatch.operations.runs.headline import headline
+from codebatch.query.secondary_files import FilesApart
+from tests.index.batches import Said, diagnostic, make_saying, make_store
+
+CLASSES: tuple[FileClass, ...] = ("text", "test", "text", "vendored", "text", "text")
+
+
+def of(item: int, record: Record) -> Record:
+    return msgspec.structs.replace(record, path=f"{item:03d}")
+
+
+SAID: Said = {
+    "parse": [
+        [
+            File(
+                path=f"{item:03d}", lang="python", encoding="utf-8", lines=1, class_=CLASSES[item],
+                parse="partial" if item == 4 else "ok",
+            )
+        ]
+        for item in range(len(CLASSES))
+    ],
+    "lint": [
+        [of(0, diagnostic("OFTEN", "warning")), of(0, diagnostic("HINT", "hint"))],
+        [of(1, diagnostic("IN_TEST", "error")), of(1, diagnostic("OFTEN", "warning"))],
+        [of(2, diagnostic("OFTEN", "warning")), of(2, diagnostic("ONCE", "warning"))],
+        [of(3, diagnostic("ONCE", "info"))],
+        [of(4, diagnostic("GRAVE", "error")), of(4, diagnostic("GRAVE", "error"))],
+        [],
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
+    store = make_store(tmp_path_factory.mktemp("said"))
+    make_saying(store, len(CLASSES), SAID)
+    return Store(store, pytest.fail).batch()
+
+
+def told(batch: Batch, **filters: object) -> list[tuple[str, str, int, int]]:
+    rules = batch.findings(**filters).found.rules  # type: ignore[arg-type]
+    return [(rule.severity, rule.code, rule.count, rule.non_production) for rule in rules]
+
+
+def test_of_a_rule_files_with_few_findings_come_first() -> None:
+    """Many in a file are likely of one cause; what stands apart comes last all the same."""
+    places = [("a", FEW + 1), ("b", FEW), ("c", 1), ("d", FEW + 1), ("e", 1)]
+    records = [
+        msgspec.to_builtins(msgspec.structs.replace(diagnostic("ONE", "warning"), path=path))
+        for path, count in places
+        for _ in range(count)
+    ]
+    (rule,) = by_rule(records, FilesApart({b"c": "test"}))
+    assert list(dict.fromkeys(each["path"] for each in rule.findings)) == ["b", "e", "a", "d", "c"]
+
+
+def test_the_gravest_come_first_then_what_is_not_of_tests_alone_then_the_rarest(batch: Batch) -> None:
+    assert told(batch) == [
+        ("error", "GRAVE", 2, 0),
+        ("error", "IN_TEST", 1, 1),
+        ("warning", "ONCE", 1, 0),
+        ("warning", "OFTEN", 3, 1),
+        ("info", "ONCE", 1, 1),
+    ]
+    often = batch.findings(code="OFTEN").found.rules[0]
+    assert [record["path"] for record in often.findings] == ["000", "002", "001"]
+    assert (often.files, batch.findings().found.count, batch.findings().found.hints_hidden) == (3, 8, 1)
+
+
+def test_filters_are_those_of_diagnostics_and_a_severity_that_is_named_hides_nothing(batch: Batch) -> None:
+    assert told(batch, severity="hint") == [("hint", "HINT", 1, 0)]
+    assert batch.findings(severity=("hint", "info")).found.hints_hidden == 0
+    assert told(batch, path="001") == [("error", "IN_TEST", 1, 1), ("warning", "OFTEN", 1, 1)]
+    assert batch.findings(path="001").found.hints_hidden == 0
+    with pytest.raises(InvalidInput):
+        batch.findings(severity="bad")  # type: ignore[arg-type]
+
+
+def test_a_headline_has_the_first_of_each_and_how_many_there_are(batch: Batch) -> None:
+    found = headline(batch.question)
+    assert [rule.code for rule in found.findings] == ["GRAVE", "IN_TEST", "ONCE", "OFTEN"]
+    assert (found.findings_count, found.minor_findings, found.partially_parsed) == (7, {"info": 1, "hint": 1}, 1)
+    assert (found.hotspots, found.duplicates, found.cycles) == ((), (), ())
+
+
+def test_files_are_chosen_by_what_parse_says_of_them(batch: Batch) -> None:
+    assert [entry.path for entry, _ in batch.entries(parse="partial").found] == [b"004"]
+    assert [entry.path for entry, _ in batch.entries(file_class=("test", "vendored")).found] == [b"001", b"003"]
+    assert [entry.path for entry, _ in batch.entries(1, file_class="text", parse="ok").found] == [b"000"]
+    for wrong in ({"parse": "bad"}, {"file_class": "bad"}):
+        with pytest.raises(InvalidInput):
+            batch.entries(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_diagnostic_that_is_none_is_damage(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    bad = msgspec.structs.replace(diagnostic("E"), line="x")
+    make_saying(store, 1, {"lint": [[of(0, bad)]]})
+    with pytest.raises(StoreCorrupt, match="not a valid diagnostic"):
+        Store(store, pytest.fail).batch().findings()

@@ -1,0 +1,391 @@
+"""An import makes a batch over the same snapshot that has all that there was, and what another program found."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+import codebatch
+from codebatch.coordinator.analysis.progress_counter import Phase
+from codebatch.errors import BatchIncomplete, InvalidConfiguration, InvalidInput
+from codebatch.exchange.export import make_export
+from codebatch.model.analysis.imports import ImportFormat, LeftOut, join_files, split_files
+from codebatch.model.entry import path_fields
+from codebatch.model.record import SEVERITIES, Diagnostic
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.api.store import open as open_store
+from codebatch.operations.gate.base_selection import Base
+from codebatch.operations.gate.quality_gate import Checker, CheckResult, conditions_of
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.queries.batch_query import ask
+from codebatch.operations.runs.collection import collect_garbage
+from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.imports import ImportResult, InvalidImport, import_into
+from codebatch.operations.runs.run import run_paths
+from codebatch.store.batches.batches import BatchDir, batch_ids
+from codebatch.store.batches.resolution import resolve_batch
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.maintenance.collection import objects_of_records
+from tests.operations import inline
+
+LINES = b'{"path":"a.py","line":2,"message":"one","code":"C"}\n{"path":"b.py","message":"two","severity":"error"}\n'
+ELSEWHERE = b'{"path":"c.py","message":"m"}\n{"path":"a.py","line":9,"message":"m"}\n{"kind":"file"}\n'
+BROKEN = b"<checkstyle><exception/></checkstyle>"
+
+
+class Project(NamedTuple):
+    """A tree that was run."""
+
+    tree: Path
+    store: StoreDir
+    first: BatchDir
+
+    def take(
+        self,
+        data: bytes | Sequence[bytes],
+        task: str,
+        *,
+        form: ImportFormat = "jsonl",
+        start: BatchDir | None = None,
+        failed: bool = False,
+    ) -> ImportResult:
+        """Import, into the latest batch unless another is named."""
+        execution = Execution(configuration=load_configuration(self.tree), jobs=2)
+        start = start or resolve_batch(self.store, None)
+        files = [data] if isinstance(data, bytes) else data
+        return import_into(
+            execution, self.store, start, files, form=form, task=task, allow_failed=failed, listener=Listener()
+        )
+
+    def findings(self, batch: BatchDir, task: str) -> list[Diagnostic]:
+        opened = Batch(ask(self.store, batch.id), lambda: None, partial=False)
+        return list(opened.diagnostics(task=task))
+
+    def run(self) -> tuple[BatchDir, list[str]]:
+        """Run the tree again: the batch that answers for it, and what was noted."""
+        notes: list[str] = []
+
+        class Noting(Listener):
+            def note(self, text: str) -> None:
+                notes.append(text)
+
+        execution = Execution(configuration=load_configuration(self.tree), jobs=2)
+        ran = run_paths((self.tree,), StorePlace(self.store.root), execution, listener=Noting())
+        return ran.batch, notes
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a.py").write_bytes(b"x = 1\ny = 2\n")
+    (tree / "b.py").write_bytes(b"import a\n")
+    with inline.inline():
+        ran = inline.run(tree, tmp_path / "store")
+        yield Project(tree, ran.store, ran.batch)
+
+
+def executed(batch: BatchDir) -> list[str]:
+    """The tasks that were executed for a batch, and not taken over."""
+    from codebatch.store.batches.journal import Began, read_journal
+
+    events = (line.event for line in read_journal(batch.files, batch.root))
+    return sorted({task for event in events if isinstance(event, Began) for task in event.tasks})
+
+
+def test_a_new_batch_has_all_that_there_was_and_the_findings_alone_are_executed(project: Project) -> None:
+    imported = project.take(LINES, "other")
+    batch = imported.batch
+    assert resolve_batch(project.store, None).id == batch.id > project.first.id
+    assert batch.about.snapshot_id == project.first.about.snapshot_id
+    assert (imported.action, imported.findings, imported.left_out) == ("new", 2, LeftOut())
+    assert [task.name for task in batch.plan().tasks] == [*(task.name for task in project.first.plan().tasks), "other"]
+    assert executed(batch) == ["other"]
+    one, two = project.findings(batch, "other")
+    assert (one.path, one.line, one.column, one.end_column, one.code, one.tool) == ("a.py", 2, 1, 6, "C", "other")
+    assert (two.path, two.line, two.severity, two.code, two.message) == ("b.py", 1, "error", "other", "two")
+    assert project.findings(batch, "lint") == project.findings(project.first, "lint")
+    hidden = [path.name for path in project.store.batches.iterdir() if path.name.startswith(".")]
+    assert not hidden
+
+
+def test_imports_add_up_in_any_order_and_the_same_again_is_up_to_date(project: Project) -> None:
+    ends: list[BatchDir] = []
+    for order in ("mzb", "bmz"):
+        last = project.first
+        for task in order:
+            last = project.take({"m": LINES, "z": LINES + LINES, "b": b""}[task], task, start=last).batch
+        ends.append(last)
+    assert len({each.about.plan_digest for each in ends}) == 1
+    last = ends[-1]
+    assert [task.name for task in last.plan().tasks][-3:] == ["b", "m", "z"]
+    assert len(project.findings(last, "z")) == 4
+    before = batch_ids(project.store)
+    again = project.take(LINES, "m")
+    assert (again.action, again.batch.id, again.findings, again.left_out) == ("up to date", last.id, 2, LeftOut())
+    assert batch_ids(project.store) == before
+    changed = project.take(LINES + LINES, "m").batch
+    assert executed(changed) == ["m"], "z is taken over"
+    assert len(project.findings(changed, "m")) == 4
+    back = project.take(LINES, "m")
+    assert back.batch.about.plan_digest == last.about.plan_digest
+    assert resolve_batch(project.store, None).id == back.batch.id
+
+
+def test_what_is_of_no_file_or_line_is_counted(project: Project) -> None:
+    imported = project.take(ELSEWHERE, "other")
+    assert imported.left_out == LeftOut(unknown_files=1, unknown_locations=1, dismissed=1, examples=("c.py",))
+    assert (imported.findings, project.take(ELSEWHERE, "other").left_out) == (0, imported.left_out)
+
+
+def test_what_cannot_be_imported_leaves_the_latest_batch_the_latest(project: Project) -> None:
+    with pytest.raises(InvalidImport, match="not readable as jsonl: line 1: input data was truncated"):
+        project.take(b"{", "other")
+    with pytest.raises(InvalidImport, match="marked as incomplete"):
+        project.take(BROKEN, "other", form="checkstyle")
+    for task in ("lint", "import", "A", ""):
+        with pytest.raises(InvalidInput):
+            project.take(LINES, task)
+    assert [each.name for each in project.store.batches.iterdir()] == [project.first.id]
+    assert project.take(BROKEN, "other", form="checkstyle", failed=True).left_out == LeftOut(tool_failed=True)
+
+
+def test_an_absolute_path_is_below_where_the_tree_lies(project: Project) -> None:
+    line = b'{"path":"file://%s/a.py","message":"m"}\n{"path":"/elsewhere/a.py","message":"m"}' % bytes(project.tree)
+    imported = project.take(line, "other")
+    assert [each.path for each in project.findings(imported.batch, "other")] == ["a.py"]
+    assert imported.left_out == LeftOut(unknown_files=1, examples=("/elsewhere/a.py",))
+
+
+def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
+    imported = project.take(LINES, "other").batch
+    batch, notes = project.run()
+    assert batch.about.plan_digest == project.first.about.plan_digest
+    assert batch.about.imports == {}
+    told = (
+        f"imported findings of other are only in {imported.id}; to add them to the new batch, import the reports again"
+    )
+    assert told in notes
+    assert not [note for note in project.run()[1] if "other" in note], "told once"
+    project.take(LINES, "other")
+    (project.tree / "b.py").write_bytes(b"import a\nimport c\n")
+    batch, notes = project.run()
+    assert [note for note in notes if "other" in note]
+
+
+def states(project: Project, old: BatchDir, new: BatchDir, tool: str) -> list[tuple[str, str, object]]:
+    one, other = (Batch(ask(project.store, each.id), lambda: None, partial=False) for each in (old, new))
+    found = other.compare(one, tool=tool)
+    rows = [(each.state, each.reason or "", each.new or each.old) for each in found.differences()]
+    return [(state, reason, row.code) for state, reason, row in rows if isinstance(row, Diagnostic)]
+
+
+def test_what_was_imported_of_two_trees_is_compared(project: Project) -> None:
+    """That each file is another one says nothing of how was looked."""
+    first = project.take(LINES, "other").batch
+    (project.tree / "a.py").write_bytes(b"w = 0\nx = 1\ny = 2\n")
+    run, _ = project.run()
+    later = b'{"path":"a.py","line":3,"message":"one","code":"C"}\n{"path":"a.py","line":2,"message":"n","code":"N"}\n'
+    second = project.take(later, "other").batch
+    assert states(project, first, second, "other") == [("new", "", "N"), ("fixed", "", "other")]
+    assert states(project, run, second, "other") == [
+        ("not_comparable", "task", "N"),
+        ("not_comparable", "task", "C"),
+    ]
+
+
+def test_two_imports_of_one_program_are_not_taken_for_one_another(project: Project) -> None:
+    said = b'{"path":"a.py","line":2,"message":"m","code":"C","tool":"t"}\n'
+    start = project.take(said, "one").batch
+    both = project.take(said, "two", start=start).batch
+    (project.tree / "a.py").write_bytes(b"w = 0\nx = 1\ny = 2\n")
+    project.run()
+    for task in ("one", "two"):
+        alone = project.take(said.replace(b":2", b":3"), task).batch
+        assert states(project, both, alone, "t") == [("not_comparable", "task", "C")]
+        assert states(project, alone, both, "t") == [("not_comparable", "task", "C")]
+        project.run()
+
+
+@pytest.mark.slow
+def test_the_base_of_a_change_has_what_was_imported_of_its_own_tree(project: Project) -> None:
+    def check() -> CheckResult:
+        execution = Execution(configuration=load_configuration(project.tree), jobs=2)
+        with open_store(project.store.root, project=project.tree) as store:
+            return Checker(store, execution, Listener(), {}).check(conditions_of(["new"]))
+
+    first = project.take(LINES, "other").batch
+    project.take(LINES, "alone")
+    (project.tree / "a.py").write_bytes(b"w = 0\nx = 1\ny = 2\n")
+    project.run()
+    project.take(b'{"path":"a.py","line":2,"message":"n","code":"N"}', "other")
+    checked = check()
+    assert isinstance(checked.base, Base)
+    assert checked.base.batch.id > first.id, "tasks are the same, but for an import that is there alone"
+    assert [each.new.code for each in checked.forbidden if isinstance(each.new, Diagnostic)] == ["N"]
+    (project.tree / "codebatch.toml").write_text("[tasks.lint]\noff = ['F401']\n")
+    project.run()
+    project.take(b'{"path":"a.py","line":2,"message":"n","code":"N"}', "other")
+    checked = check()
+    assert isinstance(checked.base, Base)
+    assert not checked.forbidden
+    assert checked.counts["unchanged"] == 1, "run again under other tasks, it has what was imported then"
+
+
+def test_the_file_stays_as_long_as_the_batch(project: Project) -> None:
+    batch = project.take(LINES, "other").batch
+    (imported,) = batch.about.imports.values()
+    collect_garbage(project.store, keep=1)
+    assert project.store.objects().read(imported) == LINES
+    assert imported in set(objects_of_records(batch))
+    assert batch_ids(project.store) == [batch.id]
+    project.run()
+    project.run()
+    collect_garbage(project.store, keep=1)
+    assert batch_ids(project.store) != [batch.id]
+    assert not project.store.objects().has_key(bytes.fromhex(imported))
+
+
+@pytest.mark.slow
+def test_what_we_export_is_what_we_import(project: Project) -> None:
+    """Of files in several encodings, under names that need an escape, with findings of every shape."""
+    texts = {
+        b"bom.py": b"\xef\xbb\xbfx = 1\r\n\xc3\xa9\xf0\x9f\x98\x80 = 2\r\n",
+        b"latin.py": b"# coding: latin-1\nx = '\xe9\xe9'\n",
+        b"n\xff #%20\\x.py": "a\n\U0001f600\U0001f600 é\n\nlast".encode(),
+        b"broken.txt": b"\xe9 a \xf0\x9f\x98\x80\xff b\n",
+    }
+    for name, text in texts.items():
+        (project.tree / os.fsdecode(name)).write_bytes(text)
+    project.run()
+    dice = random.Random(15)
+    lines: list[Diagnostic] = []
+    for name in texts:
+        path, path_b64 = path_fields(name)
+        for number in range(60):
+            line, column = dice.randint(1, 4), dice.randint(1, 9)
+            message = f"m{number} <&\"'> é\U0001f600 %0A ::x\n{{0}} {'%' * dice.randint(0, 2)}"
+            lines.append(
+                Diagnostic(
+                    path=path,
+                    path_b64=path_b64,
+                    line=line,
+                    column=column,
+                    end_line=line + dice.randint(0, 1),
+                    end_column=dice.randint(1, 9),
+                    severity=dice.choice(SEVERITIES),
+                    code=dice.choice(["a.b", "c/d", "é"]),
+                    message=message,
+                    tool=dice.choice(["one", "two.three", "ruff"]),
+                )
+            )
+    batch = project.take(msgspec.json.Encoder().encode_lines(lines), "first").batch
+    wanted = sorted(map(msgspec.json.encode, project.findings(batch, "first")))
+    assert len(wanted) > 150
+    for form in ("sarif", "checkstyle", "rdjson"):
+        opened = Batch(ask(project.store, batch.id), lambda: None, partial=False)
+        data = make_export(opened, form, severity=SEVERITIES, task="first").found.data
+        imported = project.take(data, form, form=form)
+        assert imported.left_out == LeftOut(), form
+        assert sorted(map(msgspec.json.encode, project.findings(imported.batch, form))) == wanted, form
+
+
+def test_a_program_imports_a_file_by_its_name(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.tree)
+    file = project.tree / "found.jsonl"
+    file.write_bytes(LINES + ELSEWHERE.replace(b"c.py", b"/elsewhere/b.py"))
+    store = project.store.root
+    imported = codebatch.import_findings(file, "jsonl", "other", store=store, root="/elsewhere")
+    assert (imported.findings, imported.left_out) == (3, LeftOut(unknown_locations=1, dismissed=1))
+    with pytest.raises(InvalidInput, match=r"nothing\.jsonl: No such file"):
+        codebatch.import_findings("nothing.jsonl", "jsonl", "other", store=store)
+    with pytest.raises(codebatch.InvalidImport, match=r"found\.jsonl: not readable as rdjson"):
+        codebatch.import_findings("found.jsonl", "rdjson", "other", store=store)
+
+
+def test_several_files_are_one_import(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their findings stand together, and so does what is left out; in another order they are another import."""
+    monkeypatch.chdir(project.tree)
+    for name, data in {"one.jsonl": LINES, "other.jsonl": ELSEWHERE, "bad.jsonl": b"{"}.items():
+        (project.tree.parent / name).write_bytes(data)
+    store = project.store.root
+    imported = codebatch.import_findings(["../one.jsonl", Path("../other.jsonl")], "jsonl", "other", store=store)
+    assert imported.findings == 2
+    assert imported.left_out == LeftOut(unknown_files=1, unknown_locations=1, dismissed=1, examples=("c.py",))
+    assert [each.message for each in project.findings(imported.batch, "other")] == ["one", "two"]
+    again = project.take([LINES, ELSEWHERE], "other")
+    assert (again.action, again.batch.id) == ("up to date", imported.batch.id)
+    assert collect_garbage(project.store, keep=1) is not None
+    assert project.take([LINES, ELSEWHERE], "other").action == "up to date"
+    assert project.take([ELSEWHERE, LINES], "other").action == "new"
+    with pytest.raises(codebatch.InvalidImport, match=r"one\.jsonl, \.\./bad\.jsonl: not readable .* file 2 of 2: "):
+        codebatch.import_findings(["../one.jsonl", "../bad.jsonl"], "jsonl", "other", store=store)
+    for names, message in ([], "no file given"), (["-", "-"], "standard input was given twice"):
+        with pytest.raises(InvalidInput, match=message):
+            codebatch.import_findings(names, "jsonl", "other", store=store)
+
+
+def test_any_files_are_joined_to_one_object_and_split_again() -> None:
+    one = LINES
+    joined = join_files([one])
+    assert joined == one, "an import of one file is as it was before"
+    for files in ([one], [one, ELSEWHERE], [b"", b""], [join_files([one, one])], [join_files([one, one]), one]):
+        assert split_files(join_files(files)) == tuple(files)
+
+
+def test_files_that_are_too_much_together_are_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codebatch.operations.runs.imports.IMPORT_BYTES_MAX", len(LINES) + 1)
+    with pytest.raises(codebatch.InvalidImport, match="together, the files have more than"):
+        project.take([LINES, LINES], "other")
+    assert project.take([LINES], "other").findings == 2
+
+
+def test_of_imports_at_once_none_is_lost(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.tree)
+    (project.tree.parent / "found.jsonl").write_bytes(LINES)
+
+    class Meanwhile(Listener):
+        """Has something else done while the batch is made, once."""
+
+        def __init__(self, do: Callable[[], object]) -> None:
+            self.left = [do]
+
+        def phase(self, phase: Phase, done: int = 0, planned: int = 0, things: str = "files") -> None:
+            if self.left and phase == "merging":
+                self.left.pop()()
+
+    def take(task: str, meanwhile: Callable[[], object], batch: str | None = None) -> ImportResult:
+        listener, file = Meanwhile(meanwhile), project.tree.parent / "found.jsonl"
+        root = project.store.root
+        return codebatch.import_findings(file, "jsonl", task, store=root, batch=batch, listener=listener)
+
+    def run_another_tree() -> None:
+        (project.tree / "a.py").write_bytes(b"")
+        project.run()
+
+    both = take("late", lambda: project.take(LINES, "early"))
+    assert list(both.batch.about.imports) == ["early", "late"]
+    alone = take("named", lambda: project.take(LINES, "first"), project.first.id)
+    assert list(alone.batch.about.imports) == ["named"]
+    with pytest.raises(BatchIncomplete, match="another batch was created in the meantime"):
+        take("other", run_another_tree)
+    assert not resolve_batch(project.store, None).about.imports
+
+
+def test_an_import_is_not_configured(project: Project) -> None:
+    (project.tree / "codebatch.toml").write_text(f"[tasks.import]\nformat = 'sarif'\nobject = '{0:064}'\n")
+    with pytest.raises(InvalidConfiguration, match="planned by `codebatch import`"):
+        project.run()
+
+
+def test_a_note_in_the_source_hushes_what_others_find(project: Project) -> None:
+    (project.tree / "a.py").write_bytes(b"x = 1\ny = 2  # codebatch: ignore[C]\n")
+    project.run()
+    assert [each.path for each in project.findings(project.take(LINES, "other").batch, "other")] == ["b.py"]

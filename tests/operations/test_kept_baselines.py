@@ -1,0 +1,198 @@
+"""What was not looked at is not gone, though a baseline has it and a batch has not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import codebatch
+from codebatch.errors import BatchIncomplete
+from codebatch.exchange.export import make_export
+from codebatch.operations.gate.baselines import create_baseline, new_beside, read_baseline, update_baseline
+from codebatch.operations.gate.quality_gate import Checker, conditions_of
+from codebatch.operations.maintenance.cache_misses import explain_misses
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.imports import import_into
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.store.batches.resolution import resolve_batch
+from tests.operations import inline
+
+pytestmark = pytest.mark.slow
+
+PROJECT_TASKS = ("dependencies", "duplicates")
+TASK = """\
+def task(file):
+    if file.path != b"a.py":
+        return
+    if b"raise" in file.content:
+        raise ValueError
+    for number, line in enumerate(file.text.split("\\n"), 1):
+        if "word" in line:
+            yield codebatch_workers.api.Diagnostic(
+                path=file.path.decode(), line=number, column=1, end_line=number, end_column=1, severity="error",
+                code="C", message="m", tool="spelling" if "spelt" in line else "words",
+            )
+
+
+import codebatch_workers.api
+"""
+OWN = '[tasks.words]\npython = "words.py:task"\n'
+ONE_OF_ESLINT = b'{"path":"a.py","message":"m","tool":"eslint"}\n'
+ONE_OF_BANDIT = b'{"path":"a.py","message":"m","tool":"bandit"}\n'
+
+
+class Project:
+    """A tree with a store and a baseline beside it."""
+
+    def __init__(self, root: Path) -> None:
+        self.tree, self.store, self.baseline = root / "tree", root / "store", root / "known.jsonl"
+        self.tree.mkdir()
+
+    def write(self, **files: str) -> None:
+        for name, text in files.items():
+            (self.tree / name.replace("_", ".")).write_text(text)
+
+    def run(self, pipeline: str | None = None) -> None:
+        inline.run(self.tree, self.store, pipeline=pipeline)
+
+    def take(self, data: bytes, task: str) -> None:
+        execution = Execution(configuration=load_configuration(self.tree), jobs=2)
+        with codebatch.open(self.store, project=self.tree) as opened:
+            start = resolve_batch(opened.store, None)
+            import_into(execution, opened.store, start, [data], form="jsonl", task=task, listener=Listener())
+
+    def create(self) -> int:
+        with codebatch.open(self.store, project=self.tree) as opened:
+            return create_baseline(opened.batch(), self.baseline).found
+
+    def told(self) -> tuple[int, int, int]:
+        """How many findings of the latest batch are new; of the baseline how many are gone, and how many may be there.
+
+        Those that may be there stay in it, and the others alone go.
+        """
+        with codebatch.open(self.store, project=self.tree) as opened:
+            batch = opened.batch(partial=True)
+            before = read_baseline(self.baseline)
+            beside = new_beside(batch, before)[1]
+            if batch.whole.is_complete:
+                kept = self.baseline.read_bytes()
+                update = update_baseline(batch, self.baseline).found
+                assert (update.removed, update.not_comparable) == (beside.gone, beside.not_comparable)
+                assert len(read_baseline(self.baseline)) == len(before) - beside.gone
+                self.baseline.write_bytes(kept)
+        return len(beside.new), beside.gone, beside.not_comparable
+
+    def tools_in_sarif(self) -> dict[str, int]:
+        with codebatch.open(self.store, project=self.tree) as opened:
+            data = make_export(opened.batch(), "sarif").found.data
+        runs = json.loads(data)["runs"]
+        return {run["tool"]["driver"]["name"]: len(run["results"]) for run in runs}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    with inline.inline():
+        made = Project(tmp_path)
+        made.write(a_py="import os\nx = 1  # word\n", b_py="import sys\n", words_py=TASK)
+        yield made
+
+
+def test_what_no_task_of_the_batch_tells_may_be_there(project: Project) -> None:
+    project.run()
+    assert project.create() == 2
+    project.run("parse")
+    assert project.told() == (0, 0, 2)
+    (project.tree / "b.py").unlink()
+    project.run("parse")
+    assert project.told() == (0, 1, 1), "what was in a file that is gone is gone, whoever looks"
+
+
+def test_what_was_mended_is_gone(project: Project) -> None:
+    project.run()
+    project.create()
+    project.write(a_py="x = 1\n")
+    project.run()
+    assert project.told() == (0, 1, 0)
+
+
+def test_rules_that_are_off_and_files_that_are_left_out_hide_what_is_there(project: Project) -> None:
+    project.run()
+    project.create()
+    project.write(codebatch_toml='[tasks.lint]\noff = ["F401"]\n')
+    project.run()
+    assert project.told() == (0, 0, 2)
+    project.write(codebatch_toml='exclude = ["b.py"]\n')
+    project.run()
+    assert project.told() == (0, 0, 1)
+
+
+def test_where_a_task_failed_what_it_told_may_be_there(project: Project) -> None:
+    project.write(codebatch_toml=OWN)
+    project.run()
+    assert project.create() == 3
+    project.write(a_py="import os\nx = 1  # word raise\n")
+    project.run()
+    with (
+        codebatch.open(project.store, project=project.tree) as opened,
+        pytest.raises(BatchIncomplete, match=r"results\)$"),
+    ):
+        create_baseline(opened.batch(partial=True), project.baseline.with_name("other.jsonl"))
+    assert not project.baseline.with_name("other.jsonl").exists()
+    _, gone, unknown = project.told()
+    assert (gone, unknown) == (0, 1)
+
+
+def test_an_import_that_is_not_there_has_mended_nothing(project: Project) -> None:
+    project.run()
+    project.take(ONE_OF_ESLINT, "js")
+    assert project.create() == 3
+    project.run()
+    assert project.told() == (0, 0, 1)
+    project.take(ONE_OF_BANDIT, "security")
+    assert project.told() == (1, 0, 1), "bandit alone was imported"
+    project.take(b"", "js")
+    assert project.told() == (1, 1, 0)
+
+
+def test_a_tool_that_an_own_task_named_before_has_a_run_without_findings(project: Project) -> None:
+    project.write(codebatch_toml=OWN, a_py="x = 1  # word spelt\n")
+    project.run()
+    assert project.tools_in_sarif() == {"codebatch": 0, "ruff": 1, "spelling": 1, "words": 0}
+    project.write(a_py="x = 2\n")
+    project.run()
+    assert project.tools_in_sarif() == {"codebatch": 0, "ruff": 1, "spelling": 0, "words": 0}
+
+
+def test_a_baseline_in_the_tree_makes_nothing_stale_and_nothing_else_is_done_again(project: Project) -> None:
+    project.run()
+    project.baseline = project.tree / "known.jsonl"
+    elsewhere = project.tree.with_name("elsewhere")
+    elsewhere.symlink_to(project.tree)
+    with codebatch.open(project.store, project=project.tree) as opened:
+        batch = opened.batch()
+        create_baseline(batch, elsewhere / "known.jsonl")
+        assert batch.is_stale is False
+        assert opened.batch().is_stale is True, "of other questions it is a file that came"
+        checker = Checker(opened, Execution(configuration=load_configuration(project.tree), jobs=2), Listener(), {})
+        assert checker.check_baseline(conditions_of(()), project.baseline).head.is_stale is False
+        project.baseline.write_bytes(b"")
+        batch = opened.batch()
+        update_baseline(batch, project.baseline, accept_new=True)
+        assert batch.is_stale is False
+        project.write(b_py="import re\n")
+        assert checker.check_baseline(conditions_of(()), project.baseline).head.is_stale is True
+
+
+def test_of_a_baseline_that_was_written_alone_nothing_else_is_analysed(project: Project) -> None:
+    project.run()
+    project.baseline = project.tree / "known.jsonl"
+    project.create()
+    ran = inline.run(project.tree, project.store)
+    misses = explain_misses(ran.store, ran.batch, TaskCatalogue(), note=print)[0].tasks
+    executed = {each.task: (each.reused, each.executed) for each in misses if each.task not in PROJECT_TASKS}
+    assert {*executed.values()} == {(3, 1)}, executed
+    assert project.told() == (0, 0, 0)

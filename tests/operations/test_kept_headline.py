@@ -1,0 +1,60 @@
+"""What `run` says first is kept, and asked anew where anything of which it is made is another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codebatch.model.digest import digest_bytes
+from codebatch.operations.queries.batch_query import Question
+from codebatch.operations.runs import headline_cache
+from codebatch.operations.runs.headline import Headline
+from codebatch.operations.runs.headline_cache import find_headline
+from codebatch.store import layout
+from codebatch.store.results.outputs import current_outputs
+from tests.index.batches import make_saying, make_store
+
+
+def test_it_is_made_once_of_each_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Headline] = []
+
+    def make(_question: Question) -> Headline:
+        made.append(Headline(partially_parsed=len(made)))
+        return made[-1]
+
+    monkeypatch.setattr(headline_cache, "headline", make)
+    store = make_store(tmp_path)
+    batches = [make_saying(store, 3, {}), make_saying(store, 3, {}, second=1)]
+
+    def ask(number: int = 0, commit: str = "none") -> int:
+        question = Question(store, batches[number], is_named=True, note=pytest.fail)
+        vars(question)["newest_commit"] = commit
+        outputs = current_outputs(batches[number])
+        assert outputs is not None
+        return find_headline(question, outputs).partially_parsed
+
+    assert [ask(), ask(), ask(1), ask(), ask(1)] == [0, 0, 1, 0, 1]
+    assert [ask(commit="a"), ask(commit="a"), ask(commit="b")] == [2, 2, 3]
+    monkeypatch.setattr(headline_cache, "package_digest", lambda package: package)
+    assert [ask(), ask()] == [4, 4]
+    kept = store.root / layout.CACHE / layout.headline_cache_name(digest_bytes(batches[0].id.encode()))
+    sound = kept.read_bytes()
+    for damaged in (sound[:-1], sound[:-1] + b"?", b"", sound[:12]):
+        kept.write_bytes(damaged)
+        assert ask() == len(made) - 1
+
+
+def test_a_headline_that_may_know_more_later_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [
+        Headline(history_note="the next question reads more"),
+        Headline(partially_parsed=1),
+        Headline(partially_parsed=2),
+    ]
+    monkeypatch.setattr(headline_cache, "headline", lambda _: made.pop(0))
+    store = make_store(tmp_path)
+    batch = make_saying(store, 3, {})
+    outputs = current_outputs(batch)
+    assert outputs is not None
+    questions = [Question(store, batch, is_named=True, note=pytest.fail) for _ in range(3)]
+    assert [find_headline(each, outputs).partially_parsed for each in questions] == [0, 1, 1]

@@ -1,0 +1,458 @@
+"""A store that is opened from Python: typed, lazy, whole or told, the command line's answers, and closed by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import os
+import re
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import codebatch
+from codebatch.cli import cli
+from codebatch.cli.framework.exit import run_to_exit_status
+from codebatch.cli.framework.record_types import NOUNS
+from codebatch.errors import BatchIncomplete, InvalidInput, StoreCorrupt, StoreUntrusted, UnknownId
+from codebatch.model.record import Diagnostic, Edge, File, Metric, Record, Symbol
+from codebatch.model.record_counts import Counts
+from codebatch.operations.api.batch import Batch
+from codebatch.operations.api.store import Store
+from codebatch.operations.queries.batch_query import Answer, ask
+from codebatch.operations.runs.indexing import build_index
+from codebatch.query.completeness import Completeness
+from codebatch.query.sources.sources import Piece
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.batches.store import open_store as open_store_at
+from codebatch.system.files.counted_files import CountedFiles
+from tests.index.batches import Said, calls, diagnostic, make_saying, make_store, symbol
+from tests.proof.plans import make_batch
+
+ITEMS = 12
+"""In four shards."""
+SEVERITIES = ("error", "warning", "info", "hint")
+
+
+def _of(item: int, record: Record) -> Record:
+    return msgspec.structs.replace(record, path=f"{item:03d}")
+
+
+SAID: Said = {
+    "parse": [
+        [
+            File(
+                path=f"{item:03d}", lang=("python", "c", "go")[item % 3], encoding="utf-8", lines=item, class_="text",
+                parse="ok",
+            )
+        ]
+        for item in range(ITEMS)
+    ],
+    "symbols": [
+        [
+            _of(item, symbol(f"f{item % 4}")),
+            _of(item, symbol("other")),
+            Edge(path=f"{item:03d}", edge_type="calls", source="f", target=f"m.f{item % 4}", line=item + 1),
+        ]
+        for item in range(ITEMS)
+    ],
+    "lint": [
+        [
+            _of(item, diagnostic(f"E{item % 3}", SEVERITIES[item % 4])),
+            Metric(path=f"{item:03d}", metric=("lines", "depth")[item % 2], value=item * 7 % 5),
+        ]
+        for item in range(ITEMS)
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> StoreDir:
+    """A store with a merged batch. Read-only for whoever uses it."""
+    store = make_store(tmp_path_factory.mktemp("opened"))
+    make_saying(store, ITEMS, SAID)
+    return store
+
+
+@pytest.fixture
+def batch(made: StoreDir) -> Batch:
+    return codebatch.open(made.root).batch("latest")
+
+
+@pytest.fixture
+def unfinished(tmp_path: Path) -> Store:
+    """A store whose batch was planned, and no more."""
+    store = make_store(tmp_path)
+    make_batch(store, [b"a", b"b"], shard_items=2)
+    return codebatch.open(store.root)
+
+
+def test_records_have_types_which_a_type_checker_knows(batch: Batch) -> None:
+    """mypy looks at this file: what it is to refuse is marked, and it says so where it does not."""
+    errors: list[codebatch.Diagnostic] = list(batch.diagnostics(severity="error", path="0"))
+    assert [(each.path_bytes, each.code) for each in errors] == [(b"000", "E0"), (b"004", "E1"), (b"008", "E2")]
+    assert codebatch.Metric(path_b64="Y2Fm6S5weQ==", metric="m", value=1).path_bytes == b"caf\xe9.py"
+    names: list[str] = [each.name for each in batch.symbols(symbol_type=("class", "function"), limit=1)]
+    assert names == ["f0"]
+    assert sum(each.value for each in batch.metrics(metric="lines")) == sum(item * 7 % 5 for item in range(0, ITEMS, 2))
+    assert [type(each) for each in batch.outputs(path="000")] == [File, Symbol, Symbol, Edge, Diagnostic, Metric]
+    assert batch.stats(by="lang", kind="file").found.counts == (("c", 4), ("go", 4), ("python", 4))
+    with pytest.raises(InvalidInput, match="unknown severity 'grave'"):
+        batch.diagnostics(severity="grave")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="unknown filter 'metric'"):
+        batch.files(metric="lines")  # type: ignore[call-arg]
+
+
+def test_the_first_record_is_there_before_the_last_shard_is_read(made: StoreDir) -> None:
+    files = CountedFiles()
+    batch = Store(open_store_at(files, made.root), pytest.fail).batch()
+    found = iter(batch.diagnostics())
+    first = next(found)
+    assert first.path_bytes == b"000"
+    assert len(_shards_read(files)) == 1
+    assert len(list(found)) == ITEMS - 1
+    assert len(_shards_read(files)) == 4
+
+
+def _shards_read(files: CountedFiles) -> list[Path]:
+    return [path for path in files.paths if path.name.endswith(".jsonl.zst") and path.parent.name == "lint"]
+
+
+def test_records_can_be_gone_through_again_and_rows_have_the_fields_that_were_wanted(batch: Batch) -> None:
+    found = batch.symbols(name="f1", fields=("path", "lang"))
+    assert list(found) == list(found)
+    assert len(list(found)) == 3
+    rows = [{"path": "001", "lang": "c"}, {"path": "005", "lang": "go"}, {"path": "009", "lang": "python"}]
+    assert [list(found.found), list(found.found)] == [rows, rows]
+    half = iter(found)
+    next(half)
+    assert len(list(found)) == 3, "each time from the beginning"
+    assert len(list(half)) == 2
+
+
+@pytest.mark.parametrize("noun", sorted({*NOUNS} - {"stats"}))
+def test_part_of_an_answer_is_an_error_where_it_is_not_wanted(unfinished: Store, noun: str) -> None:
+    with pytest.raises(BatchIncomplete, match=r"0\.0% of the data that this query needs .* partial=True"):
+        getattr(unfinished.batch(), noun)()
+    part = getattr(unfinished.batch(partial=True), noun)()
+    assert (part.is_complete, part.whole.done, list(part)) == (False, 0, [])
+    assert part.progress == "0 of 2 files done"
+
+
+def test_every_other_answer_of_an_unfinished_batch_is_an_error_too(unfinished: Store) -> None:
+    batch, partial = unfinished.batch(), unfinished.batch(partial=True)
+    questions: list[Callable[[Batch], Answer[object]]] = [
+        lambda batch: batch.summary(),
+        lambda batch: batch.worst(3),
+        lambda batch: batch.errors(),
+        lambda batch: batch.top(),
+        lambda batch: batch.entries(),
+        lambda batch: batch.inspect("a"),
+        lambda batch: batch.stats(),
+        lambda batch: batch.describe_codes(["E1"]),
+    ]
+    for question in questions:
+        with pytest.raises(BatchIncomplete):
+            question(batch)
+        assert not question(partial).is_complete
+    assert not batch.whole.is_complete
+    assert batch.status().standing.state.value == "PENDING"
+
+
+@pytest.mark.parametrize(
+    ("whole", "told", "hint"),
+    [
+        (Completeness(planned=4, done=4), None, None),
+        (
+            Completeness(planned=4, done=1, files=2, files_done=1),
+            "1 of 2 files done, batch {} has 25.0% of the data that this query needs (1 of 4 results)",
+            "resume it with: codebatch run --batch {}",
+        ),
+        (
+            Completeness(planned=4, done=4, failed=1),
+            "batch {} has 75.0% of the data that this query needs (3 of 4 results)",
+            "see: codebatch errors --batch {}",
+        ),
+        (
+            Completeness(planned=4, done=4, lacks_files=True),
+            "batch {} is restricted to , and this query needs all files",
+            "analyse all files with: codebatch run PATH",
+        ),
+    ],
+)
+def test_what_lacks_of_an_answer_is_said_with_what_to_do(
+    batch: Batch, whole: Completeness, told: str | None, hint: str | None
+) -> None:
+    lacks = Answer(question=batch.question, found=(), whole=whole).shortfall
+    if told is None or hint is None:
+        assert lacks is None
+        return
+    assert lacks is not None
+    assert (lacks.message, lacks.hint) == (told.format(batch.id), hint.format(batch.id))
+    asked = Answer(question=batch.question, found=(), whole=whole)
+    with pytest.raises(BatchIncomplete) as raised:
+        batch.check(asked)
+    assert raised.value.message == f"{lacks.message}; to accept incomplete answers, open the batch with partial=True"
+    assert raised.value.hint == lacks.hint
+
+
+def test_nothing_is_asked_of_a_store_that_was_closed(made: StoreDir) -> None:
+    with codebatch.open(made.root) as store:
+        batch = store.batch()
+        found, other = batch.files(), iter(batch.files())
+        assert next(other).path_bytes == b"000"
+    for ask_on in (
+        store.batch, store.batches, store.__enter__, batch.files, batch.summary, lambda: batch.whole,
+        lambda: list(found), lambda: list(other), lambda: batch.is_stale,
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput, match="is closed"):
+            ask_on()
+    store.close()
+
+
+def _some(*values: str) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(values), min_size=1, max_size=2, unique=True)
+
+
+# Each noun is asked by those of these that the command line has for it.
+_ASKED: dict[str, st.SearchStrategy[object]] = {
+    "kind": _some("symbol", "metric", "file", "diagnostic"),
+    "severity": _some("error", "warning"),
+    "code": _some("E1", "E*", "X"),
+    "tool": _some("t", "ruff"),
+    "name": _some("f1", "f*", "other"),
+    "metric": _some("lines", "depth"),
+    "lang": _some("python", "c", "cobol"),
+    "path": st.sampled_from(("00", "01*", "0?[1-3]", "x")),
+    "where": st.sampled_from(("path > '004'", "lang == 'go'", "kind == 'symbol'")),
+    "task": st.sampled_from(("lint", "symbols")),
+    "sort": st.sampled_from(("path", "-path", "-lang")),
+    "limit": st.integers(1, 5),
+    "offset": st.integers(0, 5),
+    "fields": _some("path", "kind", "lang", "dir"),
+}
+
+
+@st.composite
+def _questions(draw: st.DrawFn) -> tuple[str, dict[str, object]]:
+    noun = draw(st.sampled_from(["outputs", "diagnostics", "symbols", "metrics", "files"]))
+    able = [name for name in _ASKED if f"--{name.replace('_', '-')}" in NOUNS[noun].options]
+    names = draw(st.lists(st.sampled_from(able), max_size=4, unique=True))
+    return noun, {name: draw(_ASKED[name]) for name in names}
+
+
+def _arguments(asked: dict[str, object]) -> Iterable[str]:
+    for name, value in asked.items():
+        values = [",".join(value)] if name == "fields" and isinstance(value, list) else value
+        for each in values if isinstance(values, list) else [values]:
+            yield f"--{name.replace('_', '-')}={each}"
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(_questions())
+def test_what_a_filter_finds_is_what_the_command_line_prints(
+    made: StoreDir, monkeypatch: pytest.MonkeyPatch, question: tuple[str, dict[str, object]]
+) -> None:
+    noun, asked = question
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    told = io.StringIO()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", printed)
+        patch.setattr(sys, "stderr", told)
+        arguments = ["query", noun, "--store", str(made.root), "-o", "jsonl", "-q", *_arguments(asked)]
+        status = run_to_exit_status(cli, arguments)
+    printed.seek(0)
+    batch = codebatch.open(made.root, note=lambda _: None).batch()
+    if status == 2:
+        with pytest.raises(InvalidInput, match=re.escape(told.getvalue().splitlines()[0].removeprefix("error: "))):
+            getattr(batch, noun)(**asked)
+        return
+    found = getattr(batch, noun)(**asked)
+    assert status == 0, told.getvalue()
+    lines = printed.buffer.read().splitlines()
+    assert [msgspec.json.encode(row) for row in found.found] == lines
+    if "fields" not in asked:
+        assert [msgspec.json.encode(record) for record in found] == lines
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ({"codes": "E1"}, "unknown filter 'codes'"),
+        ({"code": []}, "`code` is empty"),
+        ({"code": [1]}, "Expected `str`, got `int`"),
+        ({"code": 1}, "Expected `array`, got `int`"),
+        ({"path": Path("a")}, "Expected `str | array`"),
+        ({"path": []}, "`path` is empty"),
+        ({"path": "\ud800*"}, "`path` is not valid text"),
+        ({"name": "\udcff"}, "`name` is not valid text"),
+        ({"limit": 0}, "`limit` must be at least 1"),
+        ({"limit": "1"}, "Expected `int | null`"),
+        ({"offset": -1}, "`offset` must be at least 0"),
+        ({"task": ("lint",)}, "`task` must be one name, not tuple"),
+        ({"task": "nope"}, "has no task 'nope'"),
+        ({"where": "__import__('os')"}, "."),
+        ({"name": "f", "severity": "error"}, "no record can match all filters"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_when_it_is_asked(batch: Batch, asked: dict[str, object], problem: str) -> None:
+    with pytest.raises(InvalidInput, match=problem):
+        batch.outputs(**asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"kind":"file","path":"a","lang":1}',
+        b'{"kind":"nope","path":"a"}',
+        b'{"kind":[],"path":"a"}',
+        b'{"kind":"metric","metric":"m","value":1}',
+        b'{"kind":"metric","metric":"m","value":1,"path_b64":"%"}',
+    ],
+)
+def test_a_record_that_is_none_is_damage(batch: Batch, monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
+    piece = Piece(Counts(kinds={"file": 1}), lambda: iter([line + b"\n"]), "")
+    monkeypatch.setattr(batch.question.records.source, "iter_pieces", lambda *_: iter([piece]))
+    found = batch.outputs(task="parse")
+    with pytest.raises(StoreCorrupt):
+        list(found)
+
+
+def test_a_store_of_others_is_opened_where_it_is_named(
+    made: StoreDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(made.root, tmp_path / ".codebatch")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreUntrusted):
+        codebatch.open()
+    assert len(list(codebatch.open(".codebatch").batch().files())) == ITEMS
+    with pytest.raises(InvalidInput):
+        codebatch.open("")
+    with pytest.raises(InvalidInput, match="no such directory: none"):
+        codebatch.open(".codebatch", project="none")
+
+
+def test_an_older_batch_that_answers_for_a_damaged_one_is_a_warning(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    older = make_saying(store, 2, {}, second=1)
+    newer = make_saying(store, 3, {}, second=2)
+    (newer.root / "batch.json").write_text("{")
+    with pytest.warns(UserWarning, match="skipped"):
+        assert codebatch.open(store.root).batch().id == older.id
+    heard: list[str] = []
+    assert [each.state for each in codebatch.open(store.root, note=heard.append).batches()] == ["COMPLETED", "DAMAGED"]
+    assert len(heard) == 1
+    with pytest.raises(UnknownId):
+        codebatch.open(store.root, note=heard.append).batch("batch-00")
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoreDir, BatchDir]:
+    store = make_store(tmp_path_factory.mktemp("indexed"))
+    batch = make_saying(store, ITEMS, SAID)
+    build_index(store, batch)
+    return store, batch
+
+
+def test_nothing_is_left_open_by_who_gives_up_and_closes_nothing(indexed: tuple[StoreDir, BatchDir]) -> None:
+    """Not even until the collector of garbage comes. A database of an index is memory with a descriptor."""
+    gc.collect()
+    gc.disable()
+    try:
+        before = _open_files()
+        batch = codebatch.open(indexed[0].root, note=pytest.fail).batch()
+        found = iter(batch.symbols(name="f*"))
+        next(found)
+        assert [name for name in _open_files() if name not in before] == ["/memfd:codebatch-index (deleted)"]
+        batch.summary(), batch.inspect("003"), batch.stats("lang")
+        del found, batch
+        assert _open_files() == before
+    finally:
+        gc.enable()
+
+
+def _open_files() -> list[str]:
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(f"/proc/self/fd/{name}"))
+    return sorted(found)
+
+
+def test_a_process_that_was_forked_goes_on_with_what_was_begun(indexed: tuple[StoreDir, BatchDir]) -> None:
+    batch = codebatch.open(indexed[0].root, note=pytest.fail).batch()
+    found = iter(batch.symbols(name="f*"))
+    first = next(found)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        told = [len(list(found)), len(list(batch.symbols(name="f1"))), len(list(batch.diagnostics(code="E1")))]
+        os.write(writing, msgspec.json.encode(told))
+        os._exit(0)
+    os.close(writing)
+    assert os.waitpid(child, 0)[1] == 0
+    with os.fdopen(reading, "rb") as answer:
+        assert msgspec.json.decode(answer.read()) == [ITEMS - 1, 3, 4]
+    assert (first.name, len(list(found))) == ("f0", ITEMS - 1), "and so does the one that forked"
+
+
+def test_several_threads_ask_one_batch(indexed: tuple[StoreDir, BatchDir]) -> None:
+    batch = codebatch.open(indexed[0].root, note=pytest.fail).batch()
+    at_once = threading.Barrier(4)
+    found: list[int] = []
+
+    def look(name: str) -> None:
+        at_once.wait()
+        found.extend(len(list(batch.symbols(name=name, lang="python"))) for _ in range(3))
+
+    threads = [threading.Thread(target=look, args=(f"f{number}",)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [1] * 12
+
+
+def test_what_was_named_is_what_the_use_cases_are_asked(made: StoreDir, batch: Batch) -> None:
+    question = ask(made)
+    assert (batch.id, batch.tasks) == (question.batch.id, question.records.task_names)
+    assert (batch.whole.is_complete, batch.whole.progress) == (True, "")
+    assert [entry.path for entry, _ in batch.entries(2).found] == [b"000", b"001"]
+    assert [each["code"] for each in batch.worst(2).found] == ["E0", "E1"]
+    assert batch.top("code", limit=1).found == [("E0", 4)]
+    assert batch.top("metric:lines", limit=1).found[0][1] == 4
+    assert batch.content("003") == (b"003", b"003" * 3, {})
+    assert [each["kind"] for each in batch.inspect("003", kind=("symbol", "file")).found.records] == [
+        "file", "symbol", "symbol",
+    ]  # fmt: skip
+    assert [each["name"] for each in batch.outline("003").found.records] == ["f3", "other"]
+    assert [each["path"] for each in batch.definitions("f3").found] == ["003", "007", "011"]
+    assert [each.calls for each in batch.callers("m.f3").found] == [1, 1, 1]
+
+
+def test_calls_through_a_pointer_are_calls_of_the_name(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    targets = ("p->f", "a.p->f", "A\\f", "f", "pf", "p->operator->")
+    made = make_saying(store, 1, {"symbols": [[_of(0, calls(target)) for target in targets]]})
+    for _ in range(2):
+        batch = codebatch.open(store.root).batch(made.id, partial=True)
+        found = {name: [each.calls for each in batch.callers(name).found] for name in ("f", "p->f", "operator->", ">f")}
+        assert found == {"f": [4], "p->f": [2], "operator->": [1], ">f": []}
+        build_index(store, made)
+
+
+@pytest.mark.parametrize("reference", [3, b"latest", ["latest"]])
+def test_a_batch_is_named_by_a_text(made: StoreDir, reference: object) -> None:
+    with pytest.raises(InvalidInput, match="given as str, not as") as told:
+        codebatch.open(made.root).batch(reference)  # type: ignore[arg-type]
+    assert "latest~N" in str(told.value.hint)

@@ -1,0 +1,212 @@
+"""A catalogue is all that a process knows of tasks: two of them in one process know nothing of each other."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.coordinator.analysis.planning import check_overrides, check_tools, effective_config, resolve_tasks
+from codebatch.errors import InvalidConfiguration, ToolMismatch
+from codebatch.model.digest import Digest
+from codebatch.model.entry import SnapshotId
+from codebatch.model.plan import Plan, PlannedTask
+from codebatch.model.shard import ShardRule
+from codebatch.model.task import PIPELINES, OwnPlace
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch.plugins.entry_points import describe_task, look_again
+
+
+def _project(root: Path, *functions: str) -> TaskCatalogue:
+    """The catalogue of a project whose own tasks are named as their functions."""
+    root.mkdir()
+    (root / "own.py").write_text(f"print({root.name!r})\n" + "".join(f"def {each}: return []\n" for each in functions))
+    names = [each.partition("(")[0] for each in functions]
+    (root / "codebatch.toml").write_text("".join(f'[tasks.{name}]\npython = "own.py:{name}"\n' for name in names))
+    return load_configuration(root).catalogue
+
+
+def test_catalogues_of_two_projects_keep_to_their_own_tasks(tmp_path: Path) -> None:
+    one, other = _project(tmp_path / "one", "words(file)", "late(file)"), _project(tmp_path / "other", "words(file)")
+    assert one.own_source("words").digest != other.own_source("words").digest
+    assert describe_task(one, "late").implementation == f"{tmp_path / 'one' / 'own.py'}:late"
+    with pytest.raises(InvalidConfiguration, match="no installed package provides the task 'late'"):
+        describe_task(other, "late")
+
+
+def test_own_project_task_needs_the_own_file_tasks_of_its_catalogue(tmp_path: Path) -> None:
+    catalogue = _project(tmp_path / "one", "total(project)", "words(file)", "again(project)")
+    assert describe_task(catalogue, "total").needs == (*PIPELINES["full"].tasks, "words")
+
+
+def test_file_of_an_own_task_runs_once_in_a_catalogue(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    catalogue = _project(tmp_path / "one", "words(file)", "late(file)")
+    assert capfd.readouterr().err == ""
+    check_overrides(catalogue, {"words": {}, "late": {}})
+    for name in ("words", "late"):
+        assert describe_task(catalogue, name).scope == "file"
+        assert effective_config(catalogue, name, {}) == {}
+    assert capfd.readouterr() == ("", "one\none\n"), "once for each of its tasks"
+
+
+def test_own_task_takes_no_installed_ones_name(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfiguration, match="an installed package already provides a task 'parse'"):
+        describe_task(_project(tmp_path / "one", "parse(file)"), "parse")
+
+
+def _planned(root: Path, settings: str = "", code: str = "") -> PlannedTask:
+    """An own task as it is planned now."""
+    (root / "own.py").write_text(f"{code}\ndef words(file): return []\n")
+    (root / "codebatch.toml").write_text(f'[tasks.words]\npython = "own.py:words"\n{settings}\n')
+    look_again()
+    return resolve_tasks(load_configuration(root).catalogue, ("parse", "words"))[1]
+
+
+def test_key_of_an_own_task_covers_the_files_that_it_says_it_reads(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("one")
+    (tmp_path / "other.txt").write_text("one")
+    settings = "files = ['words.txt', 'other.txt']"
+    first = _planned(tmp_path, settings)
+    assert first.config == {}, "it is no setting of the task's"
+    (tmp_path / "words.txt").write_text("two")
+    second = _planned(tmp_path, settings)
+    (tmp_path / "unread.txt").write_text("two")
+    assert _planned(tmp_path, "files = ['other.txt', 'words.txt']") == second
+    assert _planned(tmp_path, settings, "# code").key != second.key != first.key
+    assert _planned(tmp_path).implementation_digest != second.implementation_digest
+
+
+def test_an_own_task_is_keyed_as_a_task_of_ours_and_lies_anywhere(tmp_path: Path) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    (parse,) = resolve_tasks(TaskCatalogue(), ("parse",))
+    here, there = _planned(tmp_path / "here"), _planned(tmp_path / "there")
+    assert here == there
+    assert (here.tools, here.contexts) == (parse.tools, parse.contexts)
+
+
+def test_key_of_an_own_task_covers_which_function_of_its_file_it_is(tmp_path: Path) -> None:
+    keys = set()
+    for name in ("one", "two"):
+        (tmp_path / "own.py").write_text("def one(file): return []\ndef two(file): return []\n")
+        place = OwnPlace(python=f"{tmp_path}/own.py:{name}")
+        keys.add(resolve_tasks(TaskCatalogue({"words": place}), ("parse", "words"))[1].key)
+    assert len(keys) == 2
+
+
+def test_classes_of_an_own_tasks_file_find_their_module(tmp_path: Path) -> None:
+    code = "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass Word:\n  text: str"
+    assert _planned(tmp_path, "", code).name == "words"
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "added"),
+    [
+        ("", "import os, pluggy._hooks\nfrom codebatch import run", {"pluggy"}),
+        ("", "def f():\n  try: from pkg_resources import x\n  except ImportError: import nowhere", {"setuptools"}),
+        ("tools = ['execnet']", "import pluggy", {"execnet"}),
+        ("tools = []", "import pluggy", set()),
+        ("tools = ['Tree_Sitter', 'execnet', 'ExecNet']", "", {"ExecNet"}),
+    ],
+)
+def test_tools_of_an_own_task_are_what_it_imports_or_says(
+    settings: str, code: str, added: set[str], tmp_path: Path
+) -> None:
+    assert set(_planned(tmp_path, settings, code).tools) - set(_planned(tmp_path).tools) == added
+
+
+def test_what_a_tool_requires_is_a_tool_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requirements = {
+        "one": [
+            "Requires-Dist: two.of_it>=1; python_version > '3'",
+            "Requires-Dist: missing",
+            "Requires-Dist: four;extra=='x'",
+        ],
+        "two.of_it": ["Requires-Dist: three[x] (>=2)", "Requires-Dist: one"],
+        "three": ["Requires-Dist: Two-of-It"],
+        "four": [],
+    }
+    for name, lines in requirements.items():
+        (tmp_path / "site" / f"{name}-1.0.dist-info").mkdir(parents=True)
+        metadata = "\n".join([f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0", *lines])
+        (tmp_path / "site" / f"{name}-1.0.dist-info" / "METADATA").write_text(metadata)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    look_again()
+    tools = _planned(tmp_path, "tools = ['one']").tools
+    assert set(tools) - set(_planned(tmp_path).tools) == {"one", "two.of_it", "three"}
+
+
+def test_what_is_installed_as_editable_counts_by_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its distribution lies in one directory, and the module in another."""
+    for directory in ("site", "project"):
+        (tmp_path / directory).mkdir()
+        monkeypatch.syspath_prepend(tmp_path / directory)
+    metadata = tmp_path / "site" / "edited_here-1.0.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: edited_here\nVersion: 1.0\n")
+    digests = set()
+    for place, value in (("project", 1), ("project", 2), ("site", 1), ("site", 2)):
+        (tmp_path / place / "edited_here.py").write_text(f"x = {value}\n")
+        if place == "site":
+            (tmp_path / "project" / "edited_here.py").unlink(missing_ok=True)
+        importlib.invalidate_caches()
+        sys.modules.pop("edited_here", None)
+        planned = _planned(tmp_path, "", "import edited_here")
+        assert planned.tools["edited_here"] == "1.0"
+        digests.add(planned.implementation_digest)
+    assert len(digests) == 3, "where it lies with its version that alone counts"
+
+
+def test_what_an_own_task_imports_from_no_distribution_is_in_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "path").mkdir()
+    monkeypatch.syspath_prepend(tmp_path / "path")
+    keys = set()
+    for value in (1, 2):
+        (tmp_path / "path" / "beside_all.py").write_text(f"x = {value}\n")
+        keys.add(_planned(tmp_path, "", "import beside_all").key)
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ("files = ['../words.txt']", "is outside the project"),
+        ("files = ['none.txt']", "No such file"),
+        ("files = ['.']", "not a regular file"),
+        ("files = 'words.txt'", "Expected `array`, got `str`"),
+        ("files = ['a\\u0000']", "`tools`, `files` or `reuse` of the task 'words'"),
+        ("tools = ['no-such-tool']", "needs no-such-tool, which is not installed"),
+        ("tools = [1]", "Expected `str`, got `int`"),
+        ("reuse = 'no'", "Expected `bool`, got `str`"),
+    ],
+)
+def test_what_an_own_task_cannot_be_decided_by_is_refused(settings: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfiguration, match=problem):
+        _planned(tmp_path, settings.replace("'a\\u0000'", '"a\\u0000"'))
+
+
+def test_batch_of_a_version_that_had_other_settings_is_refused_as_another_versions() -> None:
+    (parse,) = resolve_tasks(TaskCatalogue(), ("parse",))
+
+    def check(task: PlannedTask) -> None:
+        plan = Plan(
+            digest=Digest(""),
+            snapshot_id=SnapshotId(""),
+            snapshot_digest=Digest(""),
+            pipeline="parse",
+            tasks=(task,),
+            shard_rule=ShardRule(),
+            shards=(),
+            contexts={},
+        )
+        check_tools(TaskCatalogue(), plan)
+
+    check(parse)
+    with pytest.raises(ToolMismatch, match=r"another version of parse \(config differ\)"):
+        check(msgspec.structs.replace(parse, config={**parse.config, "gone": 1}))

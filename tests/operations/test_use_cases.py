@@ -1,0 +1,328 @@
+"""The use cases without the command line: what they return and raise, whom they tell, and that they print nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from codebatch.errors import BatchIncomplete, InvalidConfiguration, InvalidInput, NothingToDo, StoreNotFound, UnknownId
+from codebatch.model.entry import Entry, decode_entries
+from codebatch.model.record_counts import Counts
+from codebatch.operations import ignore_note
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.project_snapshot import freeze, rules_for
+from codebatch.operations.project.stores import StorePlace, open_store
+from codebatch.operations.queries import batch_query
+from codebatch.operations.queries.batch_query import Question, ask
+from codebatch.operations.queries.batches import list_batches, outputs_of, shard_states, status
+from codebatch.operations.queries.dependencies import impact
+from codebatch.operations.queries.records import inspect, list_files, rank, search
+from codebatch.operations.queries.references import references
+from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.operations.runs.planning import Planner, choose_pipeline, plan_snapshot, planner_of
+from codebatch.operations.runs.resume import run_batch, scope_of
+from codebatch.operations.runs.run import run, run_paths
+from codebatch.query.filters.filters import RecordFilter
+from codebatch.query.filters.shaping import Shape
+from codebatch.query.sources.sources import Piece
+from codebatch.snapshotting import staleness
+from codebatch.store.batches.batches import BatchDir
+from codebatch.store.batches.store import StoreDir
+from codebatch.store.snapshots import index_frames, snapshots
+from codebatch.system.processes import background_fork
+
+
+@dataclasses.dataclass
+class Told(Listener):
+    """What a run told, in order."""
+
+    said: list[str] = dataclasses.field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+
+@pytest.fixture(autouse=True)
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Path]:
+    """A tree to stand in. Nothing may be printed."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a.py").write_text("x = 1\n")
+    (tree / "b.py").write_text("def f(): pass\n")
+    monkeypatch.chdir(tree)
+    yield tree
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", ["include", "exclude"])
+def test_a_pattern_that_can_match_nothing_is_refused_before_anything_is_written(tree: Path, name: str) -> None:
+    execution = Execution(configuration=load_configuration(tree))
+    with pytest.raises(InvalidInput, match=f"^pattern './b.py' of {name} can match no path: ") as raised:
+        run_paths((tree,), StorePlace(tree / "s"), execution, listener=Told(), **{name: ("./b.py",)})  # type: ignore[arg-type]
+    assert raised.value.hint == "write '/b.py'"
+    (tree / "codebatch.toml").write_text(f"{name} = ['a', '{tree}/b.py']\n")
+    message = f"^{tree}/codebatch.toml: pattern .* of {name} can match no path: it is an absolute path"
+    with pytest.raises(InvalidConfiguration, match=message):
+        rules_for(load_configuration(tree), (), ())
+    (tree / "codebatch.toml").write_text("exclude = ['!a']\n")
+    assert rules_for(load_configuration(tree), (), ("b", "!b.py")).exclude == ("!a", "b", "!b.py")
+    assert not (tree / "s").exists()
+
+
+@pytest.fixture
+def store(tree: Path) -> StoreDir:
+    return StorePlace(tree / "store").open_or_make()
+
+
+def _planner(store: StoreDir, tree: Path, notes: list[str], *exclude: str) -> Planner:
+    configuration = load_configuration(tree)
+    rules = rules_for(configuration, (), exclude)
+    with store.writing():
+        frozen = freeze(store, [tree], rules, notes.append, allow_empty=False)
+    return planner_of(configuration, store, frozen, choose_pipeline(configuration, "parse"), notes.append)
+
+
+def _open(store: StoreDir, tree: Path) -> BatchDir:
+    with store.writing():
+        return _planner(store, tree, []).find_or_make(again=False)[0]
+
+
+@pytest.fixture
+def question(store: StoreDir, tree: Path) -> Question:
+    """Of a batch of which nothing is done."""
+    _open(store, tree)
+    return ask(store)
+
+
+def test_store_that_is_nowhere_is_not_found_and_one_is_made_where_it_is_told(tree: Path) -> None:
+    with pytest.raises(StoreNotFound):
+        open_store()
+    notes: list[str] = []
+    made = StorePlace().open_or_make(notes.append)
+    assert notes == [f"created store: {tree / '.codebatch'}"]
+    assert open_store().id == open_store(tree / ".codebatch").id == made.id
+
+
+def test_same_tree_finds_its_batch_and_again_makes_another(store: StoreDir, tree: Path) -> None:
+    notes: list[str] = []
+    with store.writing():
+        first, is_new = _planner(store, tree, notes).find_or_make(again=False)
+        assert is_new
+        assert _planner(store, tree, notes).find_or_make(again=False) == (first, False)
+        other, is_new = _planner(store, tree, notes).find_or_make(again=True)
+    assert is_new
+    assert other.id != first.id
+    assert [each.id for each in list_batches(store)] == [first.id, other.id]
+
+
+def test_what_run_and_batch_init_plan_over_one_tree_is_the_same(store: StoreDir, tree: Path) -> None:
+    made = _open(store, tree)
+    other, plan = plan_snapshot(load_configuration(tree), store, made.about.snapshot_id, "parse", ignore_note)
+    mine, theirs = made.about, other.about
+    assert (mine.plan_digest, mine.sources, mine.stat_cache) == (plan.digest, theirs.sources, theirs.stat_cache)
+
+
+def test_tree_of_which_nothing_is_taken_is_refused_before_there_is_a_store(tree: Path) -> None:
+    execution = Execution(configuration=load_configuration(tree))
+    told = Told()
+    with pytest.raises(NothingToDo):
+        run_paths((tree,), StorePlace(), execution, exclude=("*.py",), listener=told)
+    with pytest.raises(InvalidInput, match="has no task 'lint'"):
+        run_paths((tree,), StorePlace(), execution, pipeline="parse", task="lint", listener=told)
+    assert told.said == []
+    assert not (tree / ".codebatch").exists()
+
+
+@pytest.mark.slow
+def test_a_run_decodes_the_entries_once_and_one_that_finds_its_batch_never(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded = []
+
+    def decode(data: bytes) -> list[Entry]:
+        decoded.append(len(data))
+        return decode_entries(data)
+
+    monkeypatch.setattr(snapshots, "decode_entries", decode)
+    monkeypatch.setattr(index_frames, "decode_entries", decode)
+    execution = Execution(configuration=load_configuration(tree), jobs=1)
+    for count in (1, 1):
+        assert run_paths((tree,), StorePlace(), execution, pipeline="parse", listener=Told()).is_complete
+        assert len(decoded) == count
+
+
+def test_excluded_files_are_frozen_in_no_plan(store: StoreDir, tree: Path) -> None:
+    planner = _planner(store, tree, [], "b.py", "store")
+    assert (planner.frozen.files, planner.frozen.size_bytes) == (1, 6)
+    assert planner.plan().items == 1
+
+
+def test_one_task_is_all_of_a_scope_and_a_task_that_there_is_not_is_refused(store: StoreDir, tree: Path) -> None:
+    batch = _open(store, tree)
+    assert scope_of(batch, None).tasks is None
+    assert scope_of(batch, "parse").tasks == frozenset({"parse"})
+    with pytest.raises(InvalidInput, match="has no task 'lint'"):
+        run_batch(Execution(configuration=load_configuration(tree)), store, batch, "lint", Listener())
+
+
+def test_status_of_a_batch_of_which_nothing_is_done(store: StoreDir, tree: Path) -> None:
+    batch = _open(store, tree)
+    found = status(store, batch)
+    (task,) = found.tasks
+    assert (found.standing.state.value, task.status, task.files_done, task.files_total) == ("PENDING", "pending", 0, 2)
+    assert [(each.status, each.files, each.first_path) for each in shard_states(store, batch, "parse")] == [
+        ("open", 2, "a.py")
+    ]
+
+
+def test_damaged_batch_is_listed_and_hides_no_other(store: StoreDir, tree: Path) -> None:
+    damaged, whole = _open(store, tree), _open(store, tree)
+    (damaged.root / "batch.json").write_text("{")
+    notes: list[str] = []
+    listed = list(list_batches(store, notes.append))
+    assert [each.state for each in listed] == ["DAMAGED"]
+    assert whole.id == damaged.id
+    assert listed[0].batch is None
+    assert len(notes) == 1
+
+
+def test_answer_of_a_batch_of_which_nothing_is_done_says_so(question: Question) -> None:
+    for answer in (search(question, RecordFilter(kinds=("file",))), rank(question, "kind"), list_files(question)):
+        assert not answer.whole.is_complete
+        assert (answer.whole.planned, answer.whole.done) == (2, 0)
+    with pytest.raises(BatchIncomplete, match="has no outputs yet"):
+        outputs_of(question.batch)
+
+
+def test_question_knows_whether_its_tree_has_changed(question: Question, tree: Path) -> None:
+    assert question.is_stale is False
+    (tree / "a.py").write_text("x = 22\n")
+    again = ask(question.store)
+    assert again.is_stale is True
+    assert again.changes is not None
+    assert again.changes.paths == (b"a.py",)
+
+
+@pytest.mark.parametrize("changed", ["", "a.py", "new.py"])
+def test_what_another_process_looked_at_is_answered_the_same(
+    question: Question, tree: Path, changed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Goal: trees of many files are looked at beside the answer. Method: three paths are many; who looks is seen."""
+    if changed:
+        (tree / changed).write_text("x = 22\n")
+    monkeypatch.setattr(batch_query, "AHEAD_BYTES", range(1, 1 << 22))
+    monkeypatch.setattr(background_fork, "has_other_processor", lambda: True)
+    beside, here = ask(question.store), ask(question.store)
+    beside.look_ahead()
+    expected = here.changes
+    monkeypatch.setattr(staleness, "changes_since", None)  # It is not to be called in this process any more.
+    assert beside.changes == expected
+    assert expected is not None
+    assert expected.paths == ((changed.encode(),) if changed else ())
+
+
+def test_what_stands_beside_is_no_change_of_a_tree_that_was_looked_at(
+    question: Question, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree / "a.py").write_text("x = 22\n")
+    monkeypatch.setattr(batch_query, "AHEAD_BYTES", range(1, 1 << 22))
+    monkeypatch.setattr(background_fork, "has_other_processor", lambda: True)
+    asked = ask(question.store)
+    asked.look_ahead()
+    asked.beside = (bytes(tree.resolve() / "a.py"),)
+    assert asked.is_stale is False
+
+
+def test_a_small_tree_is_looked_at_here(question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_fork, "Ahead", None)
+    question.look_ahead()
+    assert question.is_stale is False
+
+
+def test_inspected_file_is_named_from_the_project_or_from_here(question: Question, tree: Path) -> None:
+    for path in ("b.py", "./b.py", str(tree / "b.py")):
+        found = inspect(question, path).found
+        assert (found.path, found.item, found.records) == (b"b.py", 1, [])
+    with pytest.raises(InvalidInput, match=r"has no file 'c\.py'"):
+        inspect(question, "c.py")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda question: search(question, RecordFilter(), shape=Shape(limit=-1)),
+        lambda question: search(question, RecordFilter(kinds=("nope",))),
+        lambda question: search(question, RecordFilter(severities=("grave",))),
+        lambda question: search(question, RecordFilter(names="f")),  # type: ignore[arg-type]
+        lambda question: search(question, RecordFilter(), kinds=("nope",)),
+        lambda question: search(question, RecordFilter(), kinds="file"),
+        lambda question: rank(question, "colour"),
+        lambda question: list_files(question, -1),
+        lambda question: inspect(question, "a.py", kinds=("nope",)),
+        lambda question: inspect(question, "a.py", kinds="file"),  # type: ignore[arg-type]
+        lambda question: inspect(question, "a\0.py"),
+        lambda question: inspect(question, "\ud800.py"),
+        lambda question: impact(question, "a.py", depth=0),
+        lambda question: references(question, "f", roles=("nope",)),
+        lambda question: references(question, "f", roles="call"),
+        lambda _: open_store(""),
+        lambda _: run(),
+        lambda _: run(""),
+        lambda _: run(".", store=""),
+        lambda _: run(".", jobs=-1),
+        lambda _: run(".", jobs=0),
+        lambda _: run(".", include="*.py"),
+        lambda _: run(".", exclude="*.py"),
+    ],
+)
+def test_what_would_be_answered_falsely_or_never_is_refused(
+    question: Question, asked: Callable[[Question], object]
+) -> None:
+    with pytest.raises(InvalidInput):
+        asked(question)
+
+
+def test_search_that_has_enough_reads_no_further_shard(question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records come by path, then in the order of the tasks; of a shard all that may be asked for is begun."""
+    counts, read = Counts(kinds={"file": 1}), list[str]()
+
+    def pieces(task: str, _lookups: object) -> Iterator[Piece]:
+        for path in ("one", "two"):
+
+            def lines(path: str = path) -> Iterator[bytes]:
+                read.append(f"{task} {path}")
+                yield b'{"kind":"file","path":"%s","lang":"%s"}\n' % (path.encode(), task.encode())
+
+            yield Piece(counts, lines, "")
+
+    source = question.records.source
+    monkeypatch.setattr(source, "iter_pieces", pieces)
+    monkeypatch.setattr(type(source), "task_names", ("c", "b", "a"))
+    found = list(search(question, RecordFilter(), shape=Shape(limit=2)).found)
+    assert [(record["path"], record["lang"]) for record in found] == [("one", "c"), ("one", "b")]
+    assert read == ["c one", "b one", "a one"]
+
+
+def test_limits_under_which_no_file_can_be_worked_on_are_refused(tree: Path) -> None:
+    configuration = load_configuration(tree)
+    for seconds in (0.0, -1.0, math.nan):
+        with pytest.raises(InvalidInput, match="more than 0"):
+            Execution(configuration=configuration, file_seconds=seconds)
+    with pytest.raises(InvalidInput, match="at least 1"):
+        Execution(configuration=configuration, memory_mb=0)
+
+
+def test_what_depends_on_a_file_whose_name_is_no_utf_8_is_not_known(store: StoreDir, tree: Path) -> None:
+    (tree / "\udcff.py").touch()
+    _open(store, tree)
+    with pytest.raises(InvalidInput, match="not valid UTF-8"):
+        impact(ask(store), "\udcff.py")
+
+
+def test_unknown_batch_is_asked_nothing(store: StoreDir) -> None:
+    with pytest.raises(UnknownId):
+        ask(store)

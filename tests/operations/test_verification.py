@@ -1,0 +1,25 @@
+"""Which files of a batch are verified."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry
+from codebatch.operations.maintenance.verification import sample
+
+ITEMS = [Entry(f"{number:03}".encode(), "file", False, 0, Digest("")) for number in range(200)]
+
+
+@pytest.mark.parametrize(("share", "files"), [(0.0001, 1), (0.05, 10), (0.501, 101), (1.0, 200)])
+def test_a_sample_is_so_large_in_path_order_and_always_the_same(share: float, files: int) -> None:
+    chosen = sample(ITEMS, Digest("a"), share)
+    assert len(chosen) == files
+    assert chosen == sorted(chosen)
+    assert chosen == sample(ITEMS, Digest("a"), share)
+    assert set(chosen) <= set(sample(ITEMS, Digest("a"), min(1.0, share * 2)))
+
+
+def test_other_plans_have_other_samples_and_nothing_has_none() -> None:
+    assert sample(ITEMS, Digest("a"), 0.05) != sample(ITEMS, Digest("b"), 0.05)
+    assert sample([], Digest("a"), 0.05) == []

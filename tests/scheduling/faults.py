@@ -1,0 +1,69 @@
+"""What works on simulated commands, and what goes wrong with it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Literal
+
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.scheduling.work.events import Conclusion, Start
+
+
+@dataclass
+class Worker:
+    """A worker process. `at` is how far it is with what it was given, `behind` what it was given besides.
+
+    `held` is what it ended and has not told; `known` what its coordinator knows that it is at.
+    """
+
+    holder: int
+    coordinator: int
+    start: Start | None = None
+    at: Literal["given", "leased", "running", "ended"] = "given"
+    ending: Literal["result", "failed", "blocked", "cancelled", "stopped", "unbegun"] = "unbegun"
+    asks: Digest | None = None
+    questions: int = 0
+    told_to_end: Literal["", "cancelled", "stopped"] = ""
+    behind: list[Start] = field(default_factory=list)
+    held: list[tuple[Start, Conclusion]] = field(default_factory=list)
+    known: Start | None = None
+    is_recalled: bool = False
+    given: list[Start] = field(default_factory=list)
+
+    def give(self, start: Start) -> None:
+        """It is to begin a command."""
+        self.start, self.at = start, "given"
+        self.asks, self.questions, self.told_to_end = None, 0, ""
+        self.given.append(start)
+
+
+@dataclass
+class Faults:
+    """What goes wrong, as probabilities a step; and what a careless program would do otherwise."""
+
+    coordinator: float = 0.0
+    worker: float = 0.0
+    power: float = 0.0
+    everybody: float = 0.0
+    torn: float = 0.0
+    kills_max: int = 12
+    sweeps_late: bool = False
+    has_volatile_leases: bool = False
+    looks_before_exec: bool = True
+
+
+def end_of(start: Start, ending: str, rng: random.Random) -> Conclusion:
+    """How an attempt ends: why it failed is drawn."""
+    type_ = "cancelled" if ending == "unbegun" else ending
+    reason = rng.choice(("exit", "exit", "exit", "stall", "start", "limited")) if type_ == "failed" else None
+    return Conclusion(
+        item=start.item,
+        round=start.round,
+        type=type_,  # type: ignore[arg-type] # It is one.
+        reason="unbegun" if ending == "unbegun" else reason,  # type: ignore[arg-type]
+        epoch=start.epoch,
+        question=digest_bytes(repr(start).encode()) if type_ == "blocked" else Digest(""),
+        until_ns=int(reason == "limited"),
+        is_final=reason == "exit" and rng.random() < 0.2,
+    )

@@ -1,0 +1,204 @@
+"""Chains: a walk covers every item once, holes are what is open, rounds replace (SPEC.md "Chains")."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from codebatch.model.digest import Digest
+from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register
+from codebatch.model.shard import ProjectWork, ShardId
+from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.scheduling.lifecycle import BatchState, batch_state, is_stalled
+from codebatch.scheduling.outcome_counts import Tally
+from codebatch.store.results.ledgers import tally_of
+from tests.scheduling.work.batches import work_of
+
+S = ShardId("00000001")
+ITEMS = 10
+
+
+def _ledger() -> Ledger:
+    return Ledger(work_of({S: ITEMS}), {"parse": (), "lint": ("parse",)})
+
+
+def _add(ledger: Ledger, task: str, start: int, end: int, type_: OutcomeType = "result", round_: int = 1) -> None:
+    outcome = Outcome(shard=S, task=task, start=start, end=end, type=type_)
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=(outcome,)))
+
+
+@given(st.lists(st.tuples(st.integers(0, ITEMS - 1), st.integers(1, ITEMS)), max_size=30))
+def test_walk_and_holes_partition_the_items_whatever_was_linked(ranges: list[tuple[int, int]]) -> None:
+    ledger = _ledger()
+    for start, length in ranges:
+        if not any(known.start == start for known in ledger.walk(S, "parse")):
+            _add(ledger, "parse", start, min(ITEMS, start + length))
+    pieces = sorted([(link.start, link.end) for link in ledger.walk(S, "parse")] + ledger.holes(S, "parse"))
+    assert pieces[0][0] == 0
+    assert pieces[-1][1] == ITEMS
+    assert all(one[1] == other[0] for one, other in pairwise(pieces))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["parse", "lint"]), st.integers(0, 9), st.integers(1, 10)), max_size=20))
+def test_doing_the_open_units_completes_the_shard(ranges: list[tuple[str, int, int]]) -> None:
+    ledger = _ledger()
+    for task, start, length in ranges:
+        _add(ledger, task, start, min(ITEMS, start + length))
+    for unit in ledger.open_units(S):
+        for task in unit.tasks:
+            _add(ledger, task, unit.start, unit.end, round_=unit.round)
+    assert not ledger.open_units(S)
+    assert not ledger.holes(S, "parse") + ledger.holes(S, "lint")
+
+
+def test_open_units_are_the_maximal_ranges_that_lack_the_same_tasks() -> None:
+    ledger = _ledger()
+    _add(ledger, "parse", 0, 4)
+    _add(ledger, "lint", 6, 10)
+    units = [(unit.start, unit.end, unit.tasks) for unit in ledger.open_units(S)]
+    assert units == [(0, 4, ("lint",)), (4, 6, ("parse", "lint")), (6, 10, ("parse",))]
+
+
+def test_a_register_that_the_walk_does_not_reach_is_garbage() -> None:
+    ledger = _ledger()
+    _add(ledger, "parse", 5, 10)
+    _add(ledger, "parse", 0, 7)
+    assert [(link.start, link.end) for link in ledger.walk(S, "parse")] == [(0, 7)]
+    assert ledger.holes(S, "parse") == [(7, 10)]
+
+
+def test_a_later_round_replaces_a_failure_and_only_resume_opens_it() -> None:
+    ledger = _ledger()
+    _add(ledger, "parse", 0, 3)
+    _add(ledger, "parse", 3, 4, "failed")
+    _add(ledger, "parse", 4, 10)
+    _add(ledger, "lint", 0, 10)
+    assert ledger.open_units(S) == []
+    ledger.retry_unsuccessful()
+    (unit,) = ledger.open_units(S)
+    assert (unit.start, unit.end, unit.tasks, unit.round) == (3, 4, ("parse",), 2)
+    _add(ledger, "parse", 3, 4, round_=2)
+    assert ledger.open_units(S) == []
+    assert ledger.unsuccessful(S, "parse") == []
+
+
+def test_work_behind_an_unreadable_register_is_done_again_one_round_up() -> None:
+    ledger = _ledger()
+    ledger.mark_unreadable(Register(S, 0, "parse", 1))
+    _add(ledger, "lint", 0, 10)
+    (unit,) = ledger.open_units(S)
+    assert (unit.start, unit.end, unit.tasks, unit.round) == (0, 10, ("parse",), 2)
+
+
+def test_what_needs_a_task_that_is_to_be_done_in_another_round_waits_for_it() -> None:
+    """Whether that failed decides what becomes of it."""
+    ledger = Ledger(work_of({S: 1}), {"parse": (), "lint": ("parse",), "report": ("lint",)})
+    _add(ledger, "parse", 0, 1, "failed")
+    _add(ledger, "parse", 0, 1, "failed", round_=2)
+    _add(ledger, "lint", 0, 1, "failed")
+    ledger.retry_unsuccessful()
+    (unit,) = ledger.open_units(S)
+    assert (unit.tasks, unit.round) == (("parse",), 3)
+    _add(ledger, "parse", 0, 1, round_=3)
+    assert [(unit.tasks, unit.round) for unit in ledger.open_units(S)] == [(("lint",), 2)]
+    _add(ledger, "lint", 0, 1, round_=2)
+    assert [(unit.tasks, unit.round) for unit in ledger.open_units(S)] == [(("report",), 1)]
+
+
+def test_a_hole_is_cut_where_a_register_cannot_be_read() -> None:
+    """Else who begins there would find that name taken, however often."""
+    ledger = _ledger()
+    ledger.mark_unreadable(Register(S, 4, "parse", 1))
+    _add(ledger, "lint", 0, 10)
+    assert [(unit.start, unit.end, unit.round) for unit in ledger.open_units(S)] == [(0, 4, 1), (4, 10, 2)]
+    assert ledger.holes(S, "parse") == [(0, 10)]
+
+
+def test_an_item_whose_needed_task_failed_is_doomed() -> None:
+    ledger = _ledger()
+    _add(ledger, "parse", 0, 2)
+    _add(ledger, "parse", 2, 3, "failed")
+    _add(ledger, "parse", 3, 10)
+    (unit,) = ledger.open_units(S)
+    assert ledger.doomed(unit) == [(2, ("lint",))]
+
+
+def test_batch_states_follow_from_counts() -> None:
+    table = [
+        (Tally(planned=4), False, BatchState.PENDING),
+        (Tally(planned=4), True, BatchState.RUNNING),
+        (Tally(planned=4, results=1), False, BatchState.RUNNING),
+        (Tally(planned=4, results=4), True, BatchState.COMPLETED),
+        (Tally(planned=4, results=3, failed=1), True, BatchState.PARTIAL),
+        (Tally(planned=4, failed=4), True, BatchState.FAILED),
+        (Tally(planned=4, results=3, cancelled=1), True, BatchState.CANCELLED),
+        (Tally(planned=0), True, BatchState.COMPLETED),
+    ]
+    for tally, is_started, state in table:
+        assert batch_state(tally, is_started=is_started) is state
+    assert is_stalled(BatchState.RUNNING, live_holders=0)
+    assert not is_stalled(BatchState.RUNNING, live_holders=1)
+    assert not is_stalled(BatchState.PARTIAL, live_holders=0)
+
+
+def test_what_fails_again_is_not_done_a_third_time() -> None:
+    ledger = _ledger()
+    _add(ledger, "parse", 0, 9)
+    _add(ledger, "parse", 9, 10, "failed")
+    _add(ledger, "lint", 0, 10)
+    _add(ledger, "parse", 9, 10, "failed", round_=5)
+    ledger.retry_unsuccessful()
+    assert [unit.round for unit in ledger.open_units(S)] == [6]
+    _add(ledger, "parse", 9, 10, "failed", round_=6)
+    assert ledger.open_units(S) == []
+
+
+def test_a_commit_that_is_known_says_nothing_new() -> None:
+    ledger = _ledger()
+    outcome = Outcome(shard=S, task="parse", start=0, end=4, type="result")
+    commit = Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,))
+    assert ledger.add(commit) == [S]
+    assert ledger.add(commit) == []
+
+
+def _with_project_task() -> Ledger:
+    return Ledger(work_of({S: ITEMS}, ["sum"]), {"parse": (), "sum": ("parse",)})
+
+
+def test_what_a_project_task_reads_has_another_digest_once_an_outcome_of_a_later_round_is_there() -> None:
+    ledger = _with_project_task()
+    _add(ledger, "parse", 0, ITEMS)
+    before = ledger.inputs("sum")
+    outcome = Outcome(shard=S, task="parse", start=0, end=ITEMS, type="result", digest=Digest("other"))
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=2, outcomes=(outcome,)))
+    assert ledger.inputs("sum") != before
+
+
+def test_a_project_task_waits_for_what_is_retried() -> None:
+    ledger = _with_project_task()
+    own = ProjectWork("sum").id
+    _add(ledger, "parse", 0, 9)
+    _add(ledger, "parse", 9, ITEMS, "failed")
+    assert [unit.tasks for unit in ledger.open_units(own)] == [("sum",)]
+    ledger.retry_unsuccessful()
+    assert ledger.open_units(own) == []
+    _add(ledger, "parse", 9, ITEMS, "failed", round_=2)
+    assert [unit.tasks for unit in ledger.open_units(own)] == [("sum",)]
+
+
+def test_project_task_that_failed_over_no_file_has_a_piece_to_say_so_and_the_batch_is_not_complete() -> None:
+    own = ProjectWork("sum")
+    ledger = Ledger([own], {"sum": ()})
+    failed = Outcome(shard=own.id, task="sum", start=0, end=1, type="failed", inputs=ledger.inputs("sum"))
+    ledger.add(Commit(segment=HolderId("h"), epoch=0, round=1, outcomes=(failed,)))
+    (piece,) = ledger.pieces("sum")
+    assert (piece.shard, piece.items, [link.type for link in piece.links]) == (own.id, 1, ["failed"])
+    assert batch_state(tally_of(ledger), is_started=True) is BatchState.FAILED
+    ledger.retry_unsuccessful()
+    (unit,) = ledger.open_units(own.id)
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=(replace(failed, type="result"),)))
+    assert list(ledger.pieces("sum")) == [(own.id, 0, [])]
+    assert batch_state(tally_of(ledger), is_started=True) is BatchState.COMPLETED

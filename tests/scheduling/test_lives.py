@@ -1,0 +1,227 @@
+"""Sessions, workers and batches make the moves of codebatch/scheduling/state_machines.py, all of them and no others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from codebatch.model.digest import Digest
+from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register, Unit
+from codebatch.model.shard import ProjectWork, ShardId
+from codebatch.scheduling.actions import Action, Assign, Fail, Retire, Shrink
+from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.scheduling.analysis.session import Session
+from codebatch.scheduling.events import Committed, Event, Finished, Lost, Ready, Refused, Released, Started, WorkerId
+from codebatch.scheduling.lifecycle import BatchState, batch_state
+from codebatch.scheduling.state_machines import BATCH_LIFE, WORK_LIFE, WORKER_LIFE, Move, WorkerState, WorkState
+from codebatch.store.results.ledgers import tally_of
+from tests.scheduling.simulation import World, run_world
+from tests.scheduling.work.batches import work_of
+
+Pair = tuple[ShardId, int, str]
+
+
+class ResumedWorld(World):
+    """A world in which every coordinator does again what failed before, once it `is_resumed`."""
+
+    is_resumed = False
+
+    def ledger(self) -> Ledger:
+        """As of `resume`."""
+        ledger = super().ledger()
+        if self.is_resumed:
+            ledger.retry_unsuccessful()
+        return ledger
+
+
+class Watch:
+    """Follows sessions event by event. `seen` are the moves that were made."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[Move[Any]] = Counter()
+        self._pairs: dict[Session, dict[Pair, WorkState]] = {}
+        self._workers: dict[Session, dict[WorkerId, WorkerState]] = {}
+        self._batches: dict[Session, BatchState] = {}
+
+    def handle(
+        self, session: Session, event: Event, original: Callable[[Session, Event], list[Action]]
+    ) -> list[Action]:
+        """What `original` does, held against the tables."""
+        running = dict(session._pool.running)
+        actions = original(session, event)
+        self._check_workers(session, event, actions)
+        before, after = self._pairs.get(session), _pairs_of(session)
+        self._pairs[session] = after
+        if before is not None:
+            for pair, state in after.items():
+                self._check(WORK_LIFE, before[pair], _triggers(pair, event, actions, running), state)
+        batch_before = self._batches.get(session)
+        batch = self._batches[session] = batch_state(tally_of(session.ledger), is_started=bool(session._epochs))
+        if batch_before is not None:
+            self._check(BATCH_LIFE, batch_before, [*_repeated(event), *actions], batch)
+        return actions
+
+    def _check(self, life: Sequence[Move[Any]], before: Any, triggers: Sequence[object], after: Any) -> None:
+        """Some way of moves leads there. An event may leave a state as it is; an action that names an item may not."""
+        ways: dict[Any, tuple[Move[Any], ...]] = {before: ()}
+        for trigger in triggers:
+            moves = [move for move in life if move.before in ways and isinstance(trigger, move.by)]
+            ahead = {move.after: (*ways[move.before], move) for move in reversed(moves)}
+            is_optional = isinstance(trigger, Event) or life is BATCH_LIFE
+            ways = {**ahead, **ways} if is_optional else ahead
+        assert after in ways, f"{before} -> {after} by {triggers}"
+        self.seen.update(ways[after])
+
+    def _check_workers(self, session: Session, event: Event, actions: Sequence[Action]) -> None:
+        """Each worker makes exactly the moves of the table, and the pool has it where the last one leads."""
+        states = self._workers.setdefault(session, {})
+        pool = session._pool
+        for trigger in (event, *actions):
+            if isinstance(trigger, Ready | Finished | Refused | Lost | Assign | Shrink | Retire):
+                before = states.get(trigger.worker, WorkerState.SPAWNING)
+                (move,) = [move for move in WORKER_LIFE if (move.before, move.by) == (before, type(trigger))]
+                states[trigger.worker] = move.after
+                self.seen[move] += 1
+        found = {
+            **dict.fromkeys(pool.idle, WorkerState.IDLE),
+            **dict.fromkeys(pool.fresh, WorkerState.FRESH),
+            **dict.fromkeys(pool.running, WorkerState.RUNNING),
+            **dict.fromkeys(pool.retired, WorkerState.RETIRED),
+        }
+        assert found == {worker: state for worker, state in states.items() if state is not WorkerState.DEAD}
+
+
+def _repeated(event: Event) -> list[object]:
+    """One look at the disk is one event, and as many moves as it found commits and unreadable registers."""
+    return [event] * (len(event.commits) + len(event.unreadable)) if isinstance(event, Committed) else [event]
+
+
+def _triggers(pair: Pair, event: Event, actions: Sequence[Action], running: dict[WorkerId, Unit]) -> list[object]:
+    """Those of an event and of actions that concern an item."""
+    shard, item, task = pair
+
+    def is_in(unit: Unit | None) -> bool:
+        return unit is not None and unit.shard == shard and unit.start <= item < unit.end and task in unit.tasks
+
+    match event:
+        case Committed():
+            found = _repeated(event)
+        case Released(key):
+            found = [event] if key[0] == shard else []
+        case Finished(worker) | Refused(worker) | Lost(worker):
+            unit = running.get(worker)
+            found = [event] if unit is not None and unit.shard == shard else []
+        case _:
+            found = []  # It tells of no work.
+    for action in actions:
+        match action:
+            case Assign(unit=unit) if is_in(unit):
+                found.append(action)
+            case Shrink(worker, end) if is_in(running.get(worker)) and item >= end:
+                found.append(action)
+            case Fail() if (action.shard, action.item) == (shard, item) and task in action.tasks:
+                found.append(action)
+            case _:
+                pass
+    return found
+
+
+def _pairs_of(session: Session) -> dict[Pair, WorkState]:
+    """Where every item of every task is, read off the session."""
+    ledger, work = session.ledger, session._work
+    states: dict[Pair, WorkState] = {}
+    for shard, of in ledger.work.items():
+        units = ledger.open_units(shard)
+        free = {
+            (i, task)
+            for part in work._free_parts(shard, units)
+            for i in range(part.start, part.end)
+            for task in part.tasks
+        }
+        still = {(i, task) for unit in units for i in range(unit.start, unit.end) for task in unit.tasks}
+        busy = {item: unit for unit in session._pool.busy_in(shard) for item in range(unit.start, unit.end)}
+        for task in ledger._tasks[shard]:
+            for item in range(of.items):
+                if (item, task) not in still:
+                    is_waiting = isinstance(of, ProjectWork) and task not in ledger._project._readiness._settled
+                    state = WorkState.WAITING if is_waiting else WorkState.SETTLED
+                elif (item, task) in work._failing.get(shard, ()):
+                    state = WorkState.FAILING
+                elif item in busy:
+                    state = WorkState.RUNNING if task in busy[item].tasks else WorkState.OPEN
+                else:
+                    state = WorkState.OPEN if (item, task) in free else WorkState.FOREIGN
+                states[shard, item, task] = state
+    return states
+
+
+def _watched(seed: int, watch: Watch, patch: pytest.MonkeyPatch) -> None:
+    """Run a small world, and resume it where something failed."""
+    original = Session.handle
+    patch.setattr(Session, "handle", lambda session, event: watch.handle(session, event, original))
+    world = ResumedWorld(seed, shards=1 + seed % 3, items_max=5, poison=seed % 4, kill_rate=0.2 if seed % 2 else 0.0)
+    run_world(world, jobs=1 + seed % 4, coordinators=2 + seed % 2, coordinator_kills=seed % 3)
+    if world.poison:
+        world.poison.clear()
+        world.is_resumed = True
+        run_world(world, jobs=2, coordinators=2, coordinator_kills=0)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_only_the_moves_of_the_tables_are_made(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    _watched(seed, Watch(), monkeypatch)
+
+
+@pytest.mark.slow
+def test_every_move_of_the_tables_is_made() -> None:
+    watch = Watch()
+    wanted = {move for life in (WORK_LIFE, WORKER_LIFE, BATCH_LIFE) for move in life}
+    _by_hand(watch)
+    # The first have all, unless what is drawn has changed since.
+    for seed in (222, 861, 791, 405, 169, 113, 949, 829, *range(1000)):
+        if wanted <= watch.seen.keys():
+            return
+        with pytest.MonkeyPatch.context() as patch:
+            _watched(seed, watch, patch)
+    pytest.fail(f"never made: {wanted - watch.seen.keys()}")
+
+
+def _by_hand(watch: Watch) -> None:
+    """What is in no simulated world: a worker that dies before it is ready, or ends a unit that it did not do; a
+    register that cannot be read; a batch of files."""
+    shard, worker = ShardId("00000001"), WorkerId(1)
+    session = Session(Ledger(work_of({shard: 2}), {"parse": ()}), costs={shard: [0.0, 1.0, 2.0]}, jobs=1)
+    failed = [_outcome(shard, item, "failed") for item in (0, 1)]
+    events: list[Event] = [
+        Started(), Lost(worker, None, "crash"), Ready(WorkerId(2)), Finished(WorkerId(2)),
+        _committed(1, *failed), *(_committed(2, _outcome(shard, item, "result")) for item in (0, 1)),
+    ]  # fmt: skip
+    for event in events:
+        watch.handle(session, event, Session.handle)
+    session = Session(Ledger(work_of({shard: 1}), {"parse": ()}), costs={shard: [0.0, 1.0]}, jobs=1)
+    for event in (Started(), Ready(worker), _committed(1, failed[0]), _committed(2, _outcome(shard, 0, "result"))):
+        watch.handle(session, event, Session.handle)
+    session = Session(Ledger(work_of({shard: 1}), {"parse": ()}), costs={shard: [0.0, 1.0]}, jobs=1)
+    deaths = [Lost(WorkerId(number), (0, 1), "crash", task="parse") for number in (1, 2)]
+    events = [Started(), *(event for death in deaths for event in (Ready(death.worker), death))]
+    for event in (*events, Committed((), (Register(shard, 0, "parse", 1),))):
+        watch.handle(session, event, Session.handle)
+    sum_ = ProjectWork("sum")
+    ledger = Ledger(work_of({shard: 1}, ["sum"]), {"parse": (), "sum": ("parse",)})
+    session = Session(ledger, costs={shard: [0.0, 1.0], sum_.id: [0.0, 1.0]}, jobs=1)
+    for event in (Started(), Ready(worker), _committed(1, failed[0]), Finished(worker)):
+        watch.handle(session, event, Session.handle)
+    made = Outcome(shard=sum_.id, task="sum", start=0, end=1, type="result", inputs=ledger.inputs("sum"))
+    for event in (_committed(1, made), Finished(worker), _committed(2, _outcome(shard, 0, "result", "other"))):
+        watch.handle(session, event, Session.handle)
+
+
+def _outcome(shard: ShardId, item: int, type_: OutcomeType, digest: str = "") -> Outcome:
+    return Outcome(shard=shard, task="parse", start=item, end=item + 1, type=type_, digest=Digest(digest))
+
+
+def _committed(round_: int, *outcomes: Outcome) -> Committed:
+    return Committed((Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=outcomes),))

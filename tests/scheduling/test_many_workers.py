@@ -1,0 +1,78 @@
+"""Whole runs in simulated time: tasks that wait, as many workers as requested, and small trees with few."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from codebatch.coordinator.analysis.costs import COST_PER_FILE, COST_PER_WORKER
+from tests.scheduling.work.makespan import Crew, Simulation
+
+FILES = 4000
+START = 0.25
+SECONDS_A_BYTE = 1 / 3_000_000
+TOLERANCE = 1.15
+
+
+def _small(files: int) -> list[float]:
+    return [COST_PER_FILE + 10.0] * files
+
+
+def _skewed(files: int) -> list[float]:
+    chance = random.Random(1)
+    return [COST_PER_FILE + 500 * chance.lognormvariate(0.0, 2.0) for _ in range(files)]
+
+
+def _run(
+    seconds: Sequence[float], estimates: Sequence[float], jobs: int, *, starts_max: int | None = None
+) -> Simulation:
+    crew = Crew(jobs=jobs, start_seconds=START, starts_max=starts_max)
+    simulation = Simulation(seconds, estimates, crew, worth=COST_PER_WORKER)
+    simulation.run()
+    return simulation
+
+
+@pytest.mark.parametrize("jobs", [8, 16, 32, 64])
+@pytest.mark.parametrize("estimates", [_small(FILES), _skewed(FILES)], ids=["small", "skewed"])
+def test_a_task_that_waits_takes_its_work_divided_by_the_workers(jobs: int, estimates: list[float]) -> None:
+    """Half a second a file: the estimates, by bytes, say nothing of it."""
+    done = _run([0.5] * FILES, estimates, jobs)
+    assert done.started == jobs
+    assert done.now <= TOLERANCE * 0.5 * FILES / jobs
+    assert done.busy <= 1.01 * 0.5 * FILES, "work is done twice"
+
+
+@pytest.mark.parametrize("jobs", [8, 64])
+def test_that_few_start_at_a_time_costs_little(jobs: int) -> None:
+    done = _run([0.5] * FILES, _small(FILES), jobs, starts_max=4)
+    assert done.now <= TOLERANCE * 0.5 * FILES / jobs
+
+
+def test_times_that_differ_from_file_to_file_are_spread_as_well() -> None:
+    chance = random.Random(2)
+    seconds = [chance.lognormvariate(-1.0, 1.0) for _ in range(FILES)]
+    done = _run(seconds, _small(FILES), 32)
+    assert done.now <= TOLERANCE * sum(seconds) / 32
+
+
+@pytest.mark.parametrize("files", [2, 10, 40])
+def test_few_files_that_take_long_have_a_worker_each(files: int) -> None:
+    done = _run([20.0] * files, _small(files), 64)
+    assert done.started == files
+    assert done.now < 20.0 + 3.0
+
+
+@pytest.mark.parametrize("jobs", [2, 64])
+@pytest.mark.parametrize("files", [10, 100, 200])
+def test_a_small_tree_that_is_parsed_has_one_worker(files: int, jobs: int) -> None:
+    """By cost it is not worth two; so it stays, whatever is observed."""
+    estimates = [5000.0] * files
+    assert _run([each * SECONDS_A_BYTE for each in estimates], estimates, jobs).started == 1
+
+
+def test_a_large_tree_that_is_parsed_has_all_at_once() -> None:
+    estimates = _skewed(20_000)
+    done = _run([each * SECONDS_A_BYTE for each in estimates], estimates, 8)
+    assert done.started == 8

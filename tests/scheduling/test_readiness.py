@@ -1,0 +1,167 @@
+"""Project tasks are offered when what they need is done, at a cost that follows the edges, not the ways."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Unit
+from codebatch.model.shard import ProjectWork, ShardId
+from codebatch.scheduling.actions import Assign, Complete
+from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.scheduling.analysis.session import Session
+from codebatch.scheduling.events import Committed, Finished, Ready, Started, WorkerId
+from tests.scheduling.work.batches import work_of
+
+S = ShardId("00000001")
+Needs = dict[str, Sequence[str]]
+
+
+def _chain(length: int) -> Needs:
+    return {f"t{n}": (f"t{n - 1}",) if n else () for n in range(length)}
+
+
+def _diamonds(count: int) -> Needs:
+    needs: Needs = {"t0": ()}
+    for n in range(count):
+        needs |= {f"l{n}": (f"t{n}",), f"r{n}": (f"t{n}",), f"t{n + 1}": (f"l{n}", f"r{n}")}
+    return needs
+
+
+def _commit(ledger: Ledger, unit: Unit, type_: OutcomeType = "result") -> Commit:
+    outcomes = tuple(
+        Outcome(shard=unit.shard, task=task, start=0, end=unit.end, type=type_, inputs=ledger.inputs(task))
+        if unit.shard != S
+        else Outcome(shard=S, task=task, start=unit.start, end=unit.end, type=type_)
+        for task in unit.tasks
+    )
+    return Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=outcomes)
+
+
+def _open(ledger: Ledger) -> list[str]:
+    return [unit.tasks[0] for work in ledger.project_work for unit in ledger.open_units(work.id)]
+
+
+@pytest.mark.parametrize("needs", [_chain(5000), _diamonds(40)], ids=["a chain of 5,000", "40 diamonds"])
+def test_what_is_open_is_told_in_milliseconds_however_deep_the_graph(needs: Needs) -> None:
+    ledger = Ledger(work_of({}, needs), needs)
+    began = time.process_time()
+    assert _open(ledger) == ["t0"]
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("make", [lambda: _chain(2000), lambda: _diamonds(40)], ids=["a chain of 2,000", "40 diamonds"])
+def test_session_works_through_a_deep_graph_in_an_order_that_the_needs_allow(make: Callable[[], Needs]) -> None:
+    needs = make()
+    ledger = Ledger(work_of({}, needs), needs)
+    session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
+    worker = WorkerId(1)
+    session.handle(Started())
+    actions = session.handle(Ready(worker))
+    done: list[str] = []
+    while Complete() not in actions:
+        (unit,) = [action.unit for action in actions if isinstance(action, Assign)]
+        assert set(needs[unit.tasks[0]]) <= set(done)
+        done += unit.tasks
+        actions = session.handle(Committed((_commit(ledger, unit),)))
+        actions += session.handle(Finished(worker))
+    assert sorted(done) == sorted(needs)
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_counts_say_what_a_look_at_every_need_says(data: st.DataObject) -> None:
+    """Over any graph, in any order of commits, with failures, files and a resume in the middle."""
+    names = [f"t{n}" for n in range(data.draw(st.integers(1, 7)))]
+    needs: Needs = {"parse": ()}
+    for place, name in enumerate(names):
+        needs[name] = tuple(data.draw(st.lists(st.sampled_from(["parse", *names[:place]]), unique=True)))
+    ledger = Ledger(work_of({S: 2}, names), needs)
+    for _ in range(data.draw(st.integers(0, 12))):
+        assert _open(ledger) == _naive(ledger, needs, names)
+        units = [unit for shard in ledger.work for unit in ledger.open_units(shard)]
+        if not units or data.draw(st.booleans()):
+            ledger.retry_unsuccessful()
+        else:
+            unit = data.draw(st.sampled_from(units))
+            ledger.add(_commit(ledger, unit, data.draw(st.sampled_from(["result", "failed"]))))
+    assert _open(ledger) == _naive(ledger, needs, names)
+
+
+def _naive(ledger: Ledger, needs: Needs, names: Sequence[str]) -> list[str]:
+    settled: dict[str, bool] = {"parse": not ledger.open_units(S)}
+    found = []
+    for name in names:
+        own = ProjectWork(name).id
+        is_ready = all(settled[need] for need in needs[name])
+        links = list(ledger.walk(own, name))
+        retried = ledger._chains._retried.get((own, name, 0)) == links[0].round if links else False
+        settled[name] = is_ready and bool(links) and links[0].outcome.inputs == ledger.inputs(name) and not retried
+        if is_ready and not settled[name]:
+            found.append(name)
+    return found
+
+
+def test_what_is_done_of_other_inputs_is_open_again_and_so_is_what_rests_on_it() -> None:
+    needs: Needs = {"parse": (), "a": ("parse",), "b": ("a",), "c": ("b",)}
+    ledger = Ledger(work_of({S: 1}, "abc"), needs)
+    ledger.add(_commit(ledger, ledger.open_units(S)[0], "failed"))
+    while units := [unit for work in ledger.project_work for unit in ledger.open_units(work.id)]:
+        ledger.add(_commit(ledger, units[0]))
+    ledger.retry_unsuccessful()
+    assert _open(ledger) == []
+    (unit,) = ledger.open_units(S)
+    outcome = Outcome(shard=S, task="parse", start=0, end=1, type="result", digest=ledger.inputs("a"))
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=(outcome,)))
+    assert _open(ledger) == ["a"]
+    ledger.add(_commit(ledger, ledger.open_units(ProjectWork("a").id)[0]))
+    assert _open(ledger) == [], "the same outcome again: nothing that rests on it changes"
+
+
+class _CountingLedger(Ledger):
+    asked = 0
+
+    def open_units(self, shard: ShardId) -> list[Unit]:
+        self.asked += 1
+        return super().open_units(shard)
+
+
+def _reading(count: int) -> Needs:
+    return {"parse": (), "lint": (), **{f"t{n}": ("parse",) for n in range(count)}, "last": ("lint",)}
+
+
+@pytest.mark.parametrize("needs", [_chain(5000), _diamonds(40)], ids=["a chain of 5,000", "40 diamonds"])
+def test_an_event_looks_at_the_tasks_that_it_touches_and_at_no_other(needs: Needs) -> None:
+    """Commit and end each task of a graph: what is looked at are the task itself and those that need it."""
+    ledger = _CountingLedger(work_of({}, needs), needs)
+    session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
+    session.handle(Started())
+    actions = session.handle(Ready(WorkerId(1)))
+    needed_by = Counter(need for needed in needs.values() for need in needed)
+    for _ in range(min(len(needs) - 1, 200)):
+        (unit,) = [action.unit for action in actions if isinstance(action, Assign)]
+        ledger.asked = 0
+        session.handle(Committed((_commit(ledger, unit),)))
+        actions = session.handle(Finished(WorkerId(1)))
+        assert ledger.asked <= 4 + 2 * needed_by[unit.tasks[0]]
+
+
+def test_what_is_learnt_of_a_file_task_touches_the_project_tasks_that_read_it_and_no_other() -> None:
+    needs = _reading(50)
+    ledger = Ledger(work_of({S: 1}, [name for name in needs if name not in ("parse", "lint")]), needs)
+    assert _open(ledger) == []
+    ledger.changed_projects()
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(_of_file("lint"),)))
+    assert [work.task for work in ledger.changed_projects()] == ["last"]
+    assert _open(ledger) == ["last"]
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(_of_file("parse"),)))
+    assert [work.task for work in ledger.changed_projects()] == [f"t{n}" for n in range(50)]
+
+
+def _of_file(task: str) -> Outcome:
+    return Outcome(shard=S, task=task, start=0, end=1, type="result")

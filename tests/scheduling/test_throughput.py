@@ -1,0 +1,360 @@
+"""How many workers are started, by what was observed: tables of reports and decisions, and what always holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
+from codebatch.model.shard import ShardId
+from codebatch.scheduling.actions import Action, Assign, Break, Shrink, Spawn, Survey
+from codebatch.scheduling.analysis.ledger import Ledger
+from codebatch.scheduling.analysis.session import STARTS_FAILED_MAX, Session
+from codebatch.scheduling.analysis.throughput import START_SECONDS, Throughput
+from codebatch.scheduling.events import Committed, Finished, Lost, ProgressReport, Ready, Started, Surveyed, WorkerId
+from tests.scheduling.work.batches import work_of
+
+S = ShardId("00000001")
+W = WorkerId(1)
+TICK = 0.1
+NEVER = 1e9
+"""A cost that no work has: by cost alone one worker is started."""
+
+
+def _session(items: int, *, jobs: int = 64, starts_max: int | None = None) -> Session:
+    """A session with one shard of items that cost 1 each, whose first worker is at item 0."""
+    ledger = Ledger(work_of({S: items}), {"parse": ()})
+    costs = {S: [float(n) for n in range(items + 1)]}
+    session = Session(ledger, costs=costs, jobs=jobs, cost_per_worker=NEVER, starts_max=starts_max)
+    assert session.handle(Started()) == [Spawn()]
+    session.handle(Ready(W))
+    return session
+
+
+def _report(session: Session, seconds: float, *positions: int) -> int:
+    """Report where workers 1, 2, … are; return how many are started for it."""
+    found = session.handle(ProgressReport(seconds, tuple((WorkerId(n), at) for n, at in enumerate(positions, start=1))))
+    return _spawns(found)
+
+
+def _spawns(actions: Sequence[Action]) -> int:
+    return sum(isinstance(action, Spawn) for action in actions)
+
+
+def _warm_up(session: Session, position: int = 0) -> None:
+    """Let the first worker work for as long as does not count."""
+    assert _report(session, START_SECONDS, position) == 0
+
+
+@pytest.mark.parametrize(
+    ("items", "seconds", "position", "expected"),
+    [
+        # After `seconds` the worker is at `position`: of the items left each takes seconds / (position + 1) at least.
+        (100, 1.0, 1, 63),
+        (100, 1.0, 9, 18),
+        (100, 1.0, 49, 2),
+        (100, 1.0, 70, 0),
+        (10, 30.0, 0, 9),
+        (2, 30.0, 0, 1),
+        (1, 30.0, 0, 0),
+    ],
+)
+def test_workers_are_started_while_the_work_left_lasts_longer_than_a_start(
+    items: int, seconds: float, position: int, expected: int
+) -> None:
+    session = _session(items)
+    _warm_up(session)
+    assert _report(session, seconds, position) == expected
+
+
+def test_as_many_as_requested_are_started_and_no_more() -> None:
+    session = _session(1000, jobs=8)
+    _warm_up(session)
+    assert _report(session, 1.0, 1) == 7
+    assert _report(session, 1.0, 1) == 0
+
+
+def test_the_first_seconds_of_a_worker_do_not_count() -> None:
+    """A new process loads modules and grammars in its first item."""
+    session = _session(10)
+    for _ in range(round(START_SECONDS / TICK)):
+        assert _report(session, TICK, 0) == 0
+    assert _report(session, TICK, 9) == 0, "the rest was done at once"
+
+
+def test_an_item_that_takes_long_is_noticed_before_it_ends() -> None:
+    session = _session(50)
+    _warm_up(session)
+    assert [_report(session, 0.25, 0) for _ in range(3)] == [24, 25, 0]
+
+
+def test_a_worker_that_sets_up_its_tasks_proves_nothing_of_files() -> None:
+    session = _session(1000)
+    assert [_report(session, 1.0) for _ in range(20)] == [0] * 20
+
+
+def test_what_takes_long_to_set_up_is_worth_starting_for_longer_work_alone() -> None:
+    def started(set_up_seconds: float) -> int:
+        session = _session(100)
+        _report(session, set_up_seconds)
+        _report(session, START_SECONDS + set_up_seconds, 0)
+        return _report(session, 1.0, 9)
+
+    assert (started(0.0), started(5.0), started(20.0)) == (18, 1, 0)
+
+
+def test_the_longest_set_up_is_what_a_start_takes() -> None:
+    units = {W: Unit(shard=S, start=0, end=50, tasks=("parse",))}
+    throughput = Throughput({S: [float(n) for n in range(100)]}, units, NEVER)
+    throughput.observe(ProgressReport(5.0, ()))
+    throughput.observe(ProgressReport(START_SECONDS + 5.0, ((W, 0),)))
+    units[WorkerId(2)] = Unit(shard=S, start=50, end=99, tasks=("parse",))
+    throughput.observe(ProgressReport(TICK, ((W, 0), (WorkerId(2), 50))))
+    assert throughput.workers_worth(0.0, 0) == math.ceil(99 * TICK / (START_SECONDS + 5.0))
+
+
+def test_units_that_end_between_two_reports_count_as_done() -> None:
+    sizes = {S: 60, ShardId("00000002"): 40}
+    costs = {shard: [float(n) for n in range(size + 1)] for shard, size in sizes.items()}
+    session = Session(Ledger(work_of(sizes), {"parse": ()}), costs=costs, jobs=64, cost_per_worker=NEVER)
+    session.handle(Started())
+    session.handle(Ready(W))
+    _warm_up(session)
+    outcome = Outcome(shard=S, task="parse", start=0, end=60, type="result")
+    session.handle(Committed((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
+    session.handle(Finished(W))
+    assert _report(session, 1.0, 0) == 1
+
+
+def _throughput(cost_per_worker: float) -> Throughput:
+    """One worker has a unit of 100 items."""
+    unit = Unit(shard=S, start=0, end=100, tasks=("parse",))
+    return Throughput({S: [float(n) for n in range(101)]}, {W: unit}, cost_per_worker)
+
+
+def test_a_worker_goes_back_to_no_item() -> None:
+    """A look that races a write may mix two steps."""
+    throughput = _throughput(10.0)
+    for position in (30, 10):
+        throughput.observe(ProgressReport(TICK, ((W, position),)))
+        assert throughput.workers_worth(0.0, 0) == 7
+
+
+def test_a_worker_that_commits_is_one_that_works() -> None:
+    throughput = _throughput(0.1)
+    throughput.observe(ProgressReport(TICK, ((W, 100),)))
+    assert throughput.workers_worth(3.0, 3) == 4
+
+
+def test_few_start_at_a_time() -> None:
+    session = _session(1000, jobs=8, starts_max=3)
+    _warm_up(session)
+    assert _report(session, 1.0, 1) == 3
+    assert _report(session, 1.0, 1) == 0
+    assert _spawns(session.handle(Ready(WorkerId(2)))) == 1
+    assert _spawns(session.handle(Lost(WorkerId(3), None, "crash"))) == 1
+
+
+def test_where_starts_fail_one_after_the_other_those_that_live_go_on_alone() -> None:
+    """Else a machine without room for more would be asked again and again, until it is called broken."""
+    session = _session(1000, jobs=64, starts_max=2)
+    _warm_up(session)
+    assert _report(session, 1.0, 1) == 2
+    spawned = [
+        _spawns(session.handle(Lost(WorkerId(10 + number), None, "crash"))) for number in range(STARTS_FAILED_MAX + 1)
+    ]
+    assert spawned == [1] * (STARTS_FAILED_MAX - 1) + [0, 0]
+    assert _report(session, 10.0, 1) == 0
+    assert _spawns(session.handle(Lost(W, None, "crash"))) == 1, "the last one is replaced"
+
+
+def test_a_start_that_succeeds_between_failures_keeps_the_limit() -> None:
+    session = _session(1000, jobs=64, starts_max=1)
+    _warm_up(session)
+    assert _report(session, 1.0, 1) == 1
+    for number in range(2, 20):
+        assert _spawns(session.handle(Lost(WorkerId(100 + number), None, "crash"))) == 1
+        assert _spawns(session.handle(Ready(WorkerId(number)))) == 1
+
+
+def test_where_all_starts_fail_the_machine_is_to_blame() -> None:
+    ledger = Ledger(work_of({S: 9}), {"parse": ()})
+    session = Session(ledger, costs={S: [float(n) for n in range(10)]}, jobs=1, cost_per_worker=NEVER)
+    session.handle(Started())
+    ends = [session.handle(Lost(WorkerId(number), None, "crash"))[-1] for number in range(1, 7)]
+    assert ends == [Spawn()] * 5 + [Break(6)]
+
+
+def test_what_others_hold_is_worth_no_worker() -> None:
+    ledger = Ledger(work_of({S: 100}), {"parse": ()})
+    costs = {S: [float(n) for n in range(101)]}
+    session = Session(ledger, costs=costs, jobs=8, cost_per_worker=NEVER, leased={(S, 10): 1})
+    session.handle(Started())
+    session.handle(Ready(W))
+    _report(session, START_SECONDS, 0)
+    assert _report(session, 10.0, 8) == 1, "two items are left here"
+
+
+def test_an_idle_worker_is_not_worth_another_one() -> None:
+    session = _session(8)
+    _warm_up(session)
+    assert _report(session, 5.0, 5) == 2
+    session.handle(Ready(WorkerId(2)))
+    session.handle(Surveyed(W, 5))
+    session.handle(Ready(WorkerId(3)))
+    session.handle(Surveyed(W, 5))
+    assert _report(session, 5.0, 5, 7) == 0
+
+
+@pytest.mark.parametrize("items", [5, 1])
+def test_by_cost_alone_there_is_no_worker_without_an_item(items: int) -> None:
+    ledger = Ledger(work_of({S: items}), {"parse": ()})
+    costs = {S: [1000.0 * n for n in range(items + 1)]}
+    session = Session(ledger, costs=costs, jobs=64, cost_per_worker=1.0)
+    assert session.handle(Started()) == [Spawn()] * items
+
+
+reports = st.lists(st.tuples(st.floats(0.0, 2.0), st.integers(0, 20)), max_size=30)
+
+
+@settings(max_examples=300, deadline=None)
+@given(reports, st.floats(1.0, 1e6), st.integers(0, 50))
+def test_wanted_workers_have_an_item_each(seen: list[tuple[float, int]], cost_per_worker: float, queued: int) -> None:
+    unit = Unit(shard=S, start=0, end=20, tasks=("parse",))
+    throughput = Throughput({S: [float(n) for n in range(21)]}, {W: unit}, cost_per_worker)
+    for seconds, position in seen:
+        throughput.observe(ProgressReport(seconds, ((W, position),)))
+    assert 1 <= throughput.workers_worth(float(queued), queued) <= 20 + queued
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(0.005, 5.0), st.integers(2, 400), st.integers(1, 50))
+def test_no_more_workers_are_wanted_than_the_seconds_left_are_starts(each: float, items: int, ticks: int) -> None:
+    """A worker that takes `each` seconds an item: the prediction errs on the low side, by the item at hand."""
+    unit = Unit(shard=S, start=0, end=items, tasks=("parse",))
+    throughput = Throughput({S: [float(n) for n in range(items + 1)]}, {W: unit}, NEVER)
+    wanted, position = 1, 0
+    for tick in range(1, ticks + 1):
+        position = min(items, int(tick * TICK / each))
+        throughput.observe(ProgressReport(TICK, ((W, position),)))
+        wanted = throughput.workers_worth(0.0, 0)
+    left = (items - position) * each
+    assert wanted <= max(1, math.ceil(1.5 * left / START_SECONDS + 1))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.floats(0.01, 1.0), min_size=2, max_size=40))
+def test_a_worker_that_stands_still_is_worth_ever_more_help(seconds: list[float]) -> None:
+    unit = Unit(shard=S, start=0, end=100, tasks=("parse",))
+    throughput = Throughput({S: [float(n) for n in range(101)]}, {W: unit}, NEVER)
+    wanted = []
+    for each in seconds:
+        throughput.observe(ProgressReport(each, ((W, 3),)))
+        wanted.append(throughput.workers_worth(0.0, 0))
+    assert wanted == sorted(wanted)
+
+
+def test_the_last_items_tell_more_than_the_first() -> None:
+    """The costliest units go first, and are not like the last ones."""
+    unit = Unit(shard=S, start=0, end=2000, tasks=("parse",))
+    throughput = Throughput({S: [float(n) for n in range(2001)]}, {W: unit}, NEVER)
+    for position in (0, *range(100, 1000, 100), *range(900, 917)):
+        throughput.observe(ProgressReport(1.0, ((W, position),)))
+    by_the_mean = (2000 - 916) / (916 / 26) / START_SECONDS
+    assert throughput.workers_worth(0.0, 0) > 2 * by_the_mean
+    for position in range(1000, 1600, 100):
+        throughput.observe(ProgressReport(1.0, ((W, position),)))
+    assert throughput.workers_worth(0.0, 0) < 1.7 * (2000 - 1500) / 100 / START_SECONDS
+
+
+def test_what_others_have_done_is_not_waited_for() -> None:
+    other = ShardId("00000002")
+    sizes = {S: 200, other: 100}
+    costs = {shard: [float(n) for n in range(size + 1)] for shard, size in sizes.items()}
+    session = Session(Ledger(work_of(sizes), {"parse": ()}), costs=costs, jobs=64, cost_per_worker=NEVER)
+    session.handle(Started())
+    session.handle(Ready(W))
+    outcome = Outcome(shard=other, task="parse", start=0, end=100, type="result")
+    session.handle(Committed((Commit(segment=HolderId("other"), epoch=1, round=1, outcomes=(outcome,)),)))
+    _report(session, START_SECONDS, 199)
+    assert _report(session, 30.0, 199) == 0
+
+
+def test_an_item_that_is_open_in_two_rounds_is_worth_one_worker() -> None:
+    ledger = Ledger(work_of({S: 1}), {"parse": (), "count": ()})
+    failed = Outcome(shard=S, task="count", start=0, end=1, type="failed")
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(failed,)))
+    ledger.retry_unsuccessful()
+    assert [unit.round for unit in ledger.open_units(S)] == [1, 2]
+    session = Session(ledger, costs={S: [0.0, 1.0]}, jobs=64, cost_per_worker=0.1)
+    assert session.handle(Started()) == [Spawn()]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "position", "expected"),
+    [
+        # Of 1,000 items (position + 1) are done in `seconds`, the one at hand among them.
+        (10.0, 99, None),
+        (10.0, 69, 490),
+        (10.0, 0, 7),
+        (200.0, 0, 1),
+        (1000.0, 998, None),
+    ],
+)
+def test_a_unit_that_lasts_too_long_ends_earlier(seconds: float, position: int, expected: int | None) -> None:
+    unit = Unit(shard=S, start=0, end=1000, tasks=("parse",))
+    throughput = Throughput({S: [float(n) for n in range(1001)]}, {W: unit}, NEVER)
+    throughput.observe(ProgressReport(START_SECONDS, ((W, 0),)))
+    assert throughput.end_in_time(W) is None, "nothing is known yet"
+    throughput.observe(ProgressReport(seconds, ((W, position),)))
+    assert throughput.end_in_time(W) == expected
+
+
+@pytest.mark.parametrize("workers", [1, 16])
+def test_items_that_take_long_are_counted_over_a_longer_time(workers: int) -> None:
+    """Three seconds each: of the last two seconds alone nothing but the items at hand would be left."""
+    shards = {WorkerId(n): ShardId(f"{n:08x}") for n in range(1, workers + 1)}
+    costs = {shard: [float(n) for n in range(1001)] for shard in shards.values()}
+    units = {worker: Unit(shard=shard, start=0, end=1000, tasks=("parse",)) for worker, shard in shards.items()}
+    throughput = Throughput(costs, units, NEVER)
+    for tick in range(301):
+        throughput.observe(ProgressReport(TICK, tuple((n, int(tick * TICK / 3.0 + n / 17)) for n in units)))
+    end = throughput.end_in_time(W)
+    assert end is not None
+    assert 60 <= (end - 10) * 3.0 <= 1.2 * 60
+
+
+def test_a_unit_is_not_cut_before_an_item_that_no_cut_makes_shorter() -> None:
+    unit = Unit(shard=S, start=0, end=3, tasks=("parse",))
+    throughput = Throughput({S: [0.0, 1.0, 2.0, 1000.0]}, {W: unit}, NEVER)
+    for seconds in (START_SECONDS, 1.0):
+        throughput.observe(ProgressReport(seconds, ((W, 0),)))
+    assert throughput.end_in_time(W) is None
+
+
+def test_the_tail_of_a_unit_that_is_cut_is_done_by_whoever_is_free() -> None:
+    session = _session(1000, jobs=1)
+    _warm_up(session)
+    assert session.handle(ProgressReport(10.0, ((W, 0),))) == [Shrink(W, 7)]
+    assert session.handle(ProgressReport(0.1, ((W, 0),))) == []
+    assert session._work.queue.items == 993
+    outcome = Outcome(shard=S, task="parse", start=0, end=7, type="result")
+    session.handle(Committed((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
+    (assign,) = session.handle(Finished(W))
+    assert isinstance(assign, Assign)
+    assert (assign.unit.start, assign.unit.end) == (7, 1000)
+
+
+def test_what_is_left_of_a_unit_that_was_cut_can_be_stolen() -> None:
+    session = _session(1000, jobs=2, starts_max=1)
+    _warm_up(session)
+    assert session.handle(ProgressReport(10.0, ((W, 0),))) == [Shrink(W, 7), Spawn()]
+    (assign,) = session.handle(Ready(WorkerId(2)))
+    assert isinstance(assign, Assign)
+    outcome = Outcome(shard=S, task="parse", start=7, end=1000, type="result")
+    session.handle(Committed((Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,)),)))
+    assert session.handle(Finished(WorkerId(2))) == [Survey(W)]

@@ -1,0 +1,126 @@
+"""What may start: told change by change it is what it would be if it were made out from nothing."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.work_batch import Work, WorkEdge
+from codebatch.scheduling.work.command_graph import CommandGraph, Face
+from codebatch.scheduling.work.command_plan import Need, agenda_of
+
+FACES: tuple[Face, ...] = ("open", "runs", "good", "bad", "held")
+
+
+@st.composite
+def _changes(draw: st.DrawFn) -> tuple[list[list[Need]], list[tuple[int, Face]]]:
+    count = draw(st.integers(1, 8))
+    needs = [[Need(need, draw(st.booleans())) for need in range(item) if draw(st.booleans())] for item in range(count)]
+    changes = draw(st.lists(st.tuples(st.integers(0, count - 1), st.sampled_from(FACES)), max_size=20))
+    return needs, changes
+
+
+def _reference(needs: list[list[Need]], own: list[Face], *, goes_on: bool) -> list[tuple[bool, bool]]:
+    """Of each item whether it may start and whether it is skipped, in the order of the graph."""
+    faces: list[Face] = []
+    found: list[tuple[bool, bool]] = []
+    for item, each in enumerate(needs):
+        is_spoilt = any(need.must_succeed and faces[need.item] == "bad" for need in each) and not goes_on
+        is_skipped = own[item] == "open" and is_spoilt
+        faces.append("bad" if is_skipped else own[item])
+        is_met = all(
+            faces[need.item] == "good" or (faces[need.item] == "bad" and (goes_on or not need.must_succeed))
+            for need in each
+        )
+        found.append((own[item] == "open" and is_met, is_skipped))
+    return found
+
+
+@given(_changes(), st.booleans())
+def test_changes_one_by_one_come_to_what_all_at_once_is(
+    drawn: tuple[list[list[Need]], list[tuple[int, Face]]], goes_on: bool
+) -> None:
+    needs, changes = drawn
+    graph = CommandGraph(needs, goes_on=goes_on)
+    own: list[Face] = ["open"] * len(needs)
+    before = _reference(needs, own, goes_on=goes_on)
+    for item, face in changes:
+        touched = graph.set(item, face)
+        own[item] = face
+        after = _reference(needs, own, goes_on=goes_on)
+        assert after == [(graph.may_start(each), graph.is_skipped(each)) for each in range(len(needs))]
+        assert {each for each in range(len(needs)) if before[each] != after[each]} <= touched
+        for each, (_, is_skipped) in enumerate(after):
+            cause = graph.cause(each)
+            assert (cause != each) == is_skipped
+            assert not is_skipped or own[cause] == "bad"
+        before = after
+
+
+def test_a_failure_goes_down_a_chain_without_recursion() -> None:
+    count = 50_000
+    graph = CommandGraph([[Need(item - 1, True)] if item else [] for item in range(count)])
+    assert len(graph.set(0, "bad")) == count
+    assert graph.is_skipped(count - 1)
+    assert graph.cause(count - 1) == 0
+    graph.set(0, "open")
+    assert not graph.is_skipped(count - 1)
+
+
+def test_a_ladder_of_diamonds_is_walked_once() -> None:
+    """It has 2 ** 60 paths."""
+    needs: list[list[Need]] = [[]]
+    for rung in range(60):
+        top = 3 * rung
+        needs += [[Need(top, True)], [Need(top, True)], [Need(top + 1, True), Need(top + 2, True)]]
+    graph = CommandGraph(needs)
+    began = time.process_time()
+    graph.set(0, "bad")
+    assert graph.is_skipped(len(needs) - 1)
+    assert time.process_time() - began < 5
+
+
+def _work(*edges: tuple[str, str], strategy: str = "parallel") -> Work:
+    ids = sorted({id_ for edge in edges for id_ in edge})
+    return Work(
+        source="test",
+        root=b"/",
+        order=tuple(map(CommandId, ids)),
+        edges=tuple(WorkEdge(CommandId(task), CommandId(on)) for task, on in edges),
+        strategy="serial" if strategy == "serial" else "parallel",
+        max_parallel=4,
+    )
+
+
+def test_what_most_waits_for_comes_first_and_in_series_the_order_of_the_file() -> None:
+    edges = (("b2", "b1"), ("b3", "b2"), ("c2", "c1"), ("a1", "c2"))
+    parallel = agenda_of(_work(*edges), ["a1", "b1", "b2", "b3", "c1", "c2"])  # type: ignore[list-item]
+    first = sorted(range(6), key=lambda item: parallel.keys[item])
+    assert [parallel.ids[item] for item in first] == ["b1", "c1", "b2", "c2", "a1", "b3"]
+    serial = agenda_of(_work(*edges, strategy="serial"), parallel.ids)
+    assert sorted(range(6), key=lambda item: serial.keys[item]) == list(range(6))
+    assert serial.capacity == {"": 1}
+
+
+def test_one_that_runs_is_not_spoilt_by_what_it_needs() -> None:
+    """A need was opened again while its user ran, and failed: what comes after the user waits for its end."""
+    graph = CommandGraph([[], [Need(0, must_succeed=True)], [Need(1, must_succeed=False)]])
+    graph.set(0, "good")
+    graph.set(1, "runs")
+    graph.set(0, "bad")
+    assert not graph.may_start(2)
+    graph.set(1, "good")
+    assert graph.may_start(2)
+
+
+def test_a_circle_of_a_strangers_store_is_no_end_of_the_world() -> None:
+    agenda = agenda_of(_work(("a", "b"), ("b", "a")), [CommandId("a"), CommandId("b")])
+    graph = CommandGraph(agenda.needs)
+    assert not graph.may_start(0)
+    assert not graph.may_start(1)
+
+
+A = CommandId("a")

@@ -1,0 +1,433 @@
+"""The conductor of commands against simulated worlds; and each invariant has a bug that only it finds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+import pytest
+from msgspec.structs import replace
+
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.request import Answer, Open, Request, RequestHead
+from codebatch.model.work.work_batch import Policy, Work
+from codebatch.scheduling.actions import Spawn
+from codebatch.scheduling.events import Finished, Ready, Started, WorkerId
+from codebatch.scheduling.work.command_plan import SLOTS, Agenda, agenda_of
+from codebatch.scheduling.work.conductor import Conductor
+from codebatch.scheduling.work.event_projection import Happening, Story, Told
+from codebatch.scheduling.work.events import (
+    CommandAction,
+    CommandEvent,
+    Concluded,
+    Conclusion,
+    Due,
+    Lost,
+    Recall,
+    Start,
+    Wake,
+)
+from tests.scheduling.faults import Faults
+from tests.scheduling.generous import GenerousRuns
+from tests.scheduling.lived import CheckedWorld, live_out
+
+SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "200"))
+STEP = 200
+
+KINDS = (
+    Faults(),
+    Faults(worker=0.02),
+    Faults(coordinator=0.01),
+    Faults(coordinator=0.01, worker=0.02, power=0.004),
+    Faults(coordinator=0.01, worker=0.02, torn=0.1),
+    Faults(coordinator=0.01, everybody=0.01),
+)
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, STEP))
+def test_whatever_is_killed_and_asked_every_rule_holds(first: int) -> None:
+    given_behind = stopped = 0
+    for seed in range(first, first + STEP):
+        world = CheckedWorld(seed, KINDS[seed % len(KINDS)])
+        _live(world, drains=seed % 7 == 0)
+        given_behind += world.ahead
+        stopped += world.stopped
+    assert given_behind > STEP / 10, "too little was given at once for this to prove anything"
+    assert stopped > STEP / 20, "too little was stopped for this to prove anything"
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, STEP))
+def test_the_death_of_coordinators_interrupts_nothing(first: int) -> None:
+    for seed in range(first, first + STEP):
+        world = CheckedWorld(seed, Faults(coordinator=0.03))
+        _live(world)
+        assert all(one is None or one.reason != "interrupted" for one in world.registers.values()), seed
+
+
+def _live(world: CheckedWorld, *, drains: bool = False) -> None:
+    try:
+        live_out(world, drains=drains)
+    except AssertionError as error:
+        raise AssertionError(f"seed {world.seed}: {error}") from error
+
+
+class _StartsWithoutNeeds(Conductor):
+    """A head of a heap is started as it was when it came there."""
+
+    def _is_startable(self, item: int) -> bool:
+        return item not in self._at and item not in self._foreign
+
+
+class _KeepsTokens(Conductor):
+    """What a dead worker had taken stays taken."""
+
+    def _bury(self, lost: Lost) -> list[CommandAction]:
+        item = self._running.get(lost.worker)
+        actions = super()._bury(lost)
+        if item is not None:
+            self._queue.used[SLOTS] += 1
+        return actions
+
+
+class _LosesWhatItGave(Conductor):
+    """What a worker was given behind the command at hand, and did not begin, is nobody's any more."""
+
+    def _end(self, worker: WorkerId, *, is_well: bool) -> int:
+        self._runs_given.end(worker, is_well=is_well)
+        return self._leave(worker)
+
+
+class _CountsTwice(Conductor):
+    """What an outcome does to its users is done at each look at it."""
+
+    def _conclude(self, concluded: Concluded) -> list[CommandAction]:
+        actions = super()._conclude(concluded)
+        graph = self._states.graph
+        for one in concluded.conclusions:
+            if one.type == "result":
+                graph._unmet = [max(0, unmet) - (unmet > 1) for unmet in graph._unmet]
+        return actions
+
+
+class _Remembers(Conductor):
+    """That a failure is tried again once is known to this process alone."""
+
+    def _conclude(self, concluded: Concluded) -> list[CommandAction]:
+        for one in concluded.conclusions:
+            if one.type == "failed" and one.round == 1:
+                self._histories._ended.setdefault(one.item, {})[0] = one
+                self._requests._opened.setdefault(one.item, set()).add(1)
+        return super()._conclude(concluded)
+
+
+class _StartsCancelled(Conductor):
+    """A Cancel ends what runs, and no more."""
+
+    def _could_start(self, item: int) -> bool:
+        is_held = item in self._at or item in self._foreign or item in self._settling
+        return not is_held and self._states.graph.may_start(item)
+
+
+class _StartsPaused(Conductor):
+    """A Pause is for those that have not come to wait."""
+
+    def _is_startable(self, item: int) -> bool:
+        return self._could_start(item) and not self._states.rests(item)
+
+
+class _StartsAtOnce(Conductor):
+    """Nobody waits before he tries again."""
+
+    def _is_startable(self, item: int) -> bool:
+        return self._could_start(item) and not self._states.rule.is_paused(item)
+
+
+class _ForgetsEpochsOfOutcomes(Conductor):
+    """Epochs come from leases alone, which the disk may have lost."""
+
+    def __init__(self, agenda: Agenda, **known: object) -> None:
+        super().__init__(agenda, **known)  # type: ignore[arg-type] # Whatever a conductor takes.
+        self._histories._epochs = dict(known["epochs"])  # type: ignore[call-overload]
+
+
+class _RestartsAll(Conductor):
+    """Whatever was interrupted is started again."""
+
+    def _look_at_interrupted(self, item: int) -> list[CommandAction]:
+        return []
+
+
+class _BooksStopsAsAccidents(Conductor):
+    """What the user ends is judged as what dies."""
+
+    def __init__(self, agenda: Agenda, **known: object) -> None:
+        super().__init__(agenda, **known)  # type: ignore[arg-type] # Whatever a conductor takes.
+        self._interruptions.stops = lambda item: {}  # type: ignore[method-assign]
+
+
+class _ForgetsTheLimit(Conductor):
+    """The time limit ends what runs, and no more."""
+
+    def _note_request(self, request: Request) -> list[int]:
+        touched = super()._note_request(request)
+        self._requests.is_expired = False
+        return touched
+
+
+class _TriesForEver(Conductor):
+    """It is tried again as long as it fails."""
+
+    def __init__(self, agenda: Agenda, **known: object) -> None:
+        policies = tuple(replace(policy, retries=policy.retries + 1) for policy in agenda.policies)
+        super().__init__(replace(agenda, policies=policies), **known)  # type: ignore[arg-type]
+        self.agenda = agenda
+
+
+class _TakesAnyAnswer(Conductor):
+    """An answer is to whatever is asked last, be it to what was asked in a former round."""
+
+    def _note_request(self, request: Request) -> list[int]:
+        body = request.body
+        if isinstance(body, Answer):
+            item = self.agenda.ids.index(body.task)
+            last = self.conclusion(item)
+            if last is not None and last.question:
+                body = replace(body, round=last.round, question=last.question)
+        return super()._note_request(Request(request.head, body))
+
+
+class _HeedsOpensOfFormerRounds(Conductor):
+    """Who wants a command opened gets it opened, whatever became of it since."""
+
+    def _note_request(self, request: Request) -> list[int]:
+        body = request.body
+        if isinstance(body, Open):
+            over = {id_: self.attempt(self.agenda.ids.index(id_))[0] for id_ in body.rounds}
+            body = replace(body, rounds=over)
+        return super()._note_request(Request(request.head, body))
+
+
+class _ForgetsSkips(Conductor):
+    """A Skip ends what runs, and no more."""
+
+    def _note_request(self, request: Request) -> list[int]:
+        touched = super()._note_request(request)
+        self._requests._skips.clear()
+        return touched
+
+
+class _GoesOnWithoutRoom(Conductor):
+    """Who is answered goes on, be there a slot for it or not."""
+
+    def handle(self, event: CommandEvent) -> list[CommandAction]:
+        self._queue.may_go_on = lambda item: True  # type: ignore[method-assign]
+        return super().handle(event)
+
+
+class _OverdrawsPools(Conductor):
+    """Whoever is first starts, be there enough of its pools or not."""
+
+    def handle(self, event: CommandEvent) -> list[CommandAction]:
+        fits = self._queue._fits
+        self._queue._fits = lambda pool, amount: pool != SLOTS or fits(pool, 1)  # type: ignore[method-assign]
+        actions = super().handle(event)
+        self._queue._fits = fits  # type: ignore[method-assign]
+        return actions
+
+
+class _TakesOfClosedPools(Conductor):
+    """Who meets a rate limit waits alone."""
+
+    def handle(self, event: CommandEvent) -> list[CommandAction]:
+        self._queue._closed_pools = dict
+        return super().handle(event)
+
+
+class _StartsSoon(Conductor):
+    """One may start right behind another."""
+
+    def handle(self, event: CommandEvent) -> list[CommandAction]:
+        self._queue._is_spacing = False
+        return super().handle(event)
+
+
+DEADLY = Faults(coordinator=0.02, worker=0.03, power=0.01)
+
+PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
+    "needs": (Faults(), _StartsWithoutNeeds, "starts while"),
+    "pools": (Faults(), _OverdrawsPools, "than there is|not alone"),
+    "closed pools": (Faults(), _TakesOfClosedPools, "takes of the closed"),
+    "paused": (Faults(), _StartsPaused, "after a Pause"),
+    "before its time": (Faults(), _StartsAtOnce, "before its time"),
+    "soon after another": (Faults(), _StartsSoon, "too soon"),
+    "tries": (Faults(), _TriesForEver, "is begun in round"),
+    "answers of former rounds": (Faults(), _TakesAnyAnswer, "is begun in round|by the disk|no end"),
+    "opens of former rounds": (Faults(), _HeedsOpensOfFormerRounds, "is begun in round|by the disk"),
+    "skipped": (Faults(), _ForgetsSkips, "is begun in round|by the disk"),
+    "answered without room": (Faults(), _GoesOnWithoutRoom, "than there is|at once than may|not alone"),
+    "tokens": (DEADLY, _KeepsTokens, "tokens are left|no end"),
+    "given and not begun": (DEADLY, _LosesWhatItGave, "READY|no end|by the disk"),
+    "counted twice": (Faults(), _CountsTwice, "starts while|waits for nothing|READY"),
+    "memory alone": (DEADLY, _Remembers, "by the disk|is begun in round"),
+    "stopped by the user": (Faults(coordinator=0.02), _BooksStopsAsAccidents, "was stopped, and is judged"),
+    "time limit": (Faults(), _ForgetsTheLimit, "after the time limit|by the disk"),
+    "cancelled": (Faults(), _StartsCancelled, "after a Cancel|no end"),
+    "at most once": (DEADLY, _RestartsAll, "was begun"),
+    "sweep after the session": (Faults(everybody=0.02, sweeps_late=True), Conductor, "at once"),
+    "leases that are not durable": (Faults(power=0.02, has_volatile_leases=True), Conductor, "was begun|at once"),
+    "epochs of leases alone": (
+        Faults(power=0.02, has_volatile_leases=True),
+        _ForgetsEpochsOfOutcomes,
+        "was begun|a second end|at once",
+    ),
+    "no look before exec": (
+        Faults(coordinator=0.05, looks_before_exec=False),
+        Conductor,
+        "after a Cancel|not told",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_bug_is_found(name: str) -> None:
+    faults, make, said = PLANTED[name]
+    with pytest.raises(AssertionError, match=said):
+        _live_all(400, faults, make)
+
+
+def _live_all(seeds: int, faults: Faults, make: Callable[..., Conductor], tell: Callable[..., Story] = Story) -> None:
+    for seed in range(seeds):
+        live_out(CheckedWorld(seed, faults, make, tell))
+
+
+class _ForgetsWhatWasTold(Story):
+    """What earlier coordinators told is not looked at."""
+
+    def __init__(self, conductor: Conductor, requests: Iterable[Request] = (), told: Told | None = None) -> None:
+        super().__init__(conductor, requests)
+
+
+class _TellsWhatItHears(Story):
+    """What ended while nobody was there to tell is not told."""
+
+    def begin(self, concluded: Concluded) -> list[Happening]:
+        self._told.ends.update((one.item, one.round) for one in concluded.conclusions)
+        return super().begin(concluded)
+
+
+class _TellsEachReport(Story):
+    """What a worker tells and the disk says too is told twice."""
+
+    def _ends(self, concluded: Concluded) -> list[Happening]:
+        self._told.ends.clear()
+        return super()._ends(concluded)
+
+
+@pytest.mark.parametrize(
+    ("tell", "said"),
+    [
+        (_ForgetsWhatWasTold, "told twice"),
+        (_TellsWhatItHears, "not told: {"),
+        (_TellsEachReport, "told twice"),
+    ],
+)
+def test_an_end_that_is_told_twice_or_never_is_found(tell: Callable[..., Story], said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        _live_all(400, DEADLY, Conductor, tell)
+
+
+def _order_of_starts(policies: dict[str, Policy], *, at_once: int, pools: dict[str, int] | None = None) -> list[str]:
+    """In which order commands start that take equally long, those that started first ending first."""
+    ids = [CommandId(id_) for id_ in policies]
+    work = Work(
+        source="test",
+        root=b"/",
+        order=tuple(ids),
+        policies=dict(zip(ids, policies.values(), strict=True)),
+        strategy="parallel",
+        max_parallel=at_once,
+        pools=pools or {},
+    )
+    conductor = Conductor(agenda_of(work, ids), concluded=Concluded(()), epochs={})
+    events: list[CommandEvent] = [Started(), *(Ready(WorkerId(number)) for number in range(1, at_once + 1))]
+    started: list[str] = []
+    while events:
+        for action in conductor.handle(events.pop(0)):
+            if isinstance(action, Start):
+                started.append(ids[action.item])
+                one = Conclusion(item=action.item, round=action.round, type="result", epoch=action.epoch)
+                events += [Concluded([one]), Finished(action.worker)]
+    return started
+
+
+def test_a_higher_priority_starts_first_and_equals_in_the_order_of_the_file() -> None:
+    policies = {"a": Policy(), "b": Policy(), "c": Policy(priority=1), "d": Policy(priority=-1), "e": Policy()}
+    assert _order_of_starts(policies, at_once=1) == ["c", "a", "b", "e", "d"]
+
+
+def test_who_wants_much_of_a_pool_is_not_starved_by_those_that_want_little() -> None:
+    """While `big` waits for all of the pool nobody behind it takes of it; who takes of another goes on."""
+    little, other = Policy(pools={"db": 1}), Policy(pools={"net": 1})
+    policies = {"a": little, "big": Policy(pools={"db": 2}), "b": little, "c": other, "d": little}
+    order = _order_of_starts(policies, at_once=2, pools={"db": 2, "net": 2})
+    assert order[:3] == ["a", "c", "big"]
+    assert set(order[3:]) == {"b", "d"}
+
+
+def test_an_exclusive_command_waits_until_all_is_free_and_lets_nobody_pass() -> None:
+    policies = {"a": Policy(), "alone": Policy(exclusive=True), "b": Policy(), "c": Policy()}
+    assert _order_of_starts(policies, at_once=2) == ["a", "alone", "b", "c"]
+
+
+def test_a_rate_limit_closes_its_pool_and_holds_nothing_else() -> None:
+    """`b` waits for the closed pool: it does not keep `c` from another that it wants too. No worker waits with it."""
+    pools = {"a": {"agents": 1}, "b": {"agents": 1, "db": 1}, "c": {"db": 1}, "d": {"agents": 1}}
+    ids = [CommandId(id_) for id_ in pools]
+    work = Work(
+        source="test",
+        root=b"/",
+        order=tuple(ids),
+        policies={id_: Policy(pools=pools[id_], priority=-place) for place, id_ in enumerate(ids)},
+        strategy="parallel",
+        max_parallel=4,
+        pools={"agents": 1, "db": 1},
+    )
+    agenda = agenda_of(work, ids)
+    limited = Conclusion(item=0, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
+    conductor = Conductor(agenda, concluded=Concluded([limited]), epochs={0: 1})
+    assert conductor.closed_pools == {"agents": 5}
+    assert conductor.until_ns(0) == 5
+    actions = conductor.handle(Started())
+    assert actions == [Wake(0, 2, 0.0, 5), Spawn()]
+    (start,) = conductor.handle(Ready(WorkerId(1)))
+    assert isinstance(start, Start)
+    assert ids[start.item] == "c"
+    assert {type(action) for action in conductor.handle(Due(0, 2))} == {Spawn}
+    assert conductor.closed_pools == {}
+    again = Conductor(agenda, concluded=Concluded([limited]), epochs={0: 1}, requests=[_opened("a", 1)])
+    assert again.closed_pools == {}, "who opens it knows that the limit is over"
+
+
+def test_what_a_worker_was_given_at_once_comes_back_where_a_pool_is_closed() -> None:
+    ids = [CommandId(id_) for id_ in "abcd"]
+    pools = {"agents": 1}
+    policies = {id_: Policy(pools=pools) for id_ in ids} | {ids[3]: Policy(pools=pools | {"db": 1}, priority=1)}
+    work = Work(
+        source="test", root=b"/", order=tuple(ids), policies=policies, strategy="parallel", max_parallel=2,
+        pools={"agents": 4, "db": 1},
+    )  # fmt: skip
+    conductor = Conductor(agenda_of(work, ids), concluded=Concluded(()), epochs={})
+    conductor._runs_given = GenerousRuns()
+    first, second = (
+        action
+        for event in (Started(), Ready(WorkerId(1)), Ready(WorkerId(2)))
+        for action in conductor.handle(event)
+        if isinstance(action, Start)
+    )
+    assert (first.item, [each.item for each in second.then]) == (3, [1, 2])
+    limited = Conclusion(item=3, round=1, type="failed", reason="limited", epoch=1, until_ns=5)
+    assert Recall(second.worker) in conductor.handle(Concluded([limited]))
+
+
+def _opened(task: str, round_: int) -> Request:
+    return Request(RequestHead(n=1, at_ns=0, by="test"), Open(rounds={CommandId(task): round_}))

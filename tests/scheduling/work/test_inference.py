@@ -1,0 +1,264 @@
+"""What `auto` makes of what people write: few edges too many, none that closes a circle (SPEC.md "Work files")."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codebatch.model.graph import components
+from codebatch.scheduling.inference.edges import CHANGED_SURE, Candidate, Described, infer, take
+from codebatch.scheduling.inference.sentences import files_said, iter_sentences
+from tests.scheduling.work.described_tasks import HELD_OUT, LISTS
+
+
+def edges(*tasks: Described) -> dict[tuple[str, str], float]:
+    return {(each.task, each.on): each.confidence for each in infer(tasks)}
+
+
+def of_text(text: str, *others: str) -> list[str]:
+    """What a task `me` needs that says something, beside others, of which some create files."""
+    tasks = [Described(id_, *rest) for id_, *rest in (each.split("|") for each in others)]
+    return sorted(on for task, on in edges(*tasks, Described("me", "", text)) if task == "me")
+
+
+@pytest.mark.parametrize("lists", [LISTS, HELD_OUT], ids=["tried on", "held out"])
+def test_what_is_inferred_is_said(lists: dict[str, tuple[list[Described], set[tuple[str, str]]]]) -> None:
+    """Of 47 edges that words say, 45 are found, and none that they do not say."""
+    missed = set()
+    for tasks, said in lists.values():
+        found = edges(*tasks).keys()
+        assert found <= said
+        missed |= said - found
+    assert missed <= {("type-hints", "split-config"), ("train", "features")}
+
+
+OTHERS = ("001-schema|The users table|Create db/users.sql", "build", "002-x|Fix the login bug in all browsers", "auth")
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ("After 001-schema.", ["001-schema"]),
+        ("Depends on tasks/001-schema.md", ["001-schema"]),
+        ("Requires task 1 and 2.", ["001-schema", "002-x"]),
+        ("Once #2 is done, go on.", ["002-x"]),
+        ("Builds on `build`.", ["build"]),
+        ("Blocked by: build", ["build"]),
+        ("Run it after the build.", ["build"]),
+        ("Do not start until the build has finished.", ["build"]),
+        ("When “The users table” is ready, fill it.", ["001-schema"]),
+        ("After fix the login bug in all browsers is done, ship.", ["002-x"]),
+        ("It needs 001-schema, 002-x, and `auth`.", ["001-schema", "002-x", "auth"]),
+        ("Fill db/users.sql with rows.", ["001-schema"]),
+        ("Look at `db/users.sql`.", ["001-schema"]),
+        # What only looks like it:
+        ("Task 003-api requires 001-schema. The page (002-x) depends on 001-schema.", []),
+        ("It used to depend on 001-schema. Rather than waiting for 002-x, start now.", []),
+        ("After all, users want it. After that, 001-schema may be changed.", []),
+        ("See also db/users.sql.", []),
+        ("Unlike db/users.sql, this is small. Do not touch db/users.sql!", []),
+        ("See https://example.org/db/users.sql and mail build@001-schema.org after 5.", []),
+        ("Needs Python 3.11, v1.2.3 and Node.js after 18.2.", []),
+        ("The endpoint needs auth. Requires build tools.", []),
+        ("Does not depend on 001-schema. It is independent of 002-x; no need to wait for build.", []),
+        ("001-schema depends on this. After this, 002-x can start.", []),
+        ("Before 001-schema is done, nothing works.", []),
+        ("After the fix for issue #1, see PR #2 and fixes #1.", []),
+        ("After build/tools is there, run auth.sh, e.g. twice.", []),
+        ("```\n# after 001-schema\ncat db/users.sql\n```\n<!-- needs 002-x -->", []),
+        ("Run:\n\n    Depends on: 001-schema\n\n    - needs 002-x\n\n\tafter build", []),
+        ("# Run\n    Depends on: 001-schema\nDepends on: build", ["build"]),
+        ("Once upon a time 001-schema was slow.", []),
+        ("After 2026-01-01, or when in doubt, 002-x.", []),
+        ("After 2 days; requires 1 CPU.", []),
+        ("me after me", []),
+        ("The test, which calls build, is slow after a while.", []),
+    ],
+)
+def test_a_sentence_says_what_it_says(text: str, needs: list[str]) -> None:
+    assert of_text(text, *OTHERS) == needs
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["**Depends on:**", "**Depends on**:", "__Depends on:__", "*Depends on*:", "Depends on:", "- **Depends on:**",
+     "**Blocked by:**", "Prerequisites:", "**Depends on the following tasks:**"],
+)  # fmt: skip
+def test_a_label_names_what_is_listed_behind_it_and_below_it(label: str) -> None:
+    both = ["001-schema", "build"]
+    below = "\n  - " if label.startswith("-") else "\n- "
+    assert of_text(f"Words.\n\n{label} 001-schema, build", *OTHERS) == both
+    assert of_text(f"{label} `001-schema` and [build](build.md) (it is slow)\nWords.", *OTHERS) == both
+    assert of_text(f"{label}{below}001-schema{below}build: it is slow\n\nAuth.", *OTHERS) == both
+    assert of_text(f"{label}\n{below}[x] tasks/001-schema.md{below}task build\n\n- auth", *OTHERS) == [
+        "001-schema",
+        *(["auth"] if not label.startswith("-") else []),
+        "build",
+    ]
+    assert of_text(f"{label}{below}The users table{below}#2", *OTHERS) == ["001-schema", "002-x"]
+    assert of_text(f"{label} task 1, task 2", *OTHERS) == ["001-schema", "002-x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ("## Dependencies\n\n1. 001-schema\n2. auth, the package\n\n## Notes\n\n- 002-x", ["001-schema"]),
+        ("### Depends on\n* 002-x\n  - not build\n* build", ["002-x", "build"]),
+        ("**Dependencies:**\n- `build`\n- auth", ["build"]),
+        ("**Depends on**\n- 001-schema", ["001-schema"]),
+        ("Depends on:\n\n    - 001-schema\n    - build", ["001-schema", "build"]),
+        ("- Do it.\n\n    Depends on: 001-schema\n\n  And\n\n    Depends on: build", ["001-schema", "build"]),
+        ("    Words.\n\n    Depends on: 001-schema", ["001-schema"]),
+        ("**Depends on:** none", []),
+        ("**Depends on:**\n- n/a\n\nSee:\n- build", []),
+        ("**Does not depend on:**\n- 001-schema", []),
+        ("Not depends on: build\nNo dependencies:\n- build", []),
+        ("**Needed by:** 001-schema\n**Blocks:**\n- build\n**Dependents:** build", []),
+        ("Task 2 depends on:\n- build", []),
+        ("**Depends on:** not build\n**Depends on:** ~~build~~\n**Depends on:** build (not any more)", []),
+        ("**Depends on:**\n- build is independent of this\n- the auth team\n- build?\n- perhaps auth", []),
+        ("**Depends on:**\nSome words.\n- build", []),
+        ("## Dependencies\n\n## Others\n- build", []),
+        ("```\n**Depends on:** build\n```\n<!--\nDepends on:\n- auth\n-->", []),
+        ("Depends on:\n- lodash\n  - build", []),
+        ("**Depends on:** task 3, #17", []),
+        ("**Depends on:** me", []),
+    ],
+)
+def test_what_is_listed_is_names_and_nothing_else(text: str, needs: list[str]) -> None:
+    assert of_text(text, *OTHERS) == needs
+
+
+@pytest.mark.parametrize(
+    ("text", "created", "changed"),
+    [
+        ("Create src/a.py and src/b.py with tests.", ["src/a.py", "src/b.py"], []),
+        ("Add a new module `src/a.py`.", ["src/a.py"], []),
+        ("Add a route to src/a.py.", [], ["src/a.py"]),
+        ("Write the results to out/a.json.", ["out/a.json"], []),
+        ("Write tests for src/a.py.", [], []),
+        ("Update src/a.py according to docs/spec.md.", [], ["src/a.py"]),
+        ("Fix the crash described in docs/bug.md.", [], []),
+        ("Do not create src/a.py, never edit src/b.py.", [], []),
+        ("Task 3 creates src/a.py.", [], []),
+        ("This creates src/a.py.", ["src/a.py"], []),
+        ("Create src/a.py. Then change src/a.py.", ["src/a.py"], []),
+        ("Refactor ./src/a.py using src/b.py as a model.", [], ["src/a.py"]),
+        ("Edit ../x.py, /etc/passwd.conf and src/*.py.", [], ["etc/passwd.conf"]),
+    ],
+)
+def test_what_is_said_of_files(text: str, created: list[str], changed: list[str]) -> None:
+    said = files_said(text)
+    assert ([*said.created], [*said.changed]) == (created, changed)
+
+
+def test_who_reads_needs_who_writes() -> None:
+    writer = Described("w", outputs=["migrations/*.sql", "out/"])
+    found = edges(
+        writer, Described("r", inputs=["migrations/0007.sql"]), Described("s", inputs=["*.txt"], outputs=["x"])
+    )
+    assert found == {("r", "w"): 1.0}
+    directory = edges(Described("w", outputs=["gen/"]), Described("r", inputs=["gen/sub/x.ts"]))
+    assert directory == {("r", "w"): 1.0}, "a directory is all that is below it"
+    both = edges(Described("a", inputs=["x"], outputs=["y"]), Described("b", inputs=["y"], outputs=["x"]))
+    assert both == {("a", "b"): 1.0, ("b", "a"): 1.0}
+
+
+def test_two_that_change_a_file_come_one_after_the_other() -> None:
+    tasks = [Described(id_, "", "Refactor src/a.py.") for id_ in "cab"]
+    assert edges(*tasks) == {("a", "c"): CHANGED_SURE, ("b", "a"): CHANGED_SURE}
+
+
+def test_what_would_close_a_circle_is_left_out_with_its_path() -> None:
+    candidates = [Candidate("a", "b", 0.9, "x"), Candidate("b", "c", 0.8, "y"), Candidate("c", "d", 0.4, "z")]
+    taken = take(candidates, {"a": [], "b": [], "c": ["a"], "d": []})
+    assert [(each.task, each.on) for each in taken.edges] == [("a", "b")]
+    assert [reason for _, reason in taken.left_out] == [
+        "it would create a cycle: c → a → b exists", "its confidence is below 0.5",
+    ]  # fmt: skip
+    assert take(candidates[:1], {"a": ["b"]}).edges == [], "what is written is no candidate"
+
+
+NAMES = st.sampled_from(["001-schema", "002-model", "003", "build", "test-unit", "form"])
+SENTENCES = st.sampled_from(
+    ["After {} is done, go.", "Depends on {} and {}.", "Create src/{}.py.", "Update src/{}.py.", "See src/{}.py",
+     "Requires task 2.", "Add a line in src/{}.py", "Once {} is there, wait for #3.", "nothing"]
+)  # fmt: skip
+TEXTS = st.lists(st.builds(lambda text, one, two: text.format(one, two), SENTENCES, NAMES, NAMES), max_size=4).map(
+    "\n".join
+)
+TASKS = st.dictionaries(NAMES, TEXTS, min_size=1).map(
+    lambda found: [Described(id_, "", text) for id_, text in found.items()]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(TASKS, st.data())
+def test_no_order_of_tasks_matters_and_no_circle_is_closed(tasks: list[Described], data: st.DataObject) -> None:
+    ids = [task.id for task in tasks]
+    written = {
+        id_: data.draw(st.lists(st.sampled_from(ids[:place]), unique=True)) if place else []
+        for place, id_ in enumerate(ids)
+    }
+    taken = take(infer(tasks), written)
+    graph = {id_: [*written[id_], *(each.on for each in taken.edges if each.task == id_)] for id_ in ids}
+    assert all(len(each) == 1 and each[0] not in graph[each[0]] for each in components(graph))
+    shuffled = data.draw(st.permutations(tasks))
+    sure = [each for each in infer(tasks) if each.confidence > CHANGED_SURE]
+    assert sure == [each for each in infer(shuffled) if each.confidence > CHANGED_SURE]
+    assert take(sure, written) == take([each for each in infer(shuffled) if each.confidence > CHANGED_SURE], written)
+
+
+@given(st.text(max_size=200) | st.text("afterneds `#*\"'.,/()[]{}<>:;-_|\n\t01", max_size=200))
+def test_any_text_is_read(text: str) -> None:
+    tasks = [
+        Described("001-a", text, text),
+        Described(text[:20], text, "Depends on 001-a"),
+        Described("b", "x", text, [text], [text]),
+    ]
+    assert all(0 <= each.confidence <= 1 for each in infer(tasks))
+    assert all(sentence == " ".join(sentence.split()) for sentence in iter_sentences(text))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "after ",
+        "`a",
+        "add a file ",
+        "a/b.py ",
+        "((",
+        "**a",
+        "```\n",
+        "depends on a, ",
+        "1.",
+        "/a",
+        "aé.",
+        "@",
+        "<!--",
+        "://a",
+        "**Depends on:** a, ",
+        "Depends on:\n",
+        "Depends on:\n- a",
+        "- a\n",
+        "Depends on:" + " " * 500,
+        "\t",
+    ],
+)
+def test_hostile_texts_cost_little(piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    began = time.process_time()
+    infer([Described("a", "t", text), Described("001-b", "u", text[1:])])
+    assert time.process_time() - began < 6
+
+
+def test_a_thousand_tasks_are_read_at_once() -> None:
+    text = "Add src/f{}.py. After {:04}-task is done, look at src/f{}.py, too. " + "Some more words about it. " * 20
+    tasks = [Described(f"{n:04}-task", f"Title of {n}", text.format(n, n // 2, n // 3)) for n in range(1000)]
+    began = time.process_time()
+    found = infer(tasks)
+    assert len(take(found, {task.id: [] for task in tasks}).edges) > 1000
+    assert time.process_time() - began < 5

@@ -1,0 +1,71 @@
+"""How long an agenda takes: between what no schedule beats and what Graham's bound allows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.work_batch import Policy, Work, WorkEdge
+from codebatch.scheduling.work.command_plan import SLOTS, Agenda, agenda_of
+from codebatch.scheduling.work.makespan import critical_path, makespan, schedule
+
+
+def agenda(
+    needs: list[list[int]], slots: int, pools: dict[str, int] | None = None, taken: dict[int, Policy] | None = None
+) -> Agenda:
+    ids = tuple(CommandId(f"t{n}") for n in range(len(needs)))
+    edges = tuple(WorkEdge(ids[task], ids[on]) for task, on_ in enumerate(needs) for on in on_)
+    policies = {ids[task]: policy for task, policy in (taken or {}).items()}
+    work = Work(
+        source="", root=b"/", order=ids, edges=edges, policies=policies, strategy="auto", max_parallel=slots,
+        pools=pools or {},
+    )  # fmt: skip
+    return agenda_of(work, ids)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[list[list[int]], list[float], int]:
+    count = draw(st.integers(1, 12))
+    needs = [draw(st.lists(st.integers(0, n - 1), unique=True, max_size=3)) if n else [] for n in range(count)]
+    seconds = draw(st.lists(st.integers(1, 20).map(float), min_size=count, max_size=count))
+    return needs, seconds, draw(st.integers(1, 4))
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_it_is_between_what_none_beats_and_grahams_bound(problem: tuple[list[list[int]], list[float], int]) -> None:
+    needs, seconds, slots = problem
+    made = agenda(needs, slots)
+    run = sorted(schedule(made, dict(enumerate(seconds))))
+    path = critical_path(made, seconds)
+    least = max(sum(seconds[item] for item in path), sum(seconds) / slots)
+    assert least - 1e-9 <= max(one.end for one in run) <= (2 - 1 / slots) * least + 1e-9
+    assert all(one in needs[other] for one, other in pairwise(path))
+    for task, on_ in enumerate(needs):
+        assert all(run[on].end <= run[task].start for on in on_)
+    for one in run:
+        at_once = [other for other in run if other.start <= one.start < other.end]
+        assert len({other.slot for other in at_once}) == len(at_once) <= slots
+    assert makespan(made, seconds, {SLOTS: len(needs)}) == sum(seconds[item] for item in path)
+
+
+def test_pools_and_exclusive_ones_hold() -> None:
+    taken = {0: Policy(pools={"db": 1}), 1: Policy(pools={"db": 1}), 3: Policy(exclusive=True)}
+    made = agenda([[], [], [], []], 3, {"db": 1}, taken)
+    seconds = [2.0, 2.0, 1.0, 1.0]
+    assert [one.start for one in sorted(schedule(made, dict(enumerate(seconds))))] == [0.0, 2.0, 0.0, 4.0]
+    assert makespan(made, seconds, {**made.capacity, "db": 2}) == 3.0
+    assert makespan(made, [1.0] * 4, {SLOTS: 1, "db": 1}) == 4.0
+    left = schedule(made, {0: 2.0, 1: 2.0}, running=(0,))
+    assert [(one.item, one.start) for one in left] == [(0, 0.0), (1, 2.0)]
+
+
+def test_between_two_starts_is_some_time() -> None:
+    made = msgspec.structs.replace(agenda([[], [], [], [0]], 3), start_every_seconds=2.0)
+    starts = {one.item: one.start for one in schedule(made, {0: 1.0, 1: 9.0, 2: 1.0, 3: 1.0})}
+    assert starts == {0: 0.0, 1: 2.0, 2: 4.0, 3: 6.0}
+    assert [one.start for one in schedule(made, {0: 7.0, 3: 1.0})] == [0.0, 7.0]

@@ -1,0 +1,222 @@
+"""What a command is by itself: the open rule against its reference, and what each kind of request does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from codebatch.model.digest import Digest
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.question import OUR_CHOICES, our_question
+from codebatch.model.work.request import Answer, Cancel, Open, Pause, Request, RequestBody, RequestHead, Skip, Unpause
+from codebatch.model.work.work_batch import NO_POLICY, WAITS_MAX, Policy, Work
+from codebatch.scheduling.lifecycle import CommandState
+from codebatch.scheduling.work import open_rule
+from codebatch.scheduling.work.attempt_histories import Histories
+from codebatch.scheduling.work.backoff import JITTER, backoff_seconds
+from codebatch.scheduling.work.command_plan import agenda_of
+from codebatch.scheduling.work.conductor import Conductor
+from codebatch.scheduling.work.events import Concluded, Conclusion
+from codebatch.scheduling.work.open_rule import OpenRule
+from codebatch.scheduling.work.request_log import RequestsMade
+from tests.scheduling.work import open_reference
+from tests.scheduling.work.open_reference import own_of
+
+A = CommandId("a")
+ASKED = Digest("a" * 64)
+_ENDS = st.sampled_from([
+    ("result", None), ("failed", "exit"), ("failed", "stall"), ("failed", "start"), ("cancelled", None),
+    ("failed", "limited"), ("failed", "limited"), ("failed", "final"),
+    ("cancelled", "unbegun"), ("blocked", None), ("blocked", "interrupted"),
+])  # fmt: skip
+_ROUNDS = st.integers(0, 6)
+_QUESTIONS = st.one_of(
+    st.just(ASKED), st.builds(our_question, st.sampled_from(["interrupted", "stall", "exhausted"]), st.just(A), _ROUNDS)
+)
+_TEXTS = st.sampled_from([*OUR_CHOICES, "perhaps"])
+_BODIES: st.SearchStrategy[RequestBody] = st.one_of(
+    st.builds(Open, rounds=st.dictionaries(st.just(A), _ROUNDS)),
+    st.builds(Answer, task=st.just(A), round=_ROUNDS, question=_QUESTIONS, text=_TEXTS),
+    st.builds(Skip, task=st.just(A), round=_ROUNDS, marked_done=st.booleans()),
+)
+_POLICIES = st.builds(
+    Policy,
+    retries=st.integers(0, 3),
+    retry_reasons=st.sampled_from([("exit",), ("exit", "stall")]),
+    on_exhausted=st.sampled_from(["fail", "ask"]),
+    on_stall=st.sampled_from(["fail", "ask"]),
+)
+
+
+def _requests(bodies: list[RequestBody]) -> list[Request]:
+    return [Request(RequestHead(n=n, at_ns=0, by="test"), body) for n, body in enumerate(bodies, start=1)]
+
+
+def _ended(ends: Sequence[tuple[str, str | None]]) -> list[Conclusion]:
+    return [
+        Conclusion(
+            item=0,
+            round=round_,
+            type=type_,  # type: ignore[arg-type]
+            reason="exit" if reason == "final" else reason,  # type: ignore[arg-type]
+            is_final=reason == "final",
+            until_ns=1 if reason == "limited" else 0,
+            epoch=round_,
+            question=ASKED if (type_, reason) == ("blocked", None) else Digest(""),
+        )
+        for round_, (type_, reason) in enumerate(ends, start=1)
+    ]
+
+
+def _conductor(policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]) -> Conductor:
+    work = Work(source="test", root=b"/", order=(A,), policies={A: policy})
+    return Conductor(agenda_of(work, [A]), concluded=Concluded(_ended(ends)), epochs={}, requests=_requests(bodies))
+
+
+@given(_POLICIES, st.lists(_ENDS, max_size=5), st.lists(_BODIES, max_size=6))
+def test_the_open_rule_is_what_it_says(
+    policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (open_rule, open_reference):
+            patched.setattr(module, "WAITS_MAX", 2)
+        _check_open_rule(policy, ends, bodies)
+
+
+def _check_open_rule(policy: Policy, ends: Sequence[tuple[str, str | None]], bodies: list[RequestBody]) -> None:
+    work = Work(source="test", root=b"/", order=(A,), policies={A: policy})
+    histories, requests = Histories({}), RequestsMade({A: 0})
+    histories.add(Concluded(_ended(ends)))
+    for request in _requests(bodies):
+        requests.add(request)
+    rounds = {one.round: one for one in _ended(ends)}
+    assert OpenRule(agenda_of(work, [A]), histories, requests).own(0) == own_of(A, policy, rounds, _requests(bodies))
+
+
+@given(_POLICIES, st.lists(_ENDS, max_size=4), st.permutations(["a", "b"]))
+def test_whoever_of_two_writes_first_both_read_the_same(
+    policy: Policy, ends: Sequence[tuple[str, str | None]], order: list[str]
+) -> None:
+    """Two people answer at once, each the same question: whoever comes first holds, for every reader."""
+    ended = [*ends, ("blocked", None)]
+    answers: list[RequestBody] = [Answer(task=A, round=len(ended), question=ASKED, text=text) for text in order]
+    early, late = _conductor(policy, ended, answers[:1]), _conductor(policy, ended, answers)
+    assert early.state(0) is late.state(0) is CommandState.READY
+
+
+@given(st.floats(0, 1e9), st.floats(1, 1000), st.floats(0, 1e9), st.integers(1, 101), st.integers(1, 10**9))
+def test_a_wait_is_within_its_bounds_and_the_same_each_time(
+    first: float, factor: float, most: float, tried: int, round_: int
+) -> None:
+    policy = Policy(backoff_seconds=first, backoff_factor=factor, backoff_seconds_max=most)
+    seconds = backoff_seconds(policy, tried, batch="b", command=A, round_=round_)
+    expected = min(first, most)
+    for _ in range(tried - 1):
+        expected = min(expected * factor, most)
+    assert expected <= seconds <= expected * (1 + JITTER)
+    assert seconds == backoff_seconds(policy, tried, batch="b", command=A, round_=round_)
+
+
+def test_waits_of_commands_that_fail_together_differ() -> None:
+    waits = {backoff_seconds(Policy(), 1, batch="b", command=CommandId(f"c{n}"), round_=2) for n in range(100)}
+    assert len(waits) == 100
+    assert max(waits) - min(waits) > JITTER / 2
+
+
+def _state(ends: Sequence[tuple[str, str | None]], *bodies: RequestBody, policy: Policy = NO_POLICY) -> CommandState:
+    return _conductor(policy, ends, list(bodies)).state(0)
+
+
+FAILED: tuple[str, str | None] = ("failed", "exit")
+
+
+def test_a_request_opens_just_the_round_that_it_names() -> None:
+    assert _state([FAILED], Open(rounds={A: 1})) is CommandState.READY
+    assert _state([FAILED, FAILED], Open(rounds={A: 1})) is CommandState.FAILED
+    assert _state([FAILED], Open(rounds={A: 2})) is CommandState.FAILED
+    assert _state([FAILED, FAILED], Open(rounds={A: 2}), Open(rounds={A: 1})) is CommandState.READY
+
+
+def test_our_own_question_takes_its_choices_alone_and_the_first_of_them() -> None:
+    ended = [("blocked", "interrupted")]
+    interrupted = our_question("interrupted", A, 1)
+
+    def answer(text: str, question: Digest = interrupted, round_: int = 1) -> Answer:
+        return Answer(task=A, round=round_, question=question, text=text)
+
+    assert _state(ended) is CommandState.BLOCKED
+    assert _state(ended, answer("perhaps"), answer("done")) is CommandState.DONE
+    assert _state(ended, answer("failed"), answer("done")) is CommandState.FAILED
+    assert _state(ended, answer("again")) is CommandState.READY
+    assert _state(ended, answer("done", our_question("interrupted", A, 2))) is CommandState.BLOCKED
+    assert _state(ended, answer("done", round_=2)) is CommandState.BLOCKED
+    assert _state(ended, answer("failed"), Open(rounds={A: 1})) is CommandState.READY
+    assert _state(ended, Open(rounds={A: 1}), answer("failed")) is CommandState.READY
+
+
+def test_a_cancel_and_a_pause_hold_until_what_lifts_them() -> None:
+    assert _state([], Cancel()) is CommandState.CANCELLED
+    assert _state([], Cancel(), Open()) is CommandState.READY
+    assert _state([], Cancel(), Open(), Cancel()) is CommandState.CANCELLED
+    assert _state([], Cancel(), Open(lifts="named")) is CommandState.CANCELLED
+    assert _state([], Cancel(), Open(rounds={A: 0}, lifts="named")) is CommandState.READY
+    assert _conductor(Policy(), [], [Pause()]).is_paused
+    assert not _conductor(Policy(), [], [Pause(), Unpause()]).is_paused
+    ended, answer = [("blocked", None)], Answer(task=A, round=1, question=ASKED, text="so")
+    assert _state(ended, Cancel(), answer) is CommandState.READY
+    assert _state(ended, answer, Cancel()) is CommandState.CANCELLED
+    assert _state([*ended, FAILED], Cancel(), answer, policy=Policy(retries=1)) is CommandState.WAITING
+
+
+def test_a_cancel_is_lifted_by_an_answer_after_it_though_a_later_round_was_answered_before() -> None:
+    ended: list[tuple[str, str | None]] = [("blocked", None), ("blocked", None)]
+    second, first = (Answer(task=A, round=round_, question=ASKED, text="so") for round_ in (2, 1))
+    assert _state(ended, Open(rounds={A: 1}), second, Cancel(), first) is CommandState.READY
+
+
+def test_a_skip_holds_for_the_attempts_that_its_author_saw() -> None:
+    assert _state([], Skip(task=A, round=0)) is CommandState.SKIPPED
+    assert _state([FAILED], Skip(task=A, round=0)) is CommandState.FAILED
+    assert _state([FAILED], Skip(task=A, round=1, marked_done=True)) is CommandState.DONE
+    assert _state([("result", None)], Skip(task=A, round=1)) is CommandState.DONE
+    assert _state([FAILED], Skip(task=A, round=1), Open(rounds={A: 1})) is CommandState.READY
+    assert _state([("cancelled", None)], Skip(task=A, round=1)) is CommandState.SKIPPED
+
+
+def test_tries_are_counted_anew_from_what_opened_it() -> None:
+    policy = Policy(retries=1)
+    assert _state([FAILED], policy=policy) is CommandState.WAITING
+    assert _state([FAILED, FAILED], policy=policy) is CommandState.FAILED
+    assert _state([FAILED, FAILED, FAILED], Open(rounds={A: 2}), policy=policy) is CommandState.WAITING
+    assert _state([FAILED, ("cancelled", "unbegun"), FAILED], policy=policy) is CommandState.FAILED
+    asks = Policy(retries=1, on_exhausted="ask")
+    assert _state([FAILED, FAILED], policy=asks) is CommandState.BLOCKED
+
+
+LIMITED: tuple[str, str | None] = ("failed", "limited")
+
+
+def test_a_rate_limit_uses_up_no_try_and_is_waited_for_without_a_backoff() -> None:
+    policy = Policy(retries=1, backoff_seconds=0)
+    assert _state([LIMITED], policy=policy) is CommandState.WAITING
+    assert _state([LIMITED] * 5, policy=NO_POLICY) is CommandState.WAITING
+    assert _state([LIMITED, FAILED], policy=Policy(retries=1)) is CommandState.WAITING
+    assert _state([LIMITED, FAILED], policy=NO_POLICY) is CommandState.FAILED
+    assert _state([FAILED, LIMITED, FAILED], policy=Policy(retries=1)) is CommandState.FAILED
+
+
+def test_a_rate_limit_that_never_ends_is_a_failure_in_the_end() -> None:
+    assert _state([LIMITED] * WAITS_MAX) is CommandState.WAITING
+    assert _state([LIMITED] * (WAITS_MAX + 1)) is CommandState.FAILED
+    assert _state([LIMITED] * (WAITS_MAX + 1), policy=Policy(on_exhausted="ask")) is CommandState.BLOCKED
+    opened = Open(rounds={A: WAITS_MAX + 1})
+    assert _state([LIMITED] * (WAITS_MAX + 1), opened) is CommandState.READY
+    assert _state([LIMITED] * (WAITS_MAX + 2), opened) is CommandState.WAITING
+
+
+def test_a_failure_that_is_final_is_not_tried_again() -> None:
+    assert _state([("failed", "final")], policy=Policy(retries=3)) is CommandState.FAILED
+    assert _state([FAILED], policy=Policy(retries=3)) is CommandState.WAITING

@@ -1,0 +1,213 @@
+"""Attempts that end before their time for a signal, the batch's time limit, or a failure that halts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from codebatch.model.work.command import CommandId
+from codebatch.model.work.request import Cancel, Open, Request, RequestBody, RequestHead, Stop
+from codebatch.model.work.work_batch import IfInterrupted, Policy, Work
+from codebatch.scheduling.actions import Complete, Drained
+from codebatch.scheduling.events import DrainRequested, Ready, Started, WorkerId
+from codebatch.scheduling.lifecycle import BatchState, CommandState
+from codebatch.scheduling.work.command_plan import Agenda, agenda_of
+from codebatch.scheduling.work.conductor import DEATHS_MAX, Conductor
+from codebatch.scheduling.work.events import (
+    WHOLE,
+    CommandAction,
+    CommandEvent,
+    Concluded,
+    Conclusion,
+    Due,
+    Lost,
+    MakeRequest,
+    Requested,
+    Settle,
+    Signalled,
+    Start,
+    Terminate,
+    Wake,
+)
+
+A, B, C = (CommandId(each) for each in "abc")
+
+
+def _agenda(*ids: CommandId, policy: Policy | None = None, **settings: Any) -> Agenda:
+    work = Work(
+        source="test",
+        root=b"/",
+        order=ids,
+        policies=dict.fromkeys(ids, policy or Policy()),
+        strategy="parallel",
+        max_parallel=8,
+        **settings,
+    )
+    return agenda_of(work, ids)
+
+
+def _request(n: int, body: RequestBody) -> Request:
+    return Request(RequestHead(n=n, at_ns=0, by="test"), body)
+
+
+class _Run:
+    """A conductor and its workers: each Start takes its lease, and requests are handed back."""
+
+    def __init__(self, agenda: Agenda, *requests: RequestBody, epochs: Mapping[int, int] | None = None) -> None:
+        self.requests = [_request(n, body) for n, body in enumerate(requests, 1)]
+        self.conductor = Conductor(agenda, concluded=Concluded(()), epochs=epochs or {}, requests=self.requests)
+        self.actions: list[CommandAction] = []
+        self.at: dict[int, WorkerId] = {}
+        self.hand(Started())
+
+    def hand(self, *events: CommandEvent) -> None:
+        pending = list(events)
+        while pending:
+            for action in self.conductor.handle(pending.pop(0)):
+                self.actions.append(action)
+                if isinstance(action, MakeRequest):
+                    self.requests.append(_request(len(self.requests) + 1, action.body))
+                    pending.append(Requested(self.requests[-1]))
+                elif isinstance(action, Start):
+                    self.at[action.item] = action.worker
+
+    def begin_all(self) -> None:
+        self.hand(*(Ready(WorkerId(number)) for number in range(1, len(self.conductor.agenda.ids) + 1)))
+
+    def end(self, item: int, type_: str = "result", reason: str | None = None) -> None:
+        round_, epoch = self.conductor.attempt(item)
+        one = Conclusion(item=item, round=round_, type=type_, reason=reason, epoch=epoch)  # type: ignore[arg-type]
+        self.hand(Concluded([one]))
+
+    def made(self) -> list[Stop]:
+        return [action.body for action in self.actions if isinstance(action, MakeRequest)]
+
+    def told_to_end(self) -> list[str]:
+        return sorted(each.task for each in self.actions if isinstance(each, Terminate) and each.why == "stopped")
+
+    def ends(self) -> list[type[CommandAction]]:
+        return [type(each) for each in self.actions if isinstance(each, Complete | Drained)]
+
+
+def _left(agenda: Agenda, epochs: Mapping[int, int], bodies: Iterable[RequestBody], *ended: Conclusion) -> Conductor:
+    """What the next one finds on disk."""
+    requests = [_request(n, body) for n, body in enumerate(bodies, 1)]
+    return Conductor(agenda, concluded=Concluded(ended), epochs=epochs, requests=requests)
+
+
+def test_a_second_signal_ends_what_runs_and_counts_as_no_crash() -> None:
+    run = _Run(_agenda(A, B))
+    run.begin_all()
+    run.hand(DrainRequested(), Signalled("SIGINT", ends=False))
+    assert run.made() == [Stop(cause="signal", detail="SIGINT", attempts={A: 1, B: 1}, terminates=False)]
+    assert run.told_to_end() == []
+    run.hand(Signalled("SIGINT", ends=True))
+    assert run.made()[1:] == [Stop(cause="signal", detail="SIGINT", attempts={A: 1, B: 1})]
+    assert run.told_to_end() == ["a", "b"]
+    run.hand(Signalled("SIGINT", ends=True))
+    assert len(run.made()) == 2, "each attempt is named once"
+    run.hand(*(Lost(worker, "it") for worker in run.at.values()))
+    assert run.ends() == [Drained]
+    assert not any(isinstance(action, Settle) for action in run.actions)
+
+
+@pytest.mark.parametrize("if_interrupted", ["restart", "fail", "ask"])
+def test_what_the_user_ended_is_begun_again_whatever_its_policy(if_interrupted: IfInterrupted) -> None:
+    agenda = _agenda(A, policy=Policy(if_interrupted=if_interrupted, restarts_max=0))
+    stops = [Stop(cause="signal", detail="SIGTERM", attempts={A: epoch}) for epoch in range(1, 6)]
+    left = _left(agenda, {0: 5}, stops)
+    assert left.state(0) is CommandState.READY
+    assert left.find_stop(0) == ("signal", "SIGTERM", True)
+    accident = _left(agenda, {0: 6}, stops)
+    assert accident.find_stop(0) is None
+    assert accident.after_interruption(0, 6) == ("fail" if if_interrupted == "restart" else if_interrupted)
+
+
+@pytest.mark.parametrize(("if_interrupted", "state"), [("restart", "READY"), ("fail", "PENDING"), ("ask", "PENDING")])
+def test_what_died_while_it_could_go_on_is_begun_twice_only_if_it_may_be(
+    if_interrupted: IfInterrupted, state: str
+) -> None:
+    """After one signal everything is killed, as by a container that is stopped: nobody ended the command itself."""
+    agenda = _agenda(A, policy=Policy(if_interrupted=if_interrupted, restarts_max=0))
+    left = _left(agenda, {0: 1}, [Stop(cause="signal", detail="SIGTERM", attempts={A: 1}, terminates=False)])
+    assert left.state(0).value == state
+    assert (left.find_stop(0) is None) == (if_interrupted != "restart")
+
+
+def test_only_accidents_use_up_restarts() -> None:
+    agenda = _agenda(A, policy=Policy(restarts_max=1))
+    stop = Stop(cause="signal", detail="SIGINT", attempts={A: 2})
+    assert _left(agenda, {0: 3}, [stop]).after_interruption(0, 3) == "fail"
+    assert _left(agenda, {0: 3}, [stop, Cancel(attempts={A: 1}), Open()]).after_interruption(0, 3) == "restart"
+
+
+def test_the_time_limit_ends_what_runs_and_begins_nothing_until_somebody_resumes() -> None:
+    agenda = _agenda(A, B, C, timeout_seconds=60.0)
+    run = _Run(agenda)
+    assert [action for action in run.actions if isinstance(action, Wake)] == [Wake(WHOLE, 0, 60.0)]
+    run.begin_all()
+    run.end(0)
+    run.hand(Due(WHOLE, 0))
+    assert run.made() == [Stop(cause="timeout", attempts={B: 1, C: 1})]
+    assert run.told_to_end() == ["b", "c"]
+    run.end(1)  # It was sooner.
+    run.hand(Lost(run.at[1], "nobody"), Lost(run.at[2], "it"), Lost(run.at[0], "it"))
+    assert run.ends() == [Complete]
+    assert [state.value for state in run.conductor.states()] == ["DONE", "DONE", "PENDING"]
+    assert run.conductor.verdict() is BatchState.PARTIAL
+    assert _left(agenda, {0: 1, 1: 1, 2: 1}, run.made()).state(2) is CommandState.PENDING
+    again = _Run(agenda, *run.made(), Open(), epochs={0: 1, 1: 1, 2: 1})
+    assert again.conductor.state(2) is CommandState.READY
+    assert Wake(WHOLE, 0, 60.0) in again.actions, "the limit is fresh"
+
+
+def test_who_opens_a_batch_at_its_limit_gives_it_as_much_time_again() -> None:
+    run = _Run(_agenda(A, timeout_seconds=60.0))
+    run.begin_all()
+    run.hand(Due(WHOLE, 0))
+    run.actions.clear()
+    run.hand(Requested(_request(2, Open())))
+    assert run.actions == [Wake(WHOLE, 0, 60.0)]
+
+
+def test_a_batch_that_is_over_reaches_no_limit() -> None:
+    run = _Run(_agenda(A, timeout_seconds=60.0))
+    run.begin_all()
+    run.end(0)
+    run.hand(Lost(run.at[0], "it"), Due(WHOLE, 0))
+    assert run.made() == []
+
+
+def test_the_first_failure_ends_what_runs_where_it_halts() -> None:
+    agenda = _agenda(A, B, C, on_failure="stop", halt="now")
+    run = _Run(agenda)
+    run.begin_all()
+    run.end(1, "failed", "exit")
+    assert run.made() == [Stop(cause="failure", detail="b", attempts={A: 1, C: 1})]
+    assert run.told_to_end() == ["a", "c"]
+    run.hand(*(Lost(worker, "it") for worker in run.at.values()))
+    assert [state.value for state in run.conductor.states()] == ["PENDING", "FAILED", "PENDING"]
+    assert run.conductor.find_stop(0) == ("failure", "b", True)
+    one = Conclusion(item=1, round=1, type="failed", reason="exit", epoch=1)
+    bodies: list[RequestBody] = [*run.made(), Open(rounds={B: 1}, acknowledged={B: 1})]
+    left = _left(agenda, {0: 1, 1: 1, 2: 1}, bodies, one)
+    assert {left.state(item) for item in range(3)} == {CommandState.READY}
+
+
+@pytest.mark.parametrize("settings", [{"halt": "soon"}, {"halt": "now", "failures_max": 2}])
+def test_what_runs_goes_on_where_a_failure_is_not_to_halt_it(settings: dict[str, Any]) -> None:
+    run = _Run(_agenda(A, B, C, on_failure="stop", **settings))
+    run.begin_all()
+    run.end(1, "failed", "exit")
+    assert run.made() == []
+
+
+def test_workers_that_end_with_what_was_stopped_are_no_deaths() -> None:
+    ids = tuple(CommandId(f"c{number}") for number in range(DEATHS_MAX + 1))
+    run = _Run(_agenda(*ids, timeout_seconds=60.0))
+    run.begin_all()
+    run.hand(Due(WHOLE, 0))
+    run.hand(*(Lost(worker, "it") for worker in run.at.values()))
+    assert run.ends() == [Complete]

@@ -1,0 +1,59 @@
+"""A store of one batch that gates are held against."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from codebatch.cli.reference.selftest import program_of
+from codebatch.operations.project.configuration import load_configuration
+from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.runs.execution import Execution, Listener
+from codebatch.selftests.catalogue import find_gate
+from codebatch.selftests.findings import GateResult
+from codebatch.selftests.running import run_gate
+from codebatch.selftests.subject import Program, Subject
+from codebatch.store.batches.batches import iter_batches
+from codebatch.store.batches.store import open_store
+from codebatch.system.files.files import RealFiles
+
+MOODY = """
+from pathlib import Path
+from codebatch.model.record import Metric
+def task(file):
+    mood = Path({mood!r}).read_text()
+    if mood == "bad":
+        raise ValueError(mood)
+    yield Metric(path=file.path.decode(), metric="mood", value=len(mood))
+"""
+
+
+class Stored:
+    """A store with one batch, and what it was made of."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.store = root / "store"
+        # Where the batch was made, also if the store is a copy.
+        batches = iter_batches(open_store(RealFiles(), self.store)) if self.store.exists() else ()
+        roots = [Path(os.fsdecode(batch.about.project_root)) for batch in batches]
+        self.place = StorePlace(self.store, start=roots[0] if roots else root)
+
+    def one(self, pattern: str) -> Path:
+        """The first file of the store that fits a pattern."""
+        return min(self.store.glob(pattern))
+
+    def subject(self, reference: str | None = None, program: Callable[[], Program] = program_of) -> Subject:
+        """What gates are held against."""
+        return Subject(
+            self.place,
+            reference,
+            execution=lambda: Execution(configuration=load_configuration(self.root / "tree"), jobs=1),
+            program=program,
+            listener=Listener(),
+        )
+
+    def gate(self, name: str) -> GateResult:
+        """What becomes of a gate."""
+        return run_gate(find_gate(name), self.subject())

@@ -1,0 +1,279 @@
+"""Each gate passes over a sound store, and fails where a fault is planted that it is there for."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from codebatch.cli.reference.selftest import program_of
+from codebatch.errors import InvalidInput, StoreNotFound, StoreUnwritable
+from codebatch.index.build import build
+from codebatch.model.task import Pipeline
+from codebatch.operations.project.stores import StorePlace
+from codebatch.operations.runs.execution import Listener
+from codebatch.selftests.catalogue import BUNDLES, GATES, check_bundle, find_gate
+from codebatch.selftests.findings import FAILURES_SHOWN_MAX
+from codebatch.selftests.running import run_all, run_gate
+from codebatch.selftests.subject import Command, Program
+from codebatch.store.results.outputs import Manifest
+from tests.cli.process import write
+from tests.selftests.faults import FAULTS, flip, plant_name, plant_open_batch, rewrite_manifest
+from tests.selftests.stored import Stored
+
+
+def test_all_pass_over_a_sound_store(pristine: Stored) -> None:
+    bundle = run_all("all", pristine.subject(), is_stopping=False)
+    assert [(result.gate_id, result.reason) for result in bundle.results if not result.passed] == []
+    assert (bundle.passed, bundle.total, bundle.failed_count) == (True, len(GATES), 0)
+    looked = {result.gate_id: result.details for result in bundle.results}
+    assert looked["store-schema"] == {"documents": 6}
+    assert looked["objects"] == {"objects": 4}
+    assert looked["plan-covered"] == {"files": 4, "results": 22}
+    assert looked["outputs-match"]["shard files"] == 7
+
+
+@pytest.mark.parametrize(("name", "plant"), FAULTS)
+def test_a_planted_fault_fails_its_gate(stored: Stored, name: str, plant: Callable[[Stored], str]) -> None:
+    said = plant(stored)
+    subject = stored.subject()
+    subject.check_names()
+    result = run_gate(find_gate(name), subject)
+    assert (result.outcome, result.passed) == ("failed", False)
+    assert any(said in f"{failure.message} {failure.location}" for failure in result.failures), result.failures
+
+
+def test_another_result_the_second_time_fails_its_gate(stored: Stored) -> None:
+    mood = Path((stored.root / "tree" / "tools" / "own.py").read_text().split("'")[1])
+    try:
+        mood.write_text("quite another")
+        result = stored.gate("resume-equals")
+        mood.write_text("bad")
+        failed = stored.gate("resume-equals")
+    finally:
+        mood.write_text("fine")
+    assert [failure.message for failure in failed.failures] == ["1 result could not be produced again"]
+    assert [failure.message[:30] for failure in result.failures] == ["moody gives a different result"]
+    assert result.failures[0].expected != result.failures[0].actual
+
+
+def test_a_program_that_lacks_what_it_tells_of_fails_its_gate(pristine: Stored) -> None:
+    program = program_of()
+    described = program.described
+    assert described is not None
+    (status,) = (command for command in program.commands if command.name == "status")
+    for planted, said in (
+        (Program(tuple({*program.commands} - {status}), program.told), "the documented command does not exist"),
+        (Program((*program.commands, Command("odd", "", status.options)), program.told), "has no help"),
+        (Program((*program.commands, status._replace(options=frozenset())), program.told), "lacks options"),
+        (Program((*program.commands, status._replace(help="`codebatch odd`")), program.told), "does not exist"),
+        (Program(program.commands, program.told, ("x cannot be had",)), "cannot be had"),
+        (program._replace(described={**described, "odd": frozenset()}), "a command that does not exist"),
+        (program._replace(described={**described, "status": frozenset()}), "and the command have different options"),
+        (program._replace(described={name: described[name] for name in described if name != "gc"}), "does not list"),
+    ):
+        result = run_gate(find_gate("api-complete"), pristine.subject(program=partial(Program, *planted)))
+        assert result.outcome == "failed"
+        assert all(said in failure.message for failure in result.failures), result.failures
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("PIPELINES", {"odd": Pipeline(name="odd", summary="", tasks=("nope",))}, "no installed package"),
+        (
+            "PIPELINES",
+            {"odd": Pipeline(name="odd", summary="", tasks=("lint", "parse"))},
+            "lacks a task that this one needs",
+        ),
+        ("KINDS", ("file",), "a task produces records of an unknown kind"),
+    ],
+)
+def test_a_pipeline_that_cannot_be_planned_fails_its_gate(
+    pristine: Stored, monkeypatch: pytest.MonkeyPatch, name: str, value: object, said: str
+) -> None:
+    monkeypatch.setattr(f"codebatch.selftests.program.{name}", value)
+    result = pristine.gate("api-complete")
+    assert result.failures
+    assert all(said in failure.message for failure in result.failures), result.failures
+
+
+def test_where_nothing_may_be_written_what_would_write_is_skipped(
+    pristine: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreUnwritable("read-only", hint="free some")
+
+    monkeypatch.setattr("codebatch.selftests.results.verify", refuse)
+    result = pristine.gate("resume-equals")
+    assert (result.outcome, result.reason) == ("skipped", "read-only; free some")
+
+
+def test_where_nothing_could_be_looked_at_nothing_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "tree" / "codebatch.toml", "jobs = 0\n")
+    subject = Stored(tmp_path).subject()
+    subject.place = StorePlace()
+    bundle = run_all("all", subject, is_stopping=False)
+    assert (bundle.skipped_count, bundle.passed) == (bundle.total, False)
+
+
+def test_a_file_task_without_a_row_for_each_file_fails_its_gate(stored: Stored) -> None:
+    """The rows of a project task's shard stand where those of a file task are to be."""
+
+    def change(manifest: Manifest) -> Manifest:
+        first = manifest.tasks[0]
+        shard = replace(first.shards[0], shard=first.shards[0].shard[::-1])
+        path = stored.one(f"batches/*/outputs/*/{first.task}/*")
+        path.rename(path.with_name(path.name.replace(first.shards[0].shard, shard.shard)))
+        return replace(manifest, tasks=(replace(first, shards=(shard,)), *manifest.tasks[1:]))
+
+    rewrite_manifest(stored, change)
+    (failure,) = stored.gate("plan-covered").failures
+    assert failure.message == "it does not match the files of its shard"
+
+
+def test_what_is_not_there_has_a_gate_skipped_and_what_was_named_and_is_not_is_an_error(tmp_path: Path) -> None:
+    empty = Stored(tmp_path)
+    with pytest.raises(StoreNotFound):
+        empty.subject().check_names()
+    StorePlace(empty.store).open_or_make()
+    subject = empty.subject()
+    subject.check_names()
+    results = {result.gate_id: result for result in run_all("all", subject, is_stopping=False).results}
+    passed = {gate_id for gate_id, result in results.items() if result.passed}
+    assert passed == {"store-schema", "no-foreign-files", "api-complete"}
+    assert "no analysis of project" in results["plan-covered"].reason
+    assert results["objects"].reason == "there is nothing to check"
+    with pytest.raises(InvalidInput):
+        empty.subject("batch-20200101").check_names()
+
+
+def test_that_no_batch_can_be_read_is_told_once_and_fails(stored: Stored) -> None:
+    flip(stored.one("batches/*/batch.json"))
+    told: list[str] = []
+
+    class Notes(Listener):
+        def note(self, text: str) -> None:
+            told.append(text)
+
+    subject = stored.subject()
+    subject.listener = Notes()
+    subject.check_names()
+    results = {result.gate_id: result for result in run_all("all", subject, is_stopping=False).results}
+    assert len(told) == 1
+    failed = {gate_id for gate_id, result in results.items() if result.outcome == "failed"}
+    of_batch = {gate.id for gate in GATES if gate.needs == "batch"}
+    assert failed == {"store-schema", "objects", *of_batch}
+    assert results["plan-covered"].context.batch_id is None
+
+
+def test_a_maker_of_an_index_that_writes_elsewhere_fails_its_gate(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def untidy(*arguments: Any, **named: Any) -> object:
+        (stored.store / "pins" / "latest").touch()
+        return build(*arguments, **named)
+
+    monkeypatch.setattr("codebatch.selftests.index.build", untidy)
+    result = stored.gate("index-writes-only-indexes")
+    assert [failure.location for failure in result.failures] == ["pins", "pins/latest"]
+
+
+def test_an_index_that_there_is_not_or_a_store_in_use_has_its_gates_skipped(stored: Stored) -> None:
+    shutil.rmtree(stored.store / "indexes")
+    for name in ("index-equals-scan", "index-rebuilt"):
+        result = stored.gate(name)
+        assert (result.outcome, "codebatch index build --batch" in result.reason) == ("skipped", True)
+    (stored.store / "indexes").mkdir()
+    with StorePlace(stored.store).open().writing():
+        assert "another process is writing" in stored.gate("A4").reason
+    assert stored.gate("A4").passed
+    assert stored.gate("A1").passed
+
+
+def test_what_is_not_merged_yet_cannot_be_held_against_its_counts(stored: Stored) -> None:
+    plant_open_batch(stored)
+    for name in ("outputs-match", "resume-equals", "index-writes-only-indexes"):
+        result = stored.gate(name)
+        assert (result.outcome, result.passed) == ("skipped", False)
+        assert "codebatch run --batch" in result.reason
+
+
+def test_a_bundle_stops_where_it_is_told_to_and_does_not_pass(stored: Stored) -> None:
+    plant_name(stored)
+    bundle = run_all("release", stored.subject(), is_stopping=True)
+    assert [result.gate_id for result in bundle.results] == ["store-schema", "no-foreign-files"]
+    assert (bundle.passed, bundle.total, bundle.failed_count) == (False, 2, 1)
+
+
+def test_failures_without_end_are_counted_and_not_kept(stored: Stored) -> None:
+    for number in range(FAILURES_SHOWN_MAX + 5):
+        write(stored.store / f"stray{number}", "")
+    result = stored.gate("P2-G6")
+    assert (result.failures_count, len(result.failures)) == (FAILURES_SHOWN_MAX + 5, FAILURES_SHOWN_MAX)
+
+
+def test_all_that_the_layout_has_is_no_foreign_file(stored: Stored) -> None:
+    holder, digest = "0" * 32, "0" * 64
+    batch = stored.one("batches/*").relative_to(stored.store)
+    for name in (
+        "untrusted.json",
+        ".store.json.made.tmp",
+        f"objects/{digest}.bad",
+        f"objects/{holder}.part",
+        "snapshots/.made.tmp/anything",
+        "cache/stat-0123456789abcdef.stamp",
+        "cache/objects-collected",
+        f"indexes/terms/{digest}",
+        f"indexes/terms/.{digest}.made.tmp",
+        "indexes/.made.tmp/anything",
+        f"indexes/{batch.name}/12/index.json",
+        f"indexes/{batch.name}/12/base-000000.lmdb.zst",
+        f"indexes/{batch.name}/12/overlay-000000.lmdb.zst",
+        "locks/untrusted",
+        "pins/snap-0123456789abcdef",
+        f"pins/{batch.name}",
+        f"pins/{batch.name}@before",
+        f"{batch}/settled.json",
+        f"{batch}/holders/{holder}.cell",
+        f"{batch}/holders/.{holder}.tmp",
+        f"{batch}/leases/0123abcd.12.3",
+        f"{batch}/results/{digest}.shard",
+        f"{batch}/outcomes/project-duplicates.0.duplicates.r2",
+        f"{batch}/outputs/{digest}/own-task/000012-project-own-task.jsonl.zst",
+        f"{batch}/scratch/{holder}/any/thing",
+    ):
+        write(stored.store / name, "")
+    assert stored.gate("no-foreign-files").failures == ()
+    foreign = (
+        f"{batch}/scratch/thing",
+        f"{batch}/outcomes/0123abcd.0.parse.r0",
+        f"{batch}/outcomes/0123abcd.{chr(0x661)}.parse.r1",  # To Python a digit, no less than ASCII's.
+        f"{batch}/outputs/{digest[1:]}/x",
+        "indexes/terms/thing",
+        f"indexes/{batch.name}/0/index.json",
+        f"indexes/{batch.name}/12/index",
+    )
+    for name in foreign:
+        write(stored.store / name, "")
+    assert len(stored.gate("no-foreign-files").failures) == len(foreign)
+
+
+def test_every_old_name_leads_to_one_gate_and_no_name_to_two() -> None:
+    names = [name for gate in GATES for name in (gate.id, *gate.aliases)]
+    assert len(names) == len(set(names))
+    assert not {*names} & {*BUNDLES}
+    assert {find_gate(name).id for name in names} == {gate.id for gate in GATES}
+    assert find_gate("P2-G7").tags == ("batch", "phase2")
+    with pytest.raises(InvalidInput, match="no such self-test"):
+        find_gate("P9-G9")
+    for name in BUNDLES:
+        check_bundle(name)
+    with pytest.raises(InvalidInput, match="no such group"):
+        check_bundle("P2-G7")

@@ -1,0 +1,77 @@
+"""ruff as a tool: what it does not answer is no answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from codebatch_workers.lint.python.ruff import Finding, Ruff, RuffError
+from codebatch_workers.lint.python.ruff_project import ProjectRuff
+from tests.tasks.support import source
+
+
+class Losing(Ruff):
+    """Somebody removes a file before ruff comes to it."""
+
+    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
+        os.unlink(directory + b"/" + names[0])
+        return super()._call(directory, names)
+
+
+class LosingProject(ProjectRuff):
+    """The same with a project's own configuration."""
+
+    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
+        os.unlink(directory + b"/" + names[0])
+        return super()._call(directory, names)
+
+
+@pytest.mark.parametrize("make", [partial(Losing, ["F401"]), LosingProject])
+def test_file_that_ruff_cannot_read_is_no_file_without_findings(make: Callable[[Path], Ruff], tmp_path: Path) -> None:
+    with pytest.raises(RuffError, match="E902"):
+        make(tmp_path).check([source("a.py", "import os\n"), source("b.py", "import os\n")])
+
+
+def test_ruff_that_fell_over_has_not_answered(tmp_path: Path) -> None:
+    with pytest.raises(RuffError, match="ruff ended with"):
+        Ruff(["F401"], tmp_path).check([source("a.py", "x = " + "[" * 20_000 + "]" * 20_000 + "\n")])
+
+
+def test_answers_are_kept_for_who_asks_next_and_no_longer(tmp_path: Path) -> None:
+    calls: list[Sequence[bytes]] = []
+
+    class Counting(Ruff):
+        def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
+            calls.append(names)
+            return super()._call(directory, names)
+
+    one, two = source("a.py", "import os\n"), source("b.py", "import re\n")
+    ruff = Counting(["F401"], tmp_path)
+    assert [[each.code for each in answer] for answer in ruff.check([one, two])] == [["F401"], ["F401"]]
+    assert ruff.check([two, one])[0][0].message == "`re` imported but unused"
+    assert len(calls) == 1
+    ruff.want(["E711"])
+    ruff.check([one])
+    assert calls[1:] == [[b"./a.py"]]
+
+
+def test_more_files_than_a_command_line_takes_are_asked_about_in_several(tmp_path: Path) -> None:
+    commands: list[int] = []
+
+    class Measuring(Ruff):
+        def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
+            commands.append(sum(map(len, names)))
+            return super()._call(directory, names)
+
+    deep = "/".join(["d" * 200] * 9)
+    files = [source(f"{deep}/{number:03}.py", f"import os{number}\n") for number in range(60)]
+    answers = Measuring(["F401"], tmp_path).check(files)
+    assert [each.message for answer in answers for each in answer] == [
+        f"`os{number}` imported but unused" for number in range(60)
+    ]
+    assert len(commands) == 2
+    assert max(commands) <= 100_000

@@ -1,0 +1,115 @@
+"""ruff's own configuration as a context: of each file what ruff would read of it, and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no annotations
+
+from codebatch.coordinator.analysis.planning import prepare_tasks, resolve_tasks
+from codebatch.errors import InvalidConfiguration
+from codebatch.model.task import Json
+from codebatch.model.text.toml import parse_toml
+from codebatch.plugins.catalogue import TaskCatalogue
+from codebatch_workers.lint.python.ruff_files import ruff_files_context, ruff_files_of
+from codebatch_workers.lint.python.ruff_project import DEFAULT_VERSION
+from tests.tasks.support import Snapshot
+
+_WANTED: dict[str, Json] = {"ruff": {"config": "project"}}
+_FILES = {
+    "a/pyproject.toml": b'[tool.ruff]\nextend = "../base.toml"\n',
+    "a/x.py": b"",
+    "base.toml": b'extend = "more/last.toml"\n',
+    "more/last.toml": b"line-length = 40\n",
+    "b/.ruff.toml": b"not TOML",
+    "b/c/pyproject.toml": b"[project]\n",
+    "b/c/x.txt": b"",
+    "d/other.toml": b"",
+    "x.py": b"",
+}
+_NONE_ABOVE = (b"ruff.toml", "")
+
+
+def seen(path: str, files: dict[str, bytes]) -> list[tuple[bytes, str]]:
+    """What configures ruff for a file of a tree."""
+    snapshot = Snapshot(content={path: b"", **files})
+    context = ruff_files_context(snapshot)
+    (entry,) = (each for each in snapshot.entries if each.path == path.encode())
+    return list(ruff_files_of(context(entry)))
+
+
+def test_file_has_what_configures_ruff_above_it_and_what_that_extends() -> None:
+    assert seen("x.py", _FILES) == [_NONE_ABOVE]
+    assert [path for path, _ in seen("a/x.py", _FILES)] == [
+        b"a/pyproject.toml", b"base.toml", b"more/last.toml", b"ruff.toml"
+    ]  # fmt: skip
+    assert seen("b/c/x.txt", _FILES) == [(b"b/.ruff.toml", "not TOML"), _NONE_ABOVE]
+
+
+def test_file_that_extends_one_outside_is_refused() -> None:
+    with pytest.raises(InvalidConfiguration, match=r"extends more/last\.toml, which is not in the snapshot"):
+        seen("x.py", {path: content for path, content in _FILES.items() if path != "more/last.toml"})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_other"),
+    [
+        ("[project]\nversion = '1'\n[tool.ruff]\nfix = true\n", "[tool.ruff]\n# more\nfix=true\n[tool.black]\n", False),
+        ("[project]\nversion = '1'\n", "", False),
+        ("[project]\nrequires-python = '>=3.9'\n", "[project]\nrequires-python = '>=3.10'\n", True),
+        ("[tool.ruff]\nfix = true\n", "[tool.ruff]\nfix = false\n", True),
+        ("[tool.ruff]\n", "", True),
+        ("[tool.ruff]\n", "tool.ruff = 3", True),
+        ("tool = 1\n", "tool = 2\n", True),
+        ("broken", "broken too", True),
+    ],
+)
+def test_of_a_pyproject_counts_what_ruff_asks_it_for(before: str, after: str, *, is_other: bool) -> None:
+    one, other = (seen("a/x.py", {"pyproject.toml": text.encode()}) for text in (before, after))
+    assert (one != other) == is_other
+
+
+def test_settings_stay_what_they_were_as_they_are_written_again() -> None:
+    text = (
+        '[project]\nrequires_python = ">=3.9"\n[tool.ruff]\n"a.b" = [1, -2.5e30, true, inf, 1979-05-27T07:32:00Z]\n'
+        'quoted = "\\u0000\\u007f\\\\ \\" \\n ü𐀀"\n[[tool.ruff.tables]]\nx.y = {}\n[[tool.ruff.tables]]\n'
+    )
+    (_, written), *_ = seen("x.py", {"pyproject.toml": text.encode()})
+    assert parse_toml(written) == parse_toml(text)
+
+
+def test_pinned_rules_have_no_such_context() -> None:
+    catalogue = TaskCatalogue()
+    contexts = {
+        config: resolve_tasks(catalogue, ("parse", "lint"), {"lint": {"ruff": {"config": config}}})[1].contexts
+        for config in ("pinned", "project")
+    }
+    assert set(contexts["project"]) - set(contexts["pinned"]) == {"ruff"}
+
+
+def test_elsewhere_the_rules_are_pinned_and_that_is_said() -> None:
+    written: dict[str, dict[str, Json]] = {"lint": _WANTED}
+    assert prepare_tasks(TaskCatalogue(), ("parse",), written, is_project=False) == (written, [])
+    there, notes = prepare_tasks(TaskCatalogue(), ("lint",), written, is_project=True)
+    assert (there["lint"]["ruff"], notes) == ({"config": "project"}, [])
+    elsewhere, notes = prepare_tasks(TaskCatalogue(), ("lint",), written, is_project=False)
+    assert (elsewhere["lint"]["ruff"], notes) == ({"config": "pinned"}, ["ruff: the pinned rules"])
+
+
+def test_what_only_the_project_can_turn_on_is_refused_elsewhere() -> None:
+    written = {"lint": {**_WANTED, "off": ["D103"]}}
+    prepare_tasks(TaskCatalogue(), ("lint",), written, is_project=True)
+    with pytest.raises(InvalidConfiguration, match=r"\[tasks\.lint\]: unknown rule 'D103'"):
+        prepare_tasks(TaskCatalogue(), ("lint",), written, is_project=False)
+
+
+def test_the_python_that_is_meant_where_nobody_says_is_that_of_this_ruff() -> None:
+    shown = subprocess.run(
+        [find_ruff_bin(), "check", "--isolated", "--show-settings"],
+        input="",
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert f"analyze.target_version = {DEFAULT_VERSION}\n" in shown.stdout

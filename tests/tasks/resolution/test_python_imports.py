@@ -1,0 +1,43 @@
+"""Python's two forms of import: that of a module, and that of a name in one."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch_workers.symbols.outline import outline
+from tests.tasks.resolution.resolving import resolver
+from tests.tasks.resolution.test_resolution import PYTHON
+from tests.tasks.support import source
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "resolution", "files"),
+    [
+        ("src/app/core.py", "app.sub.leaf", "exact", "src/app/sub/leaf.py"),
+        ("src/app/core.py", "app.sub", "exact", "src/app/sub/__init__.py"),
+        ("src/app/core.py", "app.space.inner", "exact", "src/app/space/inner.py"),
+        # No such module: of the name only the beginning is one.
+        ("src/app/core.py", "app.sub.bogus", "file", "src/app/sub/__init__.py"),
+        ("src/app/core.py", "app.bogus", "file", "src/app/__init__.py"),
+        ("src/app/core.py", "app.six.moves", "file", "src/app/six.py"),
+        ("tests/test_app.py", "app.bogus", "file", "src/app/__init__.py"),
+        ("tests/test_app.py", "renamed.bogus", "external", ""),
+        ("other/check.py", "renamed.part", "exact", "other/mapped/part.py"),
+        ("other/check.py", "renamed.bogus", "file", "other/mapped/__init__.py"),
+        ("src/app/core.py", "app.bogus.deeper", "external", ""),
+        ("tools/run.py", "os.path", "external", ""),
+    ],
+)
+def test_python_module_that_is_named_whole_is_no_name_in_its_package(
+    path: str, target: str, resolution: str, files: str
+) -> None:
+    found = resolver(PYTHON).resolve(path, "python", target, is_module=True)
+    assert (found.resolution, " ".join(found.paths)) == (resolution, files)
+
+
+def test_python_import_of_a_module_is_told_from_that_of_a_name() -> None:
+    content = "import a.b, a.b as c, d\nfrom a import b\nfrom . import e\nfrom a.b import *\nimport a . b\n"
+    edges = outline(source("m.py", content)).edges
+    assert [(each.target, each.is_module) for each in edges] == [
+        ("a.b", True), ("a.b", True), ("d", False), ("a.b", False), (".e", False), ("a.b.*", False), ("a.b", True)
+    ]  # fmt: skip

@@ -1,0 +1,72 @@
+"""Code in which no copies are looked for: translations, and tests inside of a file with other code."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from codebatch.model.text.lazy_patterns import LatePattern
+from codebatch_workers.syntax.source import SourceFile
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# ISO 639-1, and some of ISO 639-2 and 639-3 that projects translate into.
+_CODES = frozenset(
+    b"aa ab ae af ak am an ar as ast av ay az ba be bg bh bi bm bn bo br bs ca ce ceb ch ckb co cr cs cu cv cy da de "
+    b"dsb dv dz ee el en eo es et eu fa ff fi fil fj fo fr fy ga gd gl gn gu gv ha haw he hi ho hr hsb ht hu hy hz "
+    b"ia id ie ig ii ik in io is it iu iw ja jv ka kab kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo "
+    b"lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn "
+    b"ro ru rw sa sc sco sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty "
+    b"ug uk ur uz ve vi vo wa wo xh yi yo yue za zh zu".split()
+)
+_DIRECTORIES = frozenset(
+    b"i18n l10n lang langs language languages locale locales localization localizations nls translation "
+    b"translations".split()
+)
+# Behind a code stand a script, a region, a variant: `zh-Hans-CN`; before it, in the name of a file, what it is of.
+_NAME = LatePattern(
+    rb"(?:[^/]*?[-_.])??([a-z]{2,3})(?:[-_@](?:[A-Z]{2}|[a-z]{2}|[A-Z][a-z]{3}|[a-z]{3,8}|\d{3})){0,2}(?:\.[a-z]+)?"
+)
+_RUST_TESTS = LatePattern(rb"#\s*\[\s*cfg\s*\(\s*(?:test\s*\)|all\s*\(\s*test\b)")
+_C_TESTS = LatePattern(rb"^[ \t]*#[ \t]*ifdef[ \t]+(?:\w*_)?(?:UNIT_?|SELF_?)?TESTS?\b", re.MULTILINE)
+
+
+def is_translation(path: bytes) -> bool:
+    """Return whether a file holds the texts of a program in one language.
+
+    Its directory holds translations, and its name, or that of a directory below, is the code of a language.
+    """
+    names = path.split(b"/")
+    above = next((at for at, name in enumerate(names[:-1]) if name.lower() in _DIRECTORIES), len(names))
+    codes = (_NAME.fullmatch(name) for name in names[above + 1 :])
+    return any(code is not None and code[1] in _CODES for code in codes)
+
+
+def inline_tests(file: SourceFile) -> list[Node]:
+    """Return what of a file of Rust, C or C++ is compiled for tests alone, by place: modules, groups of `#ifdef`."""
+    if file.tree is None:
+        return []
+    if file.language == "rust":
+        found = (_attributed(_around(file, match, "attribute_item")) for match in _RUST_TESTS.finditer(file.utf8))
+        return [node for node in found if node is not None and node.type == "mod_item"]
+    if file.language in ("c", "cpp"):
+        found = (_around(file, match, "preproc_ifdef") for match in _C_TESTS.finditer(file.utf8))
+        return [node for node in found if node is not None and node.child_by_field_name("alternative") is None]
+    return []
+
+
+def _around(file: SourceFile, match: re.Match[bytes], node_type: str) -> Node | None:
+    """Return the innermost node of a type around a match."""
+    assert file.tree is not None
+    node = file.tree.root_node.descendant_for_byte_range(match.start(), match.end())
+    while node is not None and node.type != node_type:
+        node = node.parent
+    return node
+
+
+def _attributed(node: Node | None) -> Node | None:
+    """Return what an attribute of Rust stands before."""
+    while node is not None and node.type in ("attribute_item", "line_comment", "block_comment"):
+        node = node.next_named_sibling
+    return node

@@ -1,0 +1,1 @@
+"""Lint for Python: ruff, and its findings that a reader would not report."""

@@ -1,0 +1,132 @@
+"""Names of Python in code that runs later than it stands: in functions, lambdas and generators.
+
+ruff takes the order of the text for the order of the run. A function that is called before its `except` clause ends
+finds the name of the exception, and a generator finds all that is bound before it is consumed.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from codebatch_workers.lint.python.injected_names import around
+from codebatch_workers.syntax.source import SourceFile
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_FUNCTIONS = frozenset({"function_definition", "lambda"})
+_DEFERRED = _FUNCTIONS | {"generator_expression"}
+_BINDS = frozenset({"as_pattern_target", "global_statement", "lambda_parameters", "parameters"})
+_EXCEPT = re.compile(rb"([ \t]*)except\b")
+# Builtins that consume a generator before they return.
+_CONSUMERS = frozenset(b"all any bytes dict frozenset list max min next set sorted sum tuple".split())
+
+
+def is_bound_later(file: SourceFile, node: Node) -> bool:
+    """Return whether a name may be bound when the code around it runs, although ruff sees no binding."""
+    name = file.utf8[node.start_byte : node.end_byte]
+    ancestors = list(around(node, through_functions=True))
+    function = next((index for index, each in enumerate(ancestors) if each.type in _FUNCTIONS), None)
+    if function is not None and _is_bound_around(file, name, ancestors[function], ancestors[function + 1 :]):
+        return True
+    generator = next((each for each in ancestors if each.type == "generator_expression"), None)
+    if generator is None or _is_in_first_iterable(node, generator) or _is_consumed(file, generator):
+        return False
+    classes = (each.child_by_field_name("name") for each in ancestors if each.type == "class_definition")
+    if any(each is not None and file.utf8[each.start_byte : each.end_byte] == name for each in classes):
+        return True
+    return _binding(name).search(file.utf8, generator.end_byte) is not None
+
+
+def may_be_bound_later(file: SourceFile, name: bytes) -> bool:
+    """Return whether a file binds or deletes a name anywhere, as far as its text shows."""
+    if _binding(name).search(file.utf8) is not None:
+        return True
+    return re.search(rb"\b(?:as|del\b[^\n]*)[ \t(]%s\b" % re.escape(name), file.utf8) is not None
+
+
+def may_be_read_later(file: SourceFile, end: int, name: bytes) -> bool:
+    """Return whether the name of an exception, which ends at an offset, occurs again in its `except` clause."""
+    start = file.utf8.rfind(b"\n", 0, end) + 1
+    head = _EXCEPT.match(file.utf8, start)
+    if head is None:
+        return False
+    outside = re.compile(rb"\n(?![ \t]{%d}|[ \t\r]*(?:#|\n))" % (len(head[1]) + 1)).search(file.utf8, end)
+    body = file.utf8[end : outside.start() if outside else len(file.utf8)]
+    return re.search(rb"\b%s\b" % re.escape(name), body) is not None
+
+
+def is_read_later(file: SourceFile, node: Node) -> bool:
+    """Return whether deferred code in an `except` clause reads the name of its exception."""
+    name = file.utf8[node.start_byte : node.end_byte]
+    clause = next((each for each in around(node) if each.type.startswith("except_")), None)
+    return clause is not None and _reads(file, name, clause)
+
+
+def _is_bound_around(file: SourceFile, name: bytes, function: Node, ancestors: list[Node]) -> bool:
+    """Whether an `except` around a function binds a name, or what is around it deletes the name further down."""
+    for each in ancestors:
+        if each.type.startswith("except_"):
+            alias = next((child for child in each.named_children if child.type == "as_pattern"), None)
+            target = alias.child_by_field_name("alias") if alias is not None else None
+            if target is not None and file.utf8[target.start_byte : target.end_byte] == name:
+                return True
+    scope = next((each for each in ancestors if each.type in _FUNCTIONS), None)
+    scope_end = scope.end_byte if scope is not None else len(file.utf8)
+    deleted = re.compile(rb"(?m)^[ \t]*del\b[^\n#]*(?<![\w.])%s\b" % re.escape(name))
+    return deleted.search(file.utf8, function.end_byte, scope_end) is not None
+
+
+def _is_in_first_iterable(node: Node, generator: Node) -> bool:
+    """Whether a name stands where a generator is made: its first iterable does not wait."""
+    clause = next((each for each in generator.named_children if each.type == "for_in_clause"), None)
+    right = clause.child_by_field_name("right") if clause is not None else None
+    return right is not None and right.start_byte <= node.start_byte < right.end_byte
+
+
+def _is_consumed(file: SourceFile, generator: Node) -> bool:
+    """Whether a generator is consumed where it stands."""
+    parent = generator.parent
+    while parent is not None and parent.type in ("argument_list", "parenthesized_expression"):
+        parent = parent.parent
+    if parent is None or parent.type in ("for_statement", "for_in_clause", "list_splat"):
+        return True
+    called = parent.child_by_field_name("function") if parent.type == "call" else None
+    if called is None:
+        return False
+    text = file.utf8[called.start_byte : called.end_byte]
+    return text in _CONSUMERS or text.endswith(b".join")
+
+
+def _binding(name: bytes) -> re.Pattern[bytes]:
+    """The pattern of a statement that binds a name."""
+    return re.compile(
+        rb"(?m)^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+%(name)s\b|%(name)s[ \t]*(?::[^=\n]*)?=(?!=)"
+        rb"|(?:from[ \t][^\n]*)?import\b[^\n]*\b%(name)s\b)" % {b"name": re.escape(name)}
+    )
+
+
+def _reads(file: SourceFile, name: bytes, clause: Node) -> bool:
+    """Whether deferred code in a clause reads a name."""
+    word = re.compile(rb"\b%s\b" % re.escape(name))
+    for match in word.finditer(file.utf8[clause.start_byte : clause.end_byte]):
+        start, end = clause.start_byte + match.start(), clause.start_byte + match.end()
+        node = clause.descendant_for_byte_range(start, end)
+        if node is None or node.type != "identifier" or not _is_read(node):
+            continue
+        inner = takewhile(lambda each: each != clause, around(node, through_functions=True))
+        deferred = [each for each in inner if each.type in _DEFERRED]
+        parameters = [each.child_by_field_name("parameters") for each in deferred]
+        if deferred and not any(each is not None and word.search(each.text or b"") for each in parameters):
+            return True
+    return False
+
+
+def _is_read(node: Node) -> bool:
+    """Whether an identifier is no attribute, no keyword of an argument, no parameter and no target."""
+    parent = node.parent
+    if parent is None or parent.type in _BINDS:
+        return False
+    return all(parent.child_by_field_name(field) != node for field in ("attribute", "name", "left"))

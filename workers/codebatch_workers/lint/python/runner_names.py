@@ -1,0 +1,86 @@
+"""Names that the program which runs a Python file puts into it, as the program's documentation says.
+
+Such a file is known by its name, by what it begins with, or by how it uses the name. Whatever else it does not define
+is undefined there, too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from codebatch.model.text.lazy_patterns import LatePattern
+from codebatch_workers.syntax.source import SourceFile
+
+
+class _Runner(NamedTuple):
+    """A program that runs files whose name matches `file_name` and whose text has `mark`, with `names` in them."""
+
+    file_name: LatePattern[bytes]
+    mark: LatePattern[bytes]
+    names: frozenset[bytes]
+
+
+_ANY_FILE = LatePattern(rb".*", re.DOTALL)
+_ANY_TEXT = LatePattern(rb"")
+
+
+def _names(text: bytes) -> frozenset[bytes]:
+    return frozenset(text.split())
+
+
+_RUNNERS = (
+    # traitlets, which reads the configuration of Jupyter, JupyterHub, IPython and nbgrader.
+    _Runner(
+        LatePattern(rb".*config.*\.py"),
+        LatePattern(rb"^[ \t#]*c\.[A-Z]\w*\.\w|\bget_config\(\)", re.MULTILINE),
+        _names(b"c get_config load_subconfig"),
+    ),
+    _Runner(
+        LatePattern(rb"(?:ipython|jupyter|nbgrader)\w*_config\w*\.py"),
+        _ANY_TEXT,
+        _names(b"c get_config load_subconfig"),
+    ),
+    # Sphinx.
+    _Runner(LatePattern(rb"conf\.py"), LatePattern(rb"^(?:extensions|project)\s*=", re.MULTILINE), _names(b"tags")),
+    # gclient.
+    _Runner(LatePattern(rb"DEPS|\.gclient"), _ANY_TEXT, _names(b"Str Var")),
+    # GDB imports itself for its scripts.
+    _Runner(LatePattern(rb".*gdb.*\.py", re.IGNORECASE), LatePattern(rb"\bgdb\.\w"), _names(b"gdb")),
+    # The scripts of a workflow of Snakemake.
+    _Runner(
+        _ANY_FILE,
+        LatePattern(rb"\bsnakemake\.(?:config|input|log|output|params|resources|rule|source|threads|wildcards)\b"),
+        _names(b"snakemake"),
+    ),
+    # Notebooks: of Databricks, and what Jupyter and Jupytext make of one.
+    _Runner(
+        _ANY_FILE,
+        LatePattern(rb"\A# Databricks notebook source\b"),
+        _names(b"dbutils display displayHTML getArgument sc spark sql sqlContext table udf"),
+    ),
+    _Runner(
+        _ANY_FILE,
+        LatePattern(rb"^# (?:In\[[\d ]*\]:|%%|\+[ \t{])|^#   jupytext:", re.MULTILINE),
+        # IPython, "Input caching system", "Output caching system".
+        _names(b"display In Out __ ___ _i _ii _iii _ih _oh _dh"),
+    ),
+)
+# SCons puts in its functions and builders, those of its tools, what `Import("env")` names in a text, and whatever
+# site_scons/site_init.py defines. So the file alone does not show that a name is undefined.
+_SCONS_FILE = LatePattern(rb"SCons(?:truct|cript)[^/]*|SCsub")
+
+
+def is_given_by_runner(file: SourceFile, name: bytes) -> bool:
+    """Return whether the program that runs a file gives it a name, or may give it any."""
+    return _SCONS_FILE.fullmatch(_file_name(file)) is not None or name in file.lasting(_given_names)
+
+
+def _given_names(file: SourceFile) -> frozenset[bytes]:
+    name, text = _file_name(file), file.utf8
+    given = (each.names for each in _RUNNERS if each.file_name.fullmatch(name) and each.mark.search(text))
+    return frozenset().union(*given)
+
+
+def _file_name(file: SourceFile) -> bytes:
+    return file.path.rpartition(b"/")[2]

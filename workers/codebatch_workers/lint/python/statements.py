@@ -1,0 +1,122 @@
+"""The function in which something of a Python module is, or the statement at the top, parsed by itself.
+
+What is around a place is told by them as well as by the tree of the whole file, which is no longer there when ruff has
+spoken: that of a few lines is made in a fraction of the time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from codebatch_workers.lint.python.injected_names import around
+from codebatch_workers.syntax.language.languages import grammar
+from codebatch_workers.syntax.source import SourceFile
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+_LinesAround = Callable[[SourceFile, int, int], "tuple[int, int] | None"]
+
+_LINES_MAX = 1_000
+"""What is longer is parsed with all that is around it."""
+_ASKED_MAX = 100
+"""A file of which more is asked is parsed as a whole."""
+_BEGINS = re.compile(rb"(?!(?:elif|else|except|finally)\b)[A-Za-z_@]")
+"""How a statement begins at the start of a line; between brackets and in texts other things do."""
+_FUNCTION = re.compile(rb"(?:async[ \t]+)?def\b")
+_BLANKS = re.compile(rb"[ \t\f]*")
+
+
+def node_in_function(file: SourceFile, start: int, end: int) -> Node | None:
+    """The smallest node that spans some bytes, in the tree of the function they are in; None as `node_in_statement`.
+
+    The function is the innermost around their first line, or an outer one: as far as it, all around them is the same.
+    """
+    node = _node(file, _lines_of_function, start, end)
+    # Comments behind a function are in none.
+    return node if node is not None and any(each.type == "function_definition" for each in around(node)) else None
+
+
+def node_in_statement(file: SourceFile, start: int, end: int) -> Node | None:
+    """The smallest node that spans some bytes, in the tree of their statement; None where that cannot be told alone."""
+    return _node(file, _lines_of_statement, start, end)
+
+
+def _node(file: SourceFile, lines_around: _LinesAround, start: int, end: int) -> Node | None:
+    if "tree" in vars(file) or b"\r" in file.utf8:
+        return None
+    pieces = file.derived(_Pieces)
+    pieces.asked += 1
+    if pieces.asked > _ASKED_MAX:
+        return None
+    span = lines_around(file, file.line(start), file.line(max(start, end - 1)))
+    if span is None:
+        return None
+    if span not in pieces.trees:
+        pieces.trees[span] = _parse(file, *span)
+    tree = pieces.trees[span]
+    return None if tree.root_node.has_error else tree.root_node.descendant_for_byte_range(start, end)
+
+
+class _Pieces:
+    """What was parsed of a file by itself, by its first and last line."""
+
+    def __init__(self, _file: SourceFile) -> None:
+        self.trees: dict[tuple[int, int], Tree] = {}
+        self.asked = 0
+
+
+def _lines_of_function(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
+    """Of lines, from 1, the first and the last of a function around them; None where the text does not tell these."""
+    utf8, starts = file.utf8, file.line_starts
+    depth: int | None = None
+    for line in range(first, max(first - _LINES_MAX, 0), -1):
+        begin = _BLANKS.match(utf8, starts[line - 1])
+        assert begin is not None
+        if utf8[begin.end() : begin.end() + 1] in (b"", b"\n", b"#"):
+            continue
+        width = begin.end() - begin.start()
+        is_outside = depth is None or width < depth
+        if is_outside and _FUNCTION.match(utf8, begin.end()):
+            return _with_what_follows(file, line, last, width)
+        depth = width if depth is None else min(depth, width)
+    return None
+
+
+def _lines_of_statement(file: SourceFile, first: int, last: int) -> tuple[int, int] | None:
+    """Of lines, from 1, the first and the last with what belongs to them; None where the text does not tell these."""
+    first_min = max(first - _LINES_MAX, 1)
+    while first > first_min and not _BEGINS.match(file.utf8, file.line_starts[first - 1]):
+        first -= 1
+    return _with_what_follows(file, first, last, 0)
+
+
+def _with_what_follows(file: SourceFile, first: int, last: int, width: int) -> tuple[int, int] | None:
+    """Lines with those behind them that are indented deeper than so many characters, or begin no statement."""
+    utf8, starts = file.utf8, file.line_starts
+    while last < len(starts) and last - first <= _LINES_MAX and not _begins(utf8, starts[last], width):
+        last += 1
+    begin = starts[first - 1]
+    is_in_text = any(utf8.count(quotes, 0, begin) % 2 for quotes in (b'"""', b"'''"))
+    is_long = last - first >= min(_LINES_MAX, len(starts) // 2)
+    return None if is_long or is_in_text or utf8.endswith(b"\\\n", 0, begin) else (first, last)
+
+
+def _begins(utf8: bytes, start: int, width: int) -> bool:
+    blanks = _BLANKS.match(utf8, start, start + width)
+    return blanks is not None and _BEGINS.match(utf8, blanks.end()) is not None
+
+
+def _parse(file: SourceFile, first: int, last: int) -> Tree:
+    from tree_sitter import Range
+
+    starts = file.line_starts
+    end = starts[last] if last < len(starts) else len(file.utf8)
+    parser = grammar(file.language).parser
+    parser.included_ranges = [Range((first - 1, 0), (last, 0), starts[first - 1], end)]
+    try:
+        return parser.parse(file.utf8)
+    finally:
+        parser.included_ranges = []

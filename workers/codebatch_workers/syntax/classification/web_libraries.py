@@ -1,0 +1,97 @@
+"""Copies of JavaScript and CSS libraries among the files that a web server hands out.
+
+A library says in its first comment what it is: its name, its version, its licence, its site. A project's own files have
+such comments too. So the comment must name what the path names, the file or a directory below the one for the web, and
+give that name a version or a site of its own. A library in its own repository does not lie in such a directory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codebatch.model.text.lazy_patterns import LatePattern
+
+LANGUAGES = frozenset({"css", "javascript"})
+_BANNER_BYTES_MAX = 2048
+_WORDS_MAX = 200
+# Words of a comment that are one name together: `Font Awesome`.
+_NAME_WORDS_MAX = 4
+_NAME_BYTES_MIN = 3
+# Directories of files for the web. The second kind counts below another directory alone, for libraries have it at
+# their top.
+_WEB = frozenset(b"assets htdocs public static webroot wwwroot".split())
+_WEB_BELOW = frozenset(b"css fonts javascript javascripts js scripts stylesheet stylesheets".split())
+# Names of files and directories that are words of any comment.
+_ANY_NAME = frozenset(
+    b"addon addons admin all app application base client com common components config core css custom default dist "
+    b"docs editor file files font fonts form forms global http https image images img index init javascript "
+    b"javascripts jquery lib library libs license list main menu mit mode mods module modules net org package page "
+    b"pages plugin plugins script scripts server site source src style styles stylesheets template templates test "
+    b"tests the theme themes this tools ui user users util utils vendor vendors version view views web widget widgets "
+    b"www".split()
+)
+_COMMENT = LatePattern(rb"\s*(?:@charset[^;\n]*;\s*)?(?:/\*(.*?)(?:\*/|\Z)|//([^\n]*))", re.DOTALL)
+_WORD = LatePattern(rb"[a-z0-9]+")
+_VERSION_IN_NAME = LatePattern(rb"[-_.@]?v?\d+(?:\.\d+)*.*")
+_VERSION = LatePattern(rb"(?<!license, )(?<!license )\bv\.?\s?\d+\.\d+|\b\d+\.\d+\.\d+\b")
+_VERSION_LINE = LatePattern(rb"[\s*!/#@-]*version\b\s*[:=]?\s*v?\d")
+_LICENCE = LatePattern(rb"licen[sc]|copyright|\(c\)|\xc2\xa9|@author")
+_LINK = LatePattern(rb"https?://\S+")
+# A site that is none of a licence: its host, and the owner and the name of a repository.
+_SITE = LatePattern(
+    rb"https?://(?!(?:www\.)?(?:apache|creativecommons|gnu|mozilla|opensource|spdx)\.org\b)"
+    rb"([^/\s\"'<>()]+(?:/[^/\s\"'<>()]+){0,2})"
+)
+
+
+def is_copied_library(path: bytes, utf8: bytes) -> bool:
+    """Return whether a file of JavaScript or CSS is a copy of a library, as its path and its first comment say."""
+    names = frozenset(_iter_names(path))
+    return bool(names) and _is_banner_of(names, _banner(utf8[:_BANNER_BYTES_MAX].lower()))
+
+
+def _iter_names(path: bytes) -> Iterator[bytes]:
+    """Yield the names below the directory for the web: of directories, and of the file without version and suffixes."""
+    *directories, file = path.lower().split(b"/")
+    start = next(
+        (index + 1 for index, name in enumerate(directories) if name in _WEB or (index > 0 and name in _WEB_BELOW)),
+        None,
+    )
+    if start is None:
+        return
+    for name in (*directories[start:], file.partition(b".")[0], file.rpartition(b".")[0]):
+        for text in (name, _VERSION_IN_NAME.sub(b"", name)):
+            plain = b"".join(_WORD.findall(text))
+            if len(plain) >= _NAME_BYTES_MIN and plain not in _ANY_NAME:
+                yield plain
+
+
+def _banner(head: bytes) -> bytes:
+    """Return the text of the comments that a file begins with."""
+    texts, at = [], 0
+    while (comment := _COMMENT.match(head, at)) is not None:
+        texts.append(comment[1] or comment[2] or b"")
+        at = comment.end()
+    return b"\n".join(texts)
+
+
+def _is_banner_of(names: frozenset[bytes], banner: bytes) -> bool:
+    """Return whether a comment names one of these, and gives it a version or a site beside a licence."""
+    if names.isdisjoint(_names_in(banner)) or not (_LICENCE.search(banner) or _SITE.search(banner)):
+        return False
+    for line in banner.split(b"\n"):
+        if _VERSION_LINE.match(line) or (_VERSION.search(line) and not names.isdisjoint(_names_in(line))):
+            return True
+    # The name of the file `LICENSE` in a link is no licence.
+    is_licensed = b"licen" in _LINK.sub(b"", banner)
+    return is_licensed and any(not names.isdisjoint(_names_in(site)) for site in _SITE.findall(banner))
+
+
+def _names_in(text: bytes) -> set[bytes]:
+    """Return the words of a text, and what each is together with those behind it."""
+    words = _WORD.findall(text)[:_WORDS_MAX]
+    found = {
+        b"".join(words[start : start + count]) for start in range(len(words)) for count in range(1, _NAME_WORDS_MAX + 1)
+    }
+    return found | {name.removesuffix(b"js") for name in found}

@@ -1,0 +1,83 @@
+"""What the grammar of Bash does not know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, blank, gap, gaps
+
+# `${name%pattern}`, `${name/pattern/text}`, `${name:-word}`: what is literal in the word may hold any character.
+_WORD_OF_EXPANSION = re.compile(
+    rb"\$\{!?(?:[A-Za-z_]\w*|[0-9@*])(?:\[[^\]\n]{0,100}\])?(?:##?|%%?|//?|\^\^?|,,?|:?[-+=?])"
+    rb"((?:[^}$`\n\\'\"]|\\[^\n]|\$\w+|\$\{\w+\}|'[^'\n]{0,200}'|\"(?:[^\"\\$`\n]|\\[^\n]|\$\w+|\$\{\w+\}){0,200}\"){1,200})\}"
+)
+_LITERAL = re.compile(rb"(?:[^$]|\$(?![\w{]))+")
+_IN_BRACES = re.compile(rb"\$\{\w+\}|\$\w+")
+_HEREDOC = rb"<<-?[ \t]*(['\"\\]?)([A-Za-z_]\w*)['\"]?"
+_TWO_HEREDOCS = re.compile(rb"^[^\n#]*?%s[^\n]*?(%s)" % (_HEREDOC, _HEREDOC), re.MULTILINE)
+
+
+def _words_of_expansions(utf8: bytes) -> Iterator[StandIn]:
+    """Plain letters for what is literal in the word of an expansion. Names of variables stay."""
+    for match in _WORD_OF_EXPANSION.finditer(utf8):
+        start = match.start(1)
+        for kept in (*_IN_BRACES.finditer(match[1]), None):
+            end = match.end(1) if kept is None else match.start(1) + kept.start()
+            if end > start:
+                yield StandIn(start, b"_" * (end - start))
+            start = end if kept is None else match.start(1) + kept.end()
+
+
+def _second_heredocs(utf8: bytes) -> Iterator[StandIn]:
+    """`cat <<A <<B`: blanks for the second operator and for its text."""
+    for match in _TWO_HEREDOCS.finditer(utf8) if utf8.count(b"<<") > 1 else ():
+        first = _end_of_heredoc(utf8, match.end(), match[2])
+        second = _end_of_heredoc(utf8, first, match[5])
+        if 0 < first < second:
+            yield StandIn(match.start(3), blank(match[3]))
+            yield StandIn(first, blank(utf8[first:second]))
+
+
+def _end_of_heredoc(utf8: bytes, start: int, word: bytes) -> int:
+    """Return the end of the line that ends a here-document, or -1."""
+    end = re.compile(rb"\n\t*%s(?=\n|\Z)" % re.escape(word)).search(utf8, start) if start >= 0 else None
+    return -1 if end is None else end.end()
+
+
+def _in_round(text: bytes) -> bytes:
+    return b"(" if text == b"{" else b")"
+
+
+BASH_GAPS: tuple[Gap, ...] = (
+    # `for arg do`: over the parameters, without an end of `arg`.
+    gap(rb"\bfor[ \t]+[A-Za-z_]\w*([ \t])(?=[ \t]*do\b)", lambda _: b";", needs=(b"for",)),
+    _words_of_expansions,
+    # `${name:$i:1}`: an offset that is a variable.
+    gap(rb"\$\{[A-Za-z_]\w*(?:\[[^\]\n]{0,100}\])?:(\$)(?=\w+)", needs=(b":$",)),
+    # `exec 3<>file`, `{fd}>file`, and a text behind a text: `<<<"a"$'b'`.
+    gap(rb"[0-9](<>)", lambda _: b"< ", needs=(b"<>",)),
+    gap(rb"(?<=\s)(\{[A-Za-z_]\w*\})(?=[<>])", needs=(b"}<", b"}>")),
+    gap(rb"(<<<)(?=[ \t]*[\"'$\w])", lambda _: b"  <", needs=(b"<<<",)),
+    # `$((16#$a))`: a number to a base.
+    gap(rb"\b([0-9]{1,2}#)(?=\$)", needs=(b"#$",)),
+    # `(exit 1) }`, `esac }`: what is compound ends a command.
+    gap(rb"(?:\)|\b(?:done|esac|fi))([ \t])(?=[ \t]*\})", lambda _: b";", needs=(b"}",)),
+    # `!(a|b)`: a pattern as an argument.
+    gap(rb"(?<=[\s\w./*-])([!*?+@]\([^()\n$`'\"]*\))", lambda text: b"_" * len(text), needs=(b"(",)),
+    # `case a in 'b c')`
+    gap(
+        rb"(?:;;&?|;&|\bin|\|)\s*('[^'\n]*'|\"[^\"\n$`\\]*\")(?=\s*[|)])",
+        lambda text: b"_" * len(text),
+        needs=(b"case",),
+    ),
+    # `${ command; }` of Bash 5.3.
+    *gaps(_in_round, rb"\$(\{)[ \t|][^{}]*?;\s*(\})", needs=(b"${ ", b"${|", b"${\t")),
+    gap(rb"\$\{(\|)[ \t][^{}]*?;\s*\}", needs=(b"${|",)),
+    # As `configure` has it: `case a in *"\n"b"\n"*)`.
+    gap(rb'\*("\n")[\w$]+("\n")\*(?=\))', lambda _: b"___", needs=(b'"\n',)),
+    # A match in brackets, and a `$` that ends a pattern.
+    gap(rb"\(\s*(?:\"[^\"\n]*\"|\$\w+)\s*(=~)", lambda _: b"==", needs=(b"=~",)),
+    gap(rb"[\w)](\$)(?=\))", lambda _: b"_", needs=(b"$)",)),
+    _second_heredocs,
+)

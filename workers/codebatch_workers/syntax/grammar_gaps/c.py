@@ -1,0 +1,71 @@
+"""What the grammars of C and C++ do not know: C23, GNU C, C++20 to 26, and macros outside of the heads of functions."""
+
+from __future__ import annotations
+
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, blank, gap, gaps, padded
+
+_MACRO = rb"[A-Z_][A-Z0-9_]{2,}"
+_FIELD_TYPE = rb"(?:bool|char|int|long|short|signed|unsigned|\w+_t)"
+
+_OF_BOTH: tuple[Gap, ...] = (
+    *gaps(
+        blank,
+        # Bit-fields without a name.
+        rb"(,\s*:\s*\w+)(?=\s*[,;])",
+        rb"\b%s\s*(:\s*\w+)(?=\s*;)" % _FIELD_TYPE,
+        rb"\b(_Complex|_Thread_local|_Imaginary)\b",
+        rb"\b(_Atomic\s*\()[^()]*(\))",
+        rb"\b(?:struct|union|enum)\s*(\[\[[^\[\]]*\]\])",
+        rb"\benum(?:\s+\w+)?\s*(:\s*[\w ]+?)(?=\s*[{;])",
+        # A label that ends a block, a range of cases, an address to go to.
+        rb"[;{}]\s*([A-Za-z_]\w*\s*:)(?=\s*\})",
+        rb"\bcase\s+[^:;\n]+?(\.\.\.\s*[^:;\n]+?)(?=\s*:)",
+        rb"\bgoto\s*(\*)",
+        # Macros that are statements of their own, or stand behind a parameter, a function's head or a star.
+        rb"^(%s\([^(){};\n]*\))[ \t]*$" % _MACRO,
+        rb"\b(?!(?:const|enum|struct|union|unsigned|volatile)\b)\w+[ \t*]+\w+[ \t]+(%s)(?=\s*[,)])" % _MACRO,
+        rb"\)\s*(?:const\s*)?(%s(?:\([^()]*\))?)(?=\s*(?:const\s*)?[;{])" % _MACRO,
+        rb"\*\s*([A-Za-z_]\w*)(?=[ \t]+[A-Za-z_]\w*\s*[,)\[])",
+        # `typedef T (CALLBACK *f)(U);`
+        rb"\(\s*([A-Za-z_]\w*)(?=\s+\*\s*\w+\s*\)\s*\()",
+        # Texts that are macros: all behind the first.
+        rb'=\s*%s((?:\s+(?:[A-Za-z_]\w*|"(?:[^"\\\n]|\\.)*"))+)(?=\s*[;,}])' % rb"[A-Z_]\w+",
+    ),
+    gap(rb"\b(auto)(?=\s+(?:const\s+)?[A-Za-z_]\w*\s*=)", padded(b"int")),
+    gap(rb"^[ \t]*(#[ \t]*embed\b[^\n]*)$", lambda text: b"0".ljust(len(text))),
+)
+
+C_GAPS: tuple[Gap, ...] = (
+    *_OF_BOTH,
+    # `TAILQ_FOREACH(a, b, c) {`: a loop.
+    gap(
+        rb"^[ \t]+((?!(?:do|else|for|if|return|switch|while)\b)[A-Za-z_]\w{4,})(?=[ \t]*\([^;{}]*\)\s*\{)",
+        lambda name: b"while".ljust(len(name)),
+    ),
+)
+
+CPP_GAPS: tuple[Gap, ...] = (
+    *_OF_BOTH,
+    *gaps(
+        blank,
+        # `f(this S &&self)`, `= delete("why")`, `T...[0]`.
+        rb"\(\s*(this)(?=\s+[\w:])",
+        rb"=\s*delete\s*(\([^()]*\))",
+        rb"(\.\.\.\s*\[[^\[\]]*\])",
+        # Qt: `public slots:`.
+        rb"\b(?:public|private|protected)[ \t]+(\w+)[ \t]*(?=:)",
+        rb"\b\w+[ \t]+\w+[ \t]*(:[ \t]*\d+)(?=[ \t]*(?:=|\{))",
+    ),
+    gap(rb"^[ \t]*((?:Q_)?(?:SIGNALS|signals))(?=[ \t]*:)", lambda text: b"public".ljust(len(text))),
+    gap(rb"\bif\s+((?:!|not\b)?\s*consteval)(?=\s*\{)", lambda text: b"(1)".ljust(len(text))),
+    # `[] mutable {`.
+    gap(
+        rb"\[[^\[\]\n]*\]\s*(mutable|noexcept|constexpr|static)(?=\s*(?:->|\{))",
+        lambda text: b"()".ljust(len(text)),
+    ),
+    # `{.x{1}}`: `{.x={1}}` has one character more.
+    gap(rb"[{,]\s*\.\w+(\{)[^{}]*(\})", lambda bracket: b"=" if bracket == b"{" else b" "),
+    # `(a->*f)(b)`.
+    gap(rb"\w\s*(->\s*\*)(?=\s*\w)", lambda text: b"->".ljust(len(text))),
+    gap(rb"\w\s*(\.\s*\*)(?=\s*\w)", lambda text: b".".ljust(len(text))),
+)

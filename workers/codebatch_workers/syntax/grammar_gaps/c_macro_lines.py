@@ -1,0 +1,142 @@
+"""Macros of C and C++ that stand alone in a line before a declaration, or between `class` and its name; and modules.
+
+The grammar takes such a name for the type of what follows, and loses the struct, enum or function behind it. Each gets
+blanks as long as it is. It must be written in capitals, stand between whole declarations, and be no type of the
+function in the next line. What declares or imports a module of C++ gets blanks, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from codebatch_workers.syntax.grammar_gaps.stand_ins import blank
+
+_LINE = re.compile(rb"\n[ \t]*([A-Z_][A-Z0-9_]{2,})[ \t]*(?=\n)")
+# What is no code: blank lines, directives with the lines that continue them, comments.
+_BETWEEN = re.compile(
+    rb"(?:\s|#[^\n\\]*(?:\\\n[^\n\\]*|\\[^\n][^\n\\]*)*(?=\n|\Z)|//[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/){0,200}"
+)
+_MACRO_LINE = re.compile(rb"[A-Z_][A-Z0-9_]{2,}[ \t]*\n")
+_DECLARATION = re.compile(
+    rb"\Z|\}|(?:class|const|enum|extern|inline|namespace|static|struct|template|typedef|union|using)\b"
+    rb"|(?:public|private|protected|signals)\b[^;{}()\n]*:"
+    rb"|[A-Za-z_]\w*(?:[ \t]+|[ \t]*\*+[ \t]*)[A-Za-z_]\w*|[A-Z_]\w*\([^()\n]*\)\s*[A-Za-z_*]"
+)
+_NO_CODE_LINE = re.compile(rb"[ \t]*(?:#|//|/\*|\*|\r?\Z)|[^\n]*\*/[ \t\r]*\Z")
+_LINES_BEFORE_MAX = 60
+_MACRO_LINES_MAX = 8
+
+_BEFORE_CLASS_NAME = re.compile(
+    rb"(?:class|struct|union)[ \t]+([A-Z_][A-Z0-9_]{2,}(?:[ \t]*\([^()\n]*\))?)"
+    rb"(?=[ \t]+[A-Za-z_]\w*(?:::\w+)*(?:[ \t]*<[^<>;{}]*>)?\s*(?:final\b\s*)?(?:\{|:[^:]))"
+)
+_MODULE = re.compile(
+    rb"^(?:(?:export[ \t]+)?module(?:[ \t]+[\w.:]+|[ \t]*:[ \t]*private)?[ \t]*(?:\[\[[^;\n]*\]\][ \t]*)?;"
+    rb"|(?:export[ \t]+)?import[ \t]*(?:[ \t][\w.:]+|:[\w.]+|<[^<>\n]*>|\"[^\"\n]*\")[ \t]*;)",
+    re.MULTILINE,
+)
+_EXPORT = re.compile(rb"^[ \t]*(export)(?=[ \t\n]*(?!template\b)[\w\[{:])", re.MULTILINE)
+
+
+# A directive with the lines that continue it: those that a backslash ends, and those within a comment.
+_DEFINE = re.compile(
+    rb"define[ \t]+\w[^\n\\/\"]*"
+    rb"(?:(?:\\(?:\r\n|.)|/\*.{0,2000}?\*/|//[^\n\\]*|\"(?:[^\"\\\n]|\\.)*\"|[/\"])[^\n\\/\"]*)*",
+    re.DOTALL,
+)
+_TEXT_OR_COMMENT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|//[^\n\\]*|(/\*.*?\*/)", re.DOTALL)
+# All but a backslash that ends a line.
+_BLANKED = re.compile(rb"[^\\\s]|\\(?!\r?\n)")
+_UNCONTINUED = re.compile(rb"[^\\\r](?=\r?\n)")
+
+
+def without_inner_comments(utf8: bytes) -> bytes:
+    """Return C with blanks for each comment that more of the body of a macro follows, and for `/*` in texts there.
+
+    The grammar ends the directive at the comment. A line that ends within it gets a backslash.
+    """
+    if b"/*" not in utf8:
+        return utf8
+    text = None
+    for match in _DEFINE.finditer(utf8):
+        for found in _TEXT_OR_COMMENT.finditer(match[0]) if b"/*" in match[0] else ():
+            if not found[1]:
+                stand_in = found[0].replace(b"/*", b"  ") if found[0].startswith(b'"') else found[0]
+            elif match[0][found.end() :].strip(b" \t\r\n\\"):
+                stand_in = _BLANKED.sub(b" ", _UNCONTINUED.sub(b"\\\\", found[1]))
+            else:
+                continue
+            text = text or bytearray(utf8)
+            start = match.start() + found.start()
+            text[start : start + len(stand_in)] = stand_in
+    return utf8 if text is None else bytes(text)
+
+
+def without_module_lines(utf8: bytes) -> bytes:
+    """Return C++ with blanks for declarations and imports of modules, and for `export` where there are any."""
+    if b"module" not in utf8 and b"import" not in utf8:
+        return utf8
+    found = list(_MODULE.finditer(utf8))
+    if not found:
+        return utf8
+    spans = [match.span() for match in found] + [match.span(1) for match in _EXPORT.finditer(utf8)]
+    return _blanked(utf8, spans)
+
+
+def without_macros_of_classes(utf8: bytes) -> bytes:
+    """Return the text with blanks for each macro between `class` or `struct` and the name of what it defines."""
+    return _blanked(utf8, [match.span(1) for match in _BEFORE_CLASS_NAME.finditer(utf8)])
+
+
+def _blanked(utf8: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
+    if not spans:
+        return utf8
+    text = bytearray(utf8)
+    for start, end in spans:
+        text[start:end] = blank(utf8[start:end])
+    return bytes(text)
+
+
+def without_macro_lines(utf8: bytes) -> bytes:
+    """Return the text with blanks for each macro that stands alone in a line before a declaration."""
+    text = None
+    for match in _LINE.finditer(b"\n" + utf8):
+        start, end = match.start(1) - 1, match.end(1) - 1
+        following = _following(utf8, end)
+        if following < 0 or not _is_behind_declaration(
+            text or utf8, match.start() - 1, utf8[following : following + 1]
+        ):
+            continue
+        text = text or bytearray(utf8)
+        text[start:end] = b" " * (end - start)
+    return utf8 if text is None else bytes(text)
+
+
+def _following(utf8: bytes, end: int) -> int:
+    """Return where the declaration begins that follows an offset and perhaps more such macros, or -1."""
+    for _ in range(_MACRO_LINES_MAX):
+        between = _BETWEEN.match(utf8, end)
+        start = between.end() if between else end
+        macro = _MACRO_LINE.match(utf8, start)
+        if macro is None:
+            return start if _DECLARATION.match(utf8, start) else -1
+        end = macro.end()
+    return -1
+
+
+def _is_behind_declaration(text: bytes | bytearray, end: int, following: bytes) -> bool:
+    """Whether the code before a line ends a declaration, or opens a block that does not end at once."""
+    for number in range(_LINES_BEFORE_MAX):
+        if end <= 0:
+            return True
+        start = text.rfind(b"\n", 0, end) + 1
+        line = bytes(text[start:end])
+        if number == 0 and line.endswith(b"\\"):
+            return False  # The body of a macro.
+        is_continued = text[max(0, start - 2) : start] == b"\\\n"
+        if not (is_continued or line.endswith(b"\\") or _NO_CODE_LINE.match(line)):
+            last = line.rstrip()[-1:]
+            return last in (b";", b"}") or (last == b"{" and following != b"}")
+        end = start - 1
+    return False

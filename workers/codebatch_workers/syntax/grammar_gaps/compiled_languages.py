@@ -1,0 +1,207 @@
+"""What the grammars of Rust, Java, Go and Swift do not know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from codebatch_workers.syntax.grammar_gaps.stand_ins import (
+    Gap,
+    StandIn,
+    blank,
+    gap,
+    gaps,
+    iter_closed,
+    padded,
+    plain_name,
+)
+
+# -- Rust -------------------------------------------------------------------------------------------------------------
+
+_TOKENS = rb"#\[|[()\[\]{}]|//[^\n]*"
+_TOKENS_AND_TEXTS = re.compile(rb"%s|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|(?P<open>\\?\Z))" % _TOKENS, re.DOTALL)
+_TOKENS_ALONE = re.compile(_TOKENS)
+_CLOSED_BY = {b"(": b")", b"[": b"]", b"{": b"}", b"#[": b"]"}
+_PATH = re.compile(rb"#\[\s*[\w:]+\s*[(\[{=\]]")
+# What may stand before the attribute of an expression, a field of a value or a pattern, or a parameter.
+_BEFORE_AN_OPERAND = re.compile(rb"(?:[(\[{,=|&+]|\breturn)\Z")
+_LINES_BEFORE_MAX = 20
+_BLANKS_MAX = 200
+
+
+def _attributes(utf8: bytes) -> Iterator[StandIn]:
+    """Attributes of operands, which only some lists of the grammar may hold; well-formed ones."""
+    opened: list[tuple[bytes, int]] = []
+    starts: dict[int, int] = {}
+    for match in iter_closed(_TOKENS_AND_TEXTS, _TOKENS_ALONE, utf8):
+        token = match[0]
+        if token in _CLOSED_BY:
+            opened.append((token, match.start()))
+        elif len(token) == 1 and opened:
+            opening, start = opened.pop()
+            if _CLOSED_BY[opening] != token:
+                opened.clear()
+            elif opening == b"#[" and _PATH.match(utf8, start):
+                starts[match.end()] = start
+                if _BEFORE_AN_OPERAND.search(_code_before(utf8, start, starts)):
+                    yield StandIn(start, blank(utf8[start : match.end()]))
+
+
+def _code_before(utf8: bytes, end: int, attributes: Mapping[int, int]) -> bytes:
+    """The end of the line of code before an offset, without attributes and lines of comments behind it."""
+    line = b""
+    for _ in range(_LINES_BEFORE_MAX):
+        floor = max(0, end - _BLANKS_MAX)
+        end = floor + len(utf8[floor:end].rstrip())
+        start = utf8.rfind(b"\n", 0, end) + 1
+        line = utf8[max(start, end - _BLANKS_MAX) : end]
+        if end in attributes:
+            end = attributes[end]
+        elif line.lstrip().startswith(b"//"):
+            end = start
+        else:
+            break
+    return line
+
+
+_TRAIT_ALIAS = re.compile(
+    rb"^[ \t]*(?:\w+(?:\([^()\n]*\))?[ \t]+){0,3}trait\s+\w+[^;{}=]{0,300}?(=)[^;{}]{0,900}(;\s)", re.MULTILINE
+)
+
+
+def _trait_aliases(utf8: bytes) -> Iterator[StandIn]:
+    """`trait A = B;`: a trait with a base and an empty body."""
+    for match in _TRAIT_ALIAS.finditer(utf8):
+        yield StandIn(match.start(1), b":")
+        yield StandIn(match.start(2), b"{}")
+
+
+_NUMBER_TYPES = rb"[iu](?:8|16|32|64|128|size)|f(?:16|32|64|128)"
+
+RUST_GAPS: tuple[Gap, ...] = (
+    # `unsafe mod a`, which a macro may be given.
+    gap(rb"\b(unsafe)(?=\s+mod\b)", needs=(b"unsafe",)),
+    # `try` was a name in the edition of 2015, and names of types are names.
+    *gaps(
+        plain_name,
+        rb"\b(try)(?=\s*!\s*[(\[{])",
+        rb"\bmacro_rules!\s*(try)\b",
+        rb"(?<!#)\b(try|async|await|dyn)(?=\s*(?:[,;=)|:]|\(\s*\)\s*(?:[;.)]|->)))",
+        rb"\b(bool|char|str|%s)(?=\s*(?:@|![ \t]*[(\[{]))" % _NUMBER_TYPES,
+        rb"\b(auto|default|gen|safe|union)(?=\s*[:;,)=(.|])",
+    ),
+    gap(rb"\bmacro_rules(\s+!)", lambda text: b"!" + blank(text[1:])),
+    _attributes,
+    *gaps(
+        blank,
+        # `A<B::<C>>` as a type, `f::<-1>`, `|a, b,|`, `S { a, .. } = b`, `S<>`.
+        rb"<[\w:]*\w(::)(?=<)",
+        rb"\w(::<[^<>;{}()]*>)(?=\s*\{)",
+        rb"[<,]\s*(-)(?=\s*\d)",
+        rb"(,)(?=\s*\|)",
+        rb"(\.\.)(?=\s*\})",
+        rb"(<\s*>)",
+        # `struct A where B: C;`
+        rb"\bstruct\s+\w+[^;{}()=]{0,300}?\b(where\b[^;{}]{0,900})(?=;)",
+        # `dyn 'a + B`, `for<'a> B<'a>`, `for<'a> |b| c`
+        rb"\b(?:dyn|impl)\s+('\w+\s*\+)",
+        rb"\b(for\s*<\s*'[^<>]*>)",
+        # What is no keyword elsewhere.
+        rb"\b(safe)(?=\s+(?:fn|static)\b)",
+        rb"\b(async)(?=\s+Fn(?:Mut|Once)?\b)",
+        # What is not stable yet; rustc parses it, and so may people.
+        rb"\b(box)(?=\s+[\w&(])",
+        rb"\b(default)(?=\s+(?:unsafe|async|const|type|impl|fn)\b)",
+        rb"\b(const)(?=\s+(?:unsafe\s+)?(?:auto\s+)?(?:trait|impl)\b)",
+        rb"\b(?:impl|dyn)\s+(const)\b",
+        rb"(~\s*const|\[const\])(?=\s+[\w:])",
+        rb"\b(auto)(?=\s+trait\b)",
+        rb"\b(gen)(?=\s*(?:\{|move\b|fn\b))",
+        rb"\b(super)(?=\s+let\b)",
+        rb"\b(type)(?=\s+const\b)",
+        rb"\basync\s+(use)(?=\s*[|{])",
+        rb"\b(const|static)(?=\s+(?:async\s+)?(?:move\s+)?\|)",
+        rb"[{,]\s*(?:pub\s+)?(unsafe)(?=\s+\w+\s*:)",
+        rb"\b(unsafe)(?=\s+static\b)",
+        rb"\A(?:#![^\n]*\n)?\s*(---+[^\n]*\n(?:[^\n]*\n)*?---+)[ \t]*$",
+    ),
+    _trait_aliases,
+    # `Fn(&_)`, `where [A; N]: {`.
+    gap(rb"[(,]\s*&?(_)(?=\s*[,)])", lambda _: b"T"),
+    gap(rb"[\])](:\s)(?=\s*\{)", lambda _: b":T"),
+    # Fields of a tuple by number: `S { 0: a }`.
+    gap(rb"[{,]\s*(\d+)(?=\s*:(?!:))", lambda number: b"f" * len(number)),
+    gap(rb"\b(become|do\s+yeet)\b", lambda text: b"return".ljust(len(text))),
+    gap(rb"\d(f16|f128)\b", lambda suffix: b"f64".ljust(len(suffix))),
+    # The type `()` where a bound begins.
+    gap(rb"(?:\bwhere|,)\s*\[?(\(\))(?=\s*[:;])", lambda _: b"__"),
+)
+
+# -- Java -------------------------------------------------------------------------------------------------------------
+
+_JAVA_ANNOTATION = rb"@[\w.]+(?:\([^()]*\))?"
+_JAVA_PATTERN = rb"[\w.]+(?:\s*\([^;{}:]*?\)(?:\s*\w+)?|\s+\w+)"
+
+JAVA_GAPS: tuple[Gap, ...] = (
+    gap(rb"(%s)\s*\.\.\." % _JAVA_ANNOTATION),
+    *gaps(
+        blank,
+        # `case final T x`, `case @A T x`.
+        rb"\bcase\s+((?:(?:final|%s)\s+)+)" % _JAVA_ANNOTATION,
+        # `import module a.b;`
+        rb"\bimport\s+(module)(?=\s+[\w.]+\s*;)",
+        # `case P(_), Q _ ->`: what follows the first pattern.
+        rb"\bcase\s+%s\s*(,\s*%s[^;{}:]*?)(?=\s*(?:->|:|\bwhen\b))" % (_JAVA_PATTERN, _JAVA_PATTERN),
+    ),
+    # `o instanceof Q.R(T t)`, `case Q.R(Q.R(T t))`: a record pattern with a qualified name.
+    gap(rb"\b((?:\w+\.)+)(?=[A-Z_]\w*\s*\()", behind=rb"\b(?:instanceof|case)\b[^;{}]*"),
+    # `this(…)` and `super(…)` behind other statements: to the grammar a call of a method.
+    gap(rb"\b(this|super)(?=\s*\()", plain_name),
+    gap(rb"\b0(_+)(?=[0-7])", lambda digits: b"0" * len(digits)),
+)
+
+# -- Go ---------------------------------------------------------------------------------------------------------------
+
+# `new` makes a variable of a value, too.
+GO_GAPS: tuple[Gap, ...] = (gap(rb"\b(new)(?=\()", plain_name),)
+
+# -- Swift ------------------------------------------------------------------------------------------------------------
+
+SWIFT_GAPS: tuple[Gap, ...] = (
+    *gaps(
+        blank,
+        # Lifetimes, and modifiers of parameters and methods that have an underline yet.
+        rb"(@_?lifetime\((?:[^()\n]|\([^()\n]*\))*\))",
+        rb"\b(__owned|__shared|__consuming)(?=\s)",
+        rb"(?:->|:)\s*(sending)(?=\s+\w)",
+        rb"(@_specialize\((?:[^()\n]|\([^()\n]*\))*\))",
+        rb"\b(consume|copy)(?=[ \t]+[A-Za-z_]\w*\s*[{).,\n])",
+        rb"\b(borrowing)(?=\s+get\b)",
+        rb"\b(nonisolated\(unsafe\))(?=\s+(?:let|var)\b)",
+        # A condition of a name for a type; a case without its values.
+        rb"\btypealias\b[^\n{]*?\s(where\b[^\n{]*)$",
+        rb"\bcase\s+\.\w+(\(\))(?=\s*[:,])",
+        needs=(
+            b"lifetime",
+            b"__",
+            b"sending",
+            b"@_spec",
+            b"consume",
+            b"copy",
+            b"typealias",
+            b"()",
+            b"borrowing",
+            b"nonisolated(",
+        ),
+    ),
+    gap(rb"\b(_(?:runtime|pointerBitWidth)\(\w+\))", padded(b"os(A)"), needs=(b"_runtime(", b"BitWidth(")),
+    gap(rb"\bassociatedtype\s+\w+\s*:\s*[\w.]+\s*(,)(?=\s*\w)", lambda _: b"&", needs=(b"associatedtype",)),
+    # Accessors of Swift 6: one that reads, one that writes.
+    gap(rb"(?:^|[{}])[ \t]*(unsafeAddress|borrow)(?=\s*[{}]|\s+mutate\b)", padded(b"get")),
+    gap(rb"(?:^|[{}]|\bborrow)[ \t]*(unsafeMutableAddress|mutate)(?=\s*[{}])", padded(b"set")),
+    gap(rb"[)}\w]([ \t]+;)", lambda text: b";".ljust(len(text))),
+    # The empty tuple as a value: `.success(())`.
+    gap(rb"[(:,]\s*(\(\))(?=\s*[,)])", lambda _: b"00"),
+    gap(rb"(?:^|\b(?:return|in)\b|[=:{])[ \t]*(\(\))(?=[ \t]*(?:$|//|[};)]))", lambda _: b"00"),
+    gap(rb"^[ \t]*(#(?:error|warning)\([^\n]*\))"),
+)

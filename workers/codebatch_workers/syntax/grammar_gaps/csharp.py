@@ -1,0 +1,89 @@
+"""What the grammar of C# does not know: C# 13 and 14, and keywords that are names where nothing else can stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, blank, gap, gaps, padded, plain_name
+
+_EXTENSION = re.compile(rb"^[ \t]*extension\s*(?:<[^<>;{}]*>)?\s*\([^(){};]*\)(?:[^(){};]|new\(\))*\{", re.MULTILINE)
+# What may hold a brace that closes nothing, or a brace.
+_BRACE = re.compile(
+    rb'//[^\n]*|/\*.*?\*/|"""+.*?"""+|\$?@"(?:[^"]|"")*"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|[{}]', re.DOTALL
+)
+_ASSIGNS = rb"\s*(?:[-+*/|&^]|\?\?|<<|>>)?=[^=>]"
+
+# A conditional without others in it: its directives, and the arms behind the first.
+_LINES = rb"(?:(?![ \t]*#[ \t]*(?:if|elif|else|endif)\b)[^\n]*\n)*"
+_CONDITIONAL = (
+    rb"^([ \t]*#[ \t]*if\b[^\n]*\n%s(?:[ \t]*#[ \t]*(?:elif|else)\b[^\n]*\n%s)*[ \t]*#[ \t]*endif\b[^\n]*)$"
+    % (_LINES, _LINES)
+)
+_NEVER = re.compile(rb"[ \t]*#[ \t]*if[ \t]+(?:false|0)\b")
+_ARM = re.compile(rb"[^\n]*\n(%s)" % _LINES)
+
+
+def _first_arm(text: bytes) -> bytes:
+    arm = _ARM.match(text)
+    start, end = arm.span(1) if arm and not _NEVER.match(text) else (0, 0)
+    return blank(text[:start]) + text[start:end] + blank(text[end:])
+
+
+CSHARP_GAPS: tuple[Gap, ...] = (
+    *gaps(
+        plain_name,
+        rb"\b(async)(?=\s*(?:[,;)=?:.\]]|&&|\|\|))",
+        rb"\[\s*(assembly|event|field|method|module|param|property|return|type|typevar)(?=\s*[,\].(])",
+    ),
+    *gaps(
+        blank,
+        # `a?[i] = b`, `a?.b = c`.
+        rb"[\w)\]]\s*(\?)(?=\[[^\[\]]*\]%s)" % _ASSIGNS,
+        rb"[\w)\]]\s*(\?)(?=\.[\w.\[\]]+%s)" % _ASSIGNS,
+        rb"\boperator\s*(?:checked\s*)?(?:[-+*/%&|^]|<<|>>>?)(=)",
+        rb"[(,]\s*(ref|out|in|scoped|params)(?=\s+\w+\s*[,)])",
+        rb"[(,{;]\s*(scoped)(?=\s+[\w<>.]+\s+\w)",
+        # `a = *(T*)b`: to the grammar a product.
+        rb"(?:[=(,?:;{})]|\breturn\b)\s*(\*)(?=\(+[\w.]+\*+\))",
+        rb"^([ \t]*#[ \t]*pragma\b[^\n]*)$",
+        rb"^(#[:!][^\n]*)$",
+        # A pattern behind `..`.
+        rb"[\[,]\s*(\.\.)(?=\s*(?:var\b|not\b|[{A-Z(\[]))",
+    ),
+    gap(rb"\[\s*(\.\.)(?=\s*\])", padded(b"_")),
+    # A conditional that cuts through a declaration or a statement.
+    gap(_CONDITIONAL, _first_arm, needs=(b"#",)),
+    gap(rb"\b(allows\s+ref\s+struct)\b", padded(b"class")),
+)
+
+
+def without_extension_blocks(utf8: bytes) -> bytes:
+    """Return the text with blanks for `extension(T x) {` and its brace: what stands in it belongs to the class."""
+    if b"extension" not in utf8:
+        return utf8
+    text = None
+    for match in _EXTENSION.finditer(utf8):
+        end = _end_of_block(utf8, match.end())
+        if end < 0:
+            break
+        text = text or bytearray(utf8)
+        text[match.start() : match.end()] = blank(match[0])
+        text[end] = ord(" ")
+    return utf8 if text is None else bytes(text)
+
+
+def _end_of_block(utf8: bytes, start: int) -> int:
+    """Return the offset of the brace that closes a block whose first byte is at an offset, or -1."""
+    depth = 1
+    for brace in _braces(utf8, start):
+        depth += 1 if utf8[brace] == ord("{") else -1
+        if depth == 0:
+            return brace
+    return -1
+
+
+def _braces(utf8: bytes, start: int) -> Iterator[int]:
+    for match in _BRACE.finditer(utf8, start):
+        if match[0] in (b"{", b"}"):
+            yield match.start()

@@ -1,0 +1,7 @@
+"""What the grammar of JSON does not know: the plus of an exponent."""
+
+from __future__ import annotations
+
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, gap
+
+JSON_GAPS: tuple[Gap, ...] = (gap(rb"[0-9][eE](\+)(?=[0-9])", lambda _: b"0", needs=(b"e+", b"E+")),)

@@ -1,0 +1,124 @@
+"""What the grammar of Kotlin does not know: most of what came after Kotlin 1.9, and members that share a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, blank, gap, gaps, padded, plain_name
+
+# `$$"…"`: as many dollars as a text needs before what it holds is a value.
+_DOLLARS_TEXT = re.compile(
+    rb'(\$\$+)("""(?:[^"]|"(?!""))*"{3,}|"(?!"")[^"\\\n]*(?:\\[^\n][^"\\\n]*)*")', re.MULTILINE | re.DOTALL
+)
+_DOLLARS = re.compile(rb"\$+")
+_CONTEXT = re.compile(rb"^[ \t]*(context[ \t]*\(([^(){};]*)\))(?=\s*[@\w])", re.MULTILINE)
+_NAMED = re.compile(rb"(\w+\s*)(:)")
+_IN_PLAIN_TYPES = re.compile(rb"[\w\s:,.]*\Z")
+_DESTRUCTURED = re.compile(rb"\(((?:\s*va[lr]\s+\w+(?:\s*=\s*\w+)?\s*,?)+)\)(?=\s*(?:=|in\b))")
+_DESTRUCTURED_PART = re.compile(rb"(va[lr])\s+\w+(\s*=\s*\w+)?")
+_ANNOTATION = rb"@[\w.]+(?:\([^()\n]*\))?"
+
+
+_QUOTES = len(b'"""')
+_TEXT = re.compile(
+    rb'//[^\n]*|/\*.*?(?:\*/|\Z)|\'(?:[^\'\\\n]|\\.)*\'|"""[^"]*(?:"{1,2}(?!")[^"]*)*("{3,})|"(?:[^"\\\n]|\\.)*"',
+    re.DOTALL,
+)
+
+
+def without_quotes_at_ends(utf8: bytes) -> bytes:
+    """Return the text with letters for quotes that a raw text ends in: the grammar reads on behind its end."""
+    text = bytearray(utf8)
+    for match in _TEXT.finditer(utf8):
+        start, end = match.span(1)
+        if end - start > _QUOTES:
+            text[start : end - _QUOTES] = b"_" * (end - start - _QUOTES)
+    return bytes(text)
+
+
+def _texts_with_dollars(utf8: bytes) -> Iterator[StandIn]:
+    """The same text with one dollar before values, and with none elsewhere."""
+    if b'$$"' not in utf8:
+        return
+    for match in _DOLLARS_TEXT.finditer(utf8):
+        needed = len(match[1])
+        yield StandIn(match.start(1), blank(match[1]))
+        for run in _DOLLARS.finditer(match[2]):
+            length = run.end() - run.start()
+            stand_in = b"_" * length if length < needed else b"$".rjust(length, b"_")
+            yield StandIn(match.start(2) + run.start(), stand_in)
+
+
+def _contexts(utf8: bytes) -> Iterator[StandIn]:
+    """`context(a: A)` before a function: an annotation with named values, where all types are names."""
+    for match in _CONTEXT.finditer(utf8):
+        if _IN_PLAIN_TYPES.match(match[2]) and b":" in match[2]:
+            yield StandIn(match.start(1), b"@")
+            for named in _NAMED.finditer(match[2]):
+                yield StandIn(match.start(2) + named.start(2), b"=")
+        else:
+            yield StandIn(match.start(1), blank(match[1]))
+
+
+def _destructured_by_name(utf8: bytes) -> Iterator[StandIn]:
+    """`(val a, val b = c) = d`: `val (a, b) = d`."""
+    for match in _DESTRUCTURED.finditer(utf8):
+        for number, part in enumerate(_DESTRUCTURED_PART.finditer(match[1])):
+            start = match.start(1) + part.start(1)
+            yield StandIn(start, b"   ") if number else StandIn(match.start(), b"val(".ljust(start + 3 - match.start()))
+            if part[2]:
+                yield StandIn(match.start(1) + part.start(2), blank(part[2]))
+
+
+KOTLIN_GAPS: tuple[Gap, ...] = (
+    # `is Int if a -> b`: to the grammar one more condition. `else if a -> b`: a condition.
+    gap(rb"^[ \t]*(?!else\b)\S[^\n{}]*?\s(if)(?=\s[^\n{}]*->)", padded(b",")),
+    gap(rb"^[ \t]*(else\s+if)(?=\s[^\n{}]*->)"),
+    _texts_with_dollars,
+    _contexts,
+    _destructured_by_name,
+    gap(rb"@(all)(?=:)", padded(b"get")),
+    # A property's field with a type of its own.
+    gap(rb"^[ \t]*(field)(?=\s*=)"),
+    gap(rb"\b(field\s*:\s*[\w.<>, ?]+)(?=\s*=)"),
+    # `String?::length`, and `fun(x) = y` without a type.
+    *gaps(blank, rb"\w(\?)(?=::)", rb"\bfun\s*\(\s*(\w[\w\s,]*)\)"),
+    # Words that are modifiers elsewhere, and names that begin as an operator.
+    gap(
+        rb"(?:^|[{;(,=]|->)[ \t]*(abstract|annotation|data|enum|external|final|infix|inline|inner|internal|open"
+        rb"|override)(?=[ \t]*(?:=|,|\)|\(|\[|\.|[-+*/%]=|\+\+|--))",
+        plain_name,
+    ),
+    *gaps(
+        plain_name,
+        # .. `where?.a`, `f(where = a)`; `a get b`; `suspend { }`.
+        rb"\b(where)(?=[ \t]*(?:\?|!!|=|\.|,|\)|\[))",
+        rb"[\w)}\]\"][ \t]+([gs]et)(?=[ \t]+[\w(\"])",
+        rb"\b(suspend)(?=\s*\{)",
+        # A call, where an accessor may stand: a getter takes nothing, a setter one value.
+        rb"^[ \t]*(get)(?=[ \t]*(?:\((?!\s*\))|\{))",
+        rb"^[ \t]*(set)(?=[ \t]*\((?:[^()\n]*,|\s*\"))",
+        needs=(b"where", b"get", b"set", b"suspend"),
+    ),
+    gap(rb"\b(i[ns])(?=\d)", lambda text: b"_" + text[1:]),
+    # Annotations of a constructor or an accessor on a line of its own.
+    *gaps(
+        blank,
+        rb"^[ \t]*(%s)(?=\s+(?:\w+\s+)?constructor\b)" % _ANNOTATION,
+        rb"^[ \t]*(%s)(?=\s+(?:\w+\s+)?[gs]et\s*\()" % _ANNOTATION,
+    ),
+    # Modifiers of a constructor and its properties, and of the type of a function in brackets.
+    *gaps(
+        blank,
+        rb"\b(actual|expect)(?=\s+constructor\b)",
+        rb"[(,]\s*(actual(?:\s+final)?|final)(?=\s+(?:override|va[lr])\b)",
+        rb":\s*(suspend)(?=\s+\(\()",
+        needs=(b"actual", b"expect", b"final", b"suspend"),
+    ),
+    # An empty list as a value.
+    gap(rb"[=(,]\s*(\[\])(?=\s*[,)])", lambda _: b"00"),
+    # A line that ends a member and what it stands in.
+    gap(rb"[^\s{;(]([ \t])(?=[ \t]*\})", lambda _: b";"),
+    gap(rb"\}([ \t])(?=[ \t]*(?:%s)\b)" % rb"constructor|init|fun|class|val|var|companion|object", lambda _: b";"),
+)

@@ -1,0 +1,49 @@
+"""What the grammar of PHP does not know."""
+
+from __future__ import annotations
+
+import re
+
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, gap, plain_name
+
+_CASTS = rb"array|binary|bool|boolean|double|float|int|integer|object|real|string|unset"
+_TYPES = rb"array|bool|callable|false|float|int|iterable|mixed|never|null|object|string|true|void"
+_RESERVED = (
+    rb"abstract|and|array|as|break|callable|case|catch|class|clone|const|continue|declare|default|do|echo|else|elseif"
+    rb"|empty|enddeclare|endfor|endforeach|endif|endswitch|endwhile|exit|extends|final|finally|fn|for|foreach|function"
+    rb"|global|goto|if|implements|include|instanceof|insteadof|interface|isset|list|match|namespace|new|or|print"
+    rb"|private|protected|public|readonly|require|return|static|switch|throw|trait|try|unset|use|var|while|xor|yield"
+)
+
+
+def _in_brackets(offset: bytes) -> bytes:
+    return b"[" + offset[1:-1] + b"]"
+
+
+PHP_GAPS: tuple[Gap, ...] = (
+    # A class that is named as a cast is, between round brackets: `f(Binary::A)`.
+    gap(rb"\b(%s)(?=\s*::)" % _CASTS, plain_name, re.IGNORECASE, needs=(b"::",)),
+    # A property that is named as a keyword is, in a text: `"$a->class"`.
+    gap(rb"\$\w+\??->(%s)\b" % _RESERVED, plain_name, re.IGNORECASE, needs=(b"->",)),
+    # A key that is named as a keyword is, in a text: `"$a[class]"`.
+    gap(rb"\$\w+\[(%s)\]" % _RESERVED, plain_name, re.IGNORECASE, needs=(b"[",)),
+    # A method of a trait that is given the name of a keyword: `use T { f as class; }`.
+    gap(
+        rb"\bas\s+(?:(?:private|protected|public)\s+)?(%s)(?=\s*;)" % _RESERVED,
+        plain_name,
+        re.IGNORECASE,
+        needs=(b"as", b"AS"),
+    ),
+    # A promoted parameter that is final (PHP 8.5).
+    gap(rb"[(,]\s*(final)(?=\s+(?:private|protected|public|readonly)\b)", needs=(b"final",)),
+    # A constant that is named as a type is: `const TRUE = 1`.
+    gap(rb"\bconst\s+(%s)(?=\s*=)" % _TYPES, plain_name, re.IGNORECASE, needs=(b"const",)),
+    # What stands behind the end of the program.
+    gap(
+        rb"__halt_compiler\s*\(\s*\)\s*(?:;|\?>)(.*)\Z",
+        flags=re.IGNORECASE | re.DOTALL,
+        needs=(b"alt_compiler", b"ALT_COMPILER"),
+    ),
+    # A character of a text, as it was written before PHP 8: `$a{0}`.
+    gap(rb"\$\w+(\{[^{}\s;]{1,100}\})", _in_brackets, needs=(b"{",)),
+)

@@ -1,0 +1,44 @@
+"""What is right in Python and its grammar takes for something else: `type(x).y = z`, which is no alias of a type.
+
+A plain name of the same length stands for the word while the tree is made, so that offsets are those of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
+from codebatch_workers.syntax.language.languages import load_language
+
+if TYPE_CHECKING:
+    from tree_sitter import QueryCursor, Tree
+
+# A type that an alias names does not begin with a bracket. The word comes first, so that it is searched for.
+_CALL_OF_TYPE = re.compile(rb"type(?<![^\s;:]type)(?=(?:[ \t\f]|\\\r?\n)*[(\[])")
+
+
+def with_calls_of_type(utf8: bytes, tree: Tree) -> bytes:
+    """The text of a Python file with a plain name for each `type` that is called where an alias could begin."""
+    if not any(_begins_a_statement(utf8, match.start()) for match in _CALL_OF_TYPE.finditer(utf8)):
+        return utf8
+    text = bytearray(utf8)
+    for word in _words_of_aliases().captures(tree.root_node).get("word", ()):
+        if _CALL_OF_TYPE.match(utf8, word.start_byte):
+            text[word.start_byte : word.end_byte] = b"_ype"
+    return bytes(text)
+
+
+def _begins_a_statement(utf8: bytes, offset: int) -> bool:
+    before = utf8[utf8.rfind(b"\n", 0, offset) + 1 : offset].rstrip()
+    return not before or before.endswith((b";", b":"))
+
+
+@cache
+def _words_of_aliases() -> QueryCursor:
+    from tree_sitter import Query, QueryCursor
+
+    cursor = QueryCursor(Query(load_language("python"), '(type_alias_statement "type" @word)'))
+    cursor.set_max_start_depth(QUERY_DEPTH_MAX)
+    return cursor

@@ -1,0 +1,121 @@
+"""What the grammar of Ruby does not know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codebatch_workers.syntax.grammar_gaps.stand_ins import Gap, StandIn, blank, gap
+
+# `<<~A`, `<<-"A"`, and `<<A` where no value stands before it.
+_HEREDOC = re.compile(rb"(?:<<[~-]|(?<=[ (,=])<<(?=[A-Z\"'`]))([\"'`]?)([A-Za-z_]\w*)\1")
+_OPENING = re.compile(rb"#\{|[{}]")
+_LINES_MAX = 2_000
+_COMMAND = re.compile(
+    rb"^[ \t]*(?:\w+[ \t]+)?def[ \t]+(?:self\.)?\w+[?!]?(?:[ \t]*\([^()\n]*\))?[ \t]+=[ \t]+[a-z]\w*[?!]?"
+    rb"([ \t])(?![ \t]|[-+*/%%&|<>=~?.](?:[ \t]|=)|(?:%s)\b|=|do\b)" % rb"and|if|or|rescue|unless|until|while",
+    re.MULTILINE,
+)
+# What belongs to no argument: a modifier, a comment.
+_MODIFIER = re.compile(rb"[ \t](?=(?:if|rescue|unless|until|while)\b|#[ \t])")
+_TEXT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+_GOES_ON = re.compile(rb"[,\\.({\[]\s*\Z|\bdo(?:\s*\|[^|\n]*\|)?\s*\Z|<<[~-]?[A-Z\"'`]")
+_OPERATORS = bytes.maketrans(b",:&*", b"++  ")
+
+
+def without_inner_heredocs(utf8: bytes) -> bytes:
+    """Return a text of the same length, in which heredocs in interpolations of heredocs are empty strings.
+
+    The grammar reads the lines of the inner one as lines of the outer one, without an error.
+    """
+    if utf8.count(b"<<") < 2 or b"#{" not in utf8 or not _HEREDOC.search(utf8):
+        return utf8
+    text = bytearray(utf8)
+    lines = utf8.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    row = 0
+    while row < len(lines):
+        openers = [each for each in _HEREDOC.finditer(lines[row]) if not lines[row].lstrip().startswith(b"#")]
+        row += 1
+        for opener in openers:
+            end = _end_of_heredoc(lines, row, opener[2])
+            if end is None:
+                break
+            if opener[1] != b"'":
+                for stand_in in _inner(lines, starts, row, end):
+                    text[stand_in.start : stand_in.start + len(stand_in.text)] = stand_in.text
+            row = end + 1
+    return bytes(text)
+
+
+def _end_of_heredoc(lines: list[bytes], first: int, word: bytes) -> int | None:
+    last = min(len(lines), first + _LINES_MAX)
+    return next((row for row in range(first, last) if lines[row].strip() == word), None)
+
+
+def _inner(lines: list[bytes], starts: list[int], first: int, end: int) -> Iterator[StandIn]:
+    """Empty strings for the heredocs in the interpolations of lines, and blanks for their own lines."""
+    depth, row = 0, first
+    while row < end:
+        line = lines[row]
+        opener = next((each for each in _HEREDOC.finditer(line) if depth or b"#{" in line[: each.start()]), None)
+        for match in _OPENING.finditer(line):
+            if match[0] == b"#{" or depth:
+                depth += 1 if match[0] != b"}" else -1
+        row += 1
+        inner_end = _end_of_heredoc(lines, row, opener[2]) if opener is not None else None
+        if opener is not None and inner_end is not None and inner_end < end:
+            yield StandIn(starts[row - 1] + opener.start(), b'""'.ljust(len(opener[0])))
+            yield StandIn(starts[row], blank(b"".join(lines[row : inner_end + 1])))
+            row = inner_end + 1
+
+
+def _commands(utf8: bytes) -> Iterator[StandIn]:
+    """`def a = raise "x"`: brackets around the arguments, of which the second replaces the end of the line.
+
+    Where nothing could end the line instead of that, the arguments are operands: `raise+"x"`.
+    """
+    for match in _COMMAND.finditer(utf8) if b"def" in utf8 else ():
+        start = match.start(1)
+        end = utf8.find(b"\n", start) % (len(utf8) + 1)
+        arguments = utf8[start + 1 : end]
+        masked = _TEXT.sub(lambda text: b"_" * len(text[0]), arguments)
+        if _GOES_ON.search(masked):
+            continue
+        modifier = _MODIFIER.search(masked)
+        if modifier is not None:
+            yield StandIn(start, b"(")
+            yield StandIn(start + 1 + modifier.start(), b")")
+        elif utf8.startswith(b"end", end + 1):
+            yield StandIn(start, b"(")
+            yield StandIn(end, b")")
+        elif utf8[end + 1 : end + 2].isspace():
+            yield StandIn(start, b"(")
+            yield StandIn(end, b");")
+        else:
+            yield StandIn(start, b"+")
+            for mark in re.finditer(
+                rb",|(?<=\w):(?=[ \t])|(?<![\w ])[&*]{1,2}(?=[\w(])|(?<=[ ,])[&*]{1,2}(?=\w)", masked
+            ):
+                yield StandIn(start + 1 + mark.start(), mark[0].translate(_OPERATORS))
+
+
+RUBY_GAPS: tuple[Gap, ...] = (
+    _commands,
+    # Anonymous arguments before a bracket on another line: `f(a, &\n)`. The bracket moves to their line.
+    gap(
+        rb"(?<=[(,\s])(?:&|\*{1,2})([ \t]*\r?\n\s{0,200}\))",
+        lambda end: b")" + end[:-1],
+        needs=(b"&", b"*"),
+    ),
+    # Symbols of special variables: `:$'`.
+    gap(rb":\$([:'\"])", lambda _: b"_", needs=(b":$",)),
+    # Constants that begin with a letter beyond ASCII, of Latin, Greek or Cyrillic.
+    gap(
+        rb"(?<![\w\x80-\xff])(\xc3[\x80-\x9e]|\xce[\x91-\xa9]|\xd0[\x90-\xaf])",
+        lambda _: b"XX",
+        needs=(b"\xc3", b"\xce", b"\xd0"),
+    ),
+)

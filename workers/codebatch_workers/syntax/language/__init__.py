@@ -1,0 +1,1 @@
+"""The language of a file, its encoding and its grammar."""

@@ -1,0 +1,124 @@
+"""What `.gitattributes` files in the tree say of a file: its language, and whether it is generated or vendored.
+
+gitattributes(5): the file in the nearest directory counts first, in a file the last line that matches; a later macro
+takes the place of an earlier one. Read are only those in the snapshot, never `.git/info/attributes` or the user's, for
+a snapshot must mean the same on every machine. The attributes are those of GitHub's linguist.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from codebatch.model.entry import Entry
+from codebatch.model.gitignore import parse_pattern
+from codebatch.model.globs import GlobSet, Token
+from codebatch.model.nearest_directories import Nearest
+from codebatch.model.task import SnapshotView
+
+FILE_NAME = b".gitattributes"
+_PREFIX = b"linguist-"
+_KNOWN = (b"language", b"generated", b"vendored", b"documentation")
+_KNOWN_IN_FULL = frozenset(_PREFIX + name for name in _KNOWN)
+_MACRO = b"[attr]"
+_FIELD = re.compile(rb'[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t]+))')
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
+
+# An attribute: its value, b"" for false, None for `!attribute`, which means that nothing is said.
+Attributes = Mapping[bytes, bytes | None]
+
+
+def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
+    """Of a file: `name=value` of each of linguist's attributes that is set, NUL-separated, in order; false is empty."""
+    macros: dict[bytes, dict[bytes, bytes | None]] = {}
+    rules: Nearest[tuple[int, GlobSet[Attributes]]] = Nearest()
+    # The file at the root comes first, for only it may define macros.
+    files = (entry.path for entry in view.entries if entry.kind == "file" and entry.path.endswith(FILE_NAME))
+    for path in sorted(files, key=lambda path: (path.count(b"/"), path)):
+        if path.rpartition(b"/")[2] != FILE_NAME:
+            continue
+        directory = path.rpartition(b"/")[0]
+        globs, settings = _read(view.read(path) or b"", macros, is_root=not directory)
+        if globs:
+            found = GlobSet(globs, functools.partial(_together, settings))
+            rules.put(directory, (len(directory) + 1 if directory else 0, found))
+
+    def context(entry: Entry) -> bytes:
+        if not rules or entry.kind != "file":
+            return b""
+        said = _attributes(rules, entry.path)
+        return b"\0".join(b"%s=%s" % (name, value) for name in _KNOWN if (value := said.get(name)) is not None)
+
+    return context
+
+
+def attributes_of(context: bytes) -> dict[str, str]:
+    """What `attributes_context` said: false is the empty string."""
+    if not context:
+        return {}
+    pairs = (part.decode("utf-8", "replace").partition("=") for part in context.split(b"\0") if part)
+    return {name: value for name, _, value in pairs}
+
+
+def _attributes(rules: Nearest[tuple[int, GlobSet[Attributes]]], path: bytes) -> dict[bytes, bytes | None]:
+    said: dict[bytes, bytes | None] = {}
+    for cut, globs in rules.above(path):
+        said = {**globs.find(path[cut:]), **said}
+    return said
+
+
+def _together(settings: Sequence[Attributes], matching: Iterator[int]) -> Attributes:
+    """What the lines of one file say that match, given the last one first."""
+    said: dict[bytes, bytes | None] = {}
+    for index in matching:
+        said = {**settings[index], **said}
+    return said
+
+
+def _read(
+    content: bytes, macros: dict[bytes, dict[bytes, bytes | None]], *, is_root: bool
+) -> tuple[list[Sequence[Token]], list[Attributes]]:
+    """The lines of one file that say something of linguist's attributes; macros are learnt from the root's."""
+    globs: list[Sequence[Token]] = []
+    all_settings: list[Attributes] = []
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        match = _FIELD.match(line.removesuffix(b"\r"))
+        if match is None or (match[2] or b"").startswith(b"#"):
+            continue
+        name = match[2] if match[1] is None else _ESCAPE.sub(_unescaped, match[1])
+        settings = _settings(line[match.end() :].split(), macros)
+        if name.startswith(_MACRO):
+            if is_root:
+                macros[name.removeprefix(_MACRO)] = settings
+            continue
+        known = {key.removeprefix(_PREFIX): value for key, value in settings.items()}
+        pattern = parse_pattern(name, number) if known else None
+        # One that negates, or is for directories, matches no file.
+        if pattern is not None and not pattern.negated and not pattern.directory_only:
+            globs.append(pattern.glob)
+            all_settings.append(known)
+    return globs, all_settings
+
+
+def _settings(words: Sequence[bytes], macros: Mapping[bytes, dict[bytes, bytes | None]]) -> dict[bytes, bytes | None]:
+    """The known attributes of a line, the last word about each counting; a macro that is set brings its own along."""
+    settings: dict[bytes, bytes | None] = {}
+    for word in words:
+        name, has_value, value = word.lstrip(b"-!").partition(b"=")
+        if word.startswith(b"!"):
+            settings[name] = None
+        elif word.startswith(b"-"):
+            settings[name] = b""
+        elif has_value:
+            settings[name] = b"" if value == b"false" else value
+        else:
+            settings[name] = b"true"
+            settings.update(macros.get(name, {}))
+    return {name: value for name, value in settings.items() if name in _KNOWN_IN_FULL}
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    escape = match[1]
+    return bytes([int(escape, 8) & 0xFF]) if len(escape) == 3 else _ESCAPES.get(escape, escape)

@@ -1,0 +1,166 @@
+"""The text of a file, whatever bytes it is written in: by its mark, or as Python has it declare its encoding."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from codebatch.model.text.lazy_patterns import LatePattern
+
+_PIECE_BYTES_MAX = 1024 * 1024
+
+# Of the encoding of a file that declares none and is not UTF-8 (RFC 1428): it is read as UTF-8, bad bytes as U+FFFD.
+UNKNOWN_ENCODING = "unknown-8bit"
+
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+_MARKS: tuple[tuple[bytes, str], ...] = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32le"),
+    (codecs.BOM_UTF32_BE, "utf-32be"),
+    (codecs.BOM_UTF16_LE, "utf-16le"),
+    (codecs.BOM_UTF16_BE, "utf-16be"),
+)
+_EVERY_MARK = tuple(mark for mark, _ in _MARKS)
+WIDE_MARKS = _EVERY_MARK[1:]
+_BINARY_BYTES_LOOKED_AT = 8192
+_COOKIE_BYTES_MAX = 1024
+_COOKIE = LatePattern(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_COOKIE_BLANK = LatePattern(rb"[ \t\f]*(?:#[^\r\n]*)?\Z")
+
+# IANA names of what a PEP 263 cookie may declare, by Python's name of the codec. One that is not here keeps that name.
+_COOKIE_ENCODINGS: Mapping[str, str] = {
+    "ascii": "utf-8",
+    "utf-8": "utf-8",
+    "iso8859-1": "iso-8859-1",
+    **{f"iso8859-{part}": f"iso-8859-{part}" for part in (*range(2, 12), *range(13, 17))},
+    **{f"cp{page}": f"windows-{page}" for page in range(1250, 1259)},
+    **{f"cp{page}": f"ibm{page}" for page in (437, 850, 852, 855, 866)},
+    "big5": "big5",
+    "euc_jp": "euc-jp",
+    "euc_kr": "euc-kr",
+    "gb18030": "gb18030",
+    "gb2312": "gb2312",
+    "gbk": "gbk",
+    "iso2022_jp": "iso-2022-jp",
+    "koi8-r": "koi8-r",
+    "koi8-u": "koi8-u",
+    "mac-roman": "macintosh",
+    "shift_jis": "shift_jis",
+    "tis-620": "tis-620",
+}
+
+# As CPython's parser has them, with what Emacs puts behind.
+_COOKIES_OF_UTF8 = LatePattern(r"utf-8(?:-.*)?\Z")
+_COOKIES_OF_LATIN_1 = LatePattern(r"(?:latin-1|iso-8859-1|iso-latin-1)(?:-.*)?\Z")
+_PDF = b"%PDF-"
+# Codecs that decode no source, or take quadratic time to.
+_NO_SOURCE = frozenset({"idna", "punycode"})
+
+
+class Decoded(msgspec.Struct, frozen=True):
+    """A text in UTF-8 without its mark, the IANA name of its encoding, and what is wrong with it (empty: nothing)."""
+
+    utf8: bytes
+    encoding: str
+    problem: str
+
+
+def is_binary(content: bytes) -> bool:
+    """A NUL early in a file that does not begin with a mark of UTF-16 or UTF-32; or a PDF, which may have none."""
+    if content.startswith(_PDF):
+        return True
+    return content.find(b"\0", 0, _BINARY_BYTES_LOOKED_AT) >= 0 and not content.startswith(WIDE_MARKS)
+
+
+def decode(content: bytes, is_python: Callable[[], bool]) -> Decoded:
+    """Read what a mark or a Python file's cookie declares; `is_python` is asked only where there may be one.
+
+    U+FFFD stands for what cannot be decoded.
+    """
+    if content.startswith(_EVERY_MARK):
+        mark, encoding = next(each for each in _MARKS if content.startswith(each[0]))
+        found = _transcode(content[len(mark) :], encoding, declared=True)
+        declared = _cookie(content[len(mark) :], is_python) if encoding == "utf-8" else None
+        if declared is not None and _normal(declared) != "utf-8":
+            return _with_problem(found, f"`{declared}` is declared behind a mark of UTF-8")
+        return found
+    declared = _cookie(content, is_python)
+    if declared is None:
+        return _transcode(content, "utf-8", declared=False)
+    known = _encoding_of_cookie(declared)
+    found = _transcode(content, known or "utf-8", declared=known not in (None, "utf-8"))
+    if known is None:
+        return _with_problem(found, f"unknown encoding `{declared}`, read as UTF-8")
+    if codecs.lookup(_normal(declared)).name == "ascii" and not found.utf8.isascii():
+        return _with_problem(found, f"`{declared}` is declared, read as UTF-8")
+    return found
+
+
+def _with_problem(found: Decoded, problem: str) -> Decoded:
+    """The first problem is the one that is told."""
+    return found if found.problem else replace(found, problem=problem)
+
+
+def _transcode(content: bytes, encoding: str, *, declared: bool) -> Decoded:
+    offset = 0
+    try:
+        if encoding == "utf-8":
+            if not content.isascii():
+                for piece in _pieces_of_utf8(content):
+                    piece.decode("utf-8")
+                    offset += len(piece)
+            return Decoded(content, encoding, "")
+        return Decoded(content.decode(encoding).encode("utf-8"), encoding, "")
+    except UnicodeError as error:
+        offset += error.start if isinstance(error, UnicodeDecodeError) else 0
+        problem = f"not valid {encoding.upper()}: byte {offset} is 0x{content[offset]:02x}"
+    # Lone surrogates of UTF-16 and UTF-32 become U+FFFD too: `replace` lets none through, but for escapes (UTF-7).
+    pieces = _pieces_of_utf8(content) if encoding == "utf-8" else [content]
+    utf8 = b"".join(piece.decode(encoding, "replace").encode("utf-8", "replace") for piece in pieces)
+    return Decoded(utf8, encoding if declared else UNKNOWN_ENCODING, problem)
+
+
+def _pieces_of_utf8(content: bytes) -> Iterator[bytes]:
+    """Pieces that can be decoded one by one: the text of a huge file takes four times its bytes."""
+    start = 0
+    while start < len(content):
+        end = min(start + _PIECE_BYTES_MAX, len(content))
+        if end < len(content):
+            # Before the first byte of the code point that lies across; it has at most three after it.
+            end = next((cut for cut in range(end, end - 4, -1) if content[cut] & 0xC0 != 0x80), end)
+        yield content[start:end]
+        start = end
+
+
+def _cookie(content: bytes, is_python: Callable[[], bool]) -> str | None:
+    """The encoding that one of the first two lines of a Python file declares (PEP 263)."""
+    if b"coding" not in content[:_COOKIE_BYTES_MAX] or not is_python():
+        return None
+    for line in content[:_COOKIE_BYTES_MAX].splitlines()[:2]:
+        match = _COOKIE.match(line)
+        if match is not None:
+            return match[1].decode("ascii", "replace")
+        if not _COOKIE_BLANK.match(line):
+            return None
+    return None
+
+
+def _normal(cookie: str) -> str:
+    """A declared name as CPython takes it."""
+    name = cookie.lower().replace("_", "-")
+    if _COOKIES_OF_UTF8.match(name):
+        return "utf-8"
+    return "iso-8859-1" if _COOKIES_OF_LATIN_1.match(name) else cookie
+
+
+def _encoding_of_cookie(cookie: str) -> str | None:
+    """What a cookie declares; None where Python knows no text in it."""
+    try:
+        name = codecs.lookup(_normal(cookie)).name
+        b"#".decode(name)
+    except (LookupError, ValueError):
+        return None
+    return None if name in _NO_SOURCE else _COOKIE_ENCODINGS.get(name, name)

@@ -1,0 +1,215 @@
+"""Notebooks of Jupyter whose language is Python: the code of their cells as one Python module.
+
+The module has a line for each line of the file, so that a line number means the same in both: code stands on the line
+that holds it, and all other lines are empty. If a notebook has several lines of code on one of its own, as one without
+line ends, the module has the lines of its code cells alone. Commands of IPython (`%matplotlib`, `!pip`) are comments.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_LANGUAGES = frozenset({"ipython", "python", "python3"})
+_VERSION_MIN = 4
+# Cells that these begin hold Python all the same.
+_PYTHON_CELLS = frozenset({b"capture", b"prun", b"pypy", b"python", b"python3", b"time", b"timeit"})
+_CELL_COMMAND = re.compile(rb"\s*%%(\w+)")
+_COMMAND = re.compile(
+    rb"(?P<indent>[ \t]*)(?:[%!](?=[\w%!({$~./])|\?{1,2}(?=\w)|(?=[\w.*]+\?{1,2}\s*\Z))"
+    rb"|(?P<value>[ \t]*[\w, \[\].]+=\s*)[%!](?=[\w$~./])"
+)
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """A code cell: its number among all cells of the notebook, and where its lines are in the module, from 1."""
+
+    number: int
+    first_line: int
+    lines: tuple[bytes, ...]
+
+
+class Notebook(msgspec.Struct, frozen=True, dict=True):
+    """The code cells of a notebook, and the number of lines of the module that they make."""
+
+    cells: tuple[Cell, ...]
+    line_count: int
+    cell_count: int
+
+    @cached_property
+    def module(self) -> bytes:
+        """The text of the module."""
+        lines = [b""] * self.line_count
+        for cell in self.cells:
+            lines[cell.first_line - 1 : cell.first_line - 1 + len(cell.lines)] = _without_commands(cell.lines)
+        return b"".join(line + b"\n" for line in lines)
+
+    @cached_property
+    def _first_lines(self) -> list[int]:
+        return [cell.first_line for cell in self.cells]
+
+    @property
+    def code_line_count(self) -> int:
+        """The lines of all code cells."""
+        return sum(len(cell.lines) for cell in self.cells)
+
+    def place(self, line: int) -> tuple[int, int] | None:
+        """Return the number of the cell and the line in it of a line of the module; None outside of all cells."""
+        at = bisect_right(self._first_lines, line) - 1
+        if at < 0 or line - self.cells[at].first_line >= len(self.cells[at].lines):
+            return None
+        return self.cells[at].number, line - self.cells[at].first_line + 1
+
+    def line(self, cell_number: int, line: int) -> int:
+        """Return the line of the module of a line in a cell; the nearest one if the cell has no such line."""
+        cell = next((cell for cell in self.cells if cell.number == cell_number), None)
+        return 1 if cell is None else cell.first_line + min(max(line, 1), max(len(cell.lines), 1)) - 1
+
+    def sources(self) -> bytes:
+        """Return a notebook with the code of this one and nothing else, for programs that read notebooks."""
+        code = {cell.number: b"\n".join(cell.lines).decode("utf-8", "replace") for cell in self.cells}
+        cells: list[dict[str, object]] = [
+            {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": code[number]}
+            if number in code
+            else {"cell_type": "markdown", "metadata": {}, "source": ""}
+            for number in range(1, self.cell_count + 1)
+        ]
+        metadata = {"language_info": {"name": "python"}}
+        return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4}).encode()
+
+
+def read_notebook(utf8: bytes) -> Notebook | None:
+    """Return the notebook that a file holds; None if it is none, or its language is not Python."""
+    from codebatch_workers.syntax.language.languages import grammar
+
+    root = grammar("json").parser.parse(utf8).root_node
+    top = root.named_children[0] if root.named_child_count == 1 and not root.has_error else None
+    if top is None or top.type != "object":
+        return None
+    found = dict(_members(top))
+    if not _is_python(found):
+        return None
+    cells = found["cells"].named_children
+    code = [
+        (number, *_source(cell)) for number, cell in enumerate(cells, 1) if _text(_member(cell, "cell_type")) == "code"
+    ]
+    line_count = utf8.count(b"\n") + (not utf8.endswith(b"\n"))
+    if _stand_on_lines_of_their_own([rows for _, _, rows in code]):
+        placed = tuple(Cell(number, rows[0] + 1, lines) for number, lines, rows in code if lines)
+        return Notebook(placed, line_count, len(cells))
+    made: list[Cell] = []
+    first = 1
+    for number, lines, _ in code:
+        if lines:
+            made.append(Cell(number, first, lines))
+            first += len(lines)
+    return Notebook(tuple(made), first - 1, len(cells))
+
+
+def _is_python(top: dict[str, Node]) -> bool:
+    version, cells, metadata = top.get("nbformat"), top.get("cells"), top.get("metadata")
+    if version is None or cells is None or cells.type != "array" or not (version.text or b"").isdigit():
+        return False
+    if int(version.text or b"0") < _VERSION_MIN:
+        return False
+    for holder, name in (("language_info", "name"), ("kernelspec", "language"), ("kernelspec", "name")):
+        language = _text(_member(_member(metadata, holder), name))
+        if language:
+            return language.lower() in _LANGUAGES
+    # Jupyter takes a notebook that names no language for Python.
+    return True
+
+
+def _members(node: Node | None) -> Iterator[tuple[str, Node]]:
+    for pair in node.named_children if node is not None and node.type == "object" else ():
+        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        if key is not None and value is not None:
+            yield _text(key), value
+
+
+def _member(node: Node | None, name: str) -> Node | None:
+    return next((value for key, value in _members(node) if key == name), None)
+
+
+def _text(node: Node | None) -> str:
+    """Return the text of a string, empty if the node is no string."""
+    if node is None or node.type != "string" or node.text is None:
+        return ""
+    try:
+        text = json.loads(node.text)
+    except ValueError:
+        return ""
+    return text if isinstance(text, str) else ""
+
+
+def _source(cell: Node) -> tuple[tuple[bytes, ...], list[int]]:
+    """Return the lines of a cell, and the row of the file, from 0, on which each stands."""
+    source = _member(cell, "source")
+    if source is None:
+        return (), []
+    strings = source.named_children if source.type == "array" else [source]
+    lines: list[bytes] = []
+    rows: list[int] = []
+    is_open = False
+    for node in strings:
+        for piece in _pieces(node):
+            if is_open:
+                lines[-1] += piece.rstrip(b"\n")
+            else:
+                lines.append(piece.rstrip(b"\n"))
+                rows.append(node.start_point[0])
+            is_open = not piece.endswith(b"\n")
+    return tuple(lines), rows
+
+
+def _pieces(node: Node) -> list[bytes]:
+    """Return the text of a string in pieces that end at line ends."""
+    return re.findall(rb"[^\n]*\n|[^\n]+", _text(node).encode("utf-8", "replace"))
+
+
+def _stand_on_lines_of_their_own(cells: Sequence[Sequence[int]]) -> bool:
+    """Return whether each line of code has a row, and those of a cell follow each other."""
+    last = -1
+    for rows in cells:
+        if rows and (rows[0] <= last or list(rows) != list(range(rows[0], rows[0] + len(rows)))):
+            return False
+        last = rows[-1] if rows else last
+    return True
+
+
+def _without_commands(lines: Sequence[bytes]) -> list[bytes]:
+    """Return the lines of a cell with comments in place of commands of IPython, of the same length."""
+    command = _CELL_COMMAND.match(lines[0])
+    if command is not None and command[1] not in _PYTHON_CELLS:
+        return [b"#" + line[1:] for line in lines]
+    module: list[bytes] = []
+    is_continued = False
+    for line in lines:
+        found = None if is_continued else _COMMAND.match(line)
+        if is_continued:
+            module.append(b"#" + line[1:])
+        else:
+            module.append(line if found is None else _without_command(line, found))
+        is_continued = (is_continued or found is not None) and line.endswith(b"\\")
+    return module
+
+
+def _without_command(line: bytes, found: re.Match[bytes]) -> bytes:
+    if found["value"] is not None:
+        # A value that no command gives is still one.
+        at = len(found["value"])
+        return line[:at] + b"0#" + line[at + 2 :]
+    at = len(found["indent"])
+    if at:
+        # A block may hold nothing else.
+        return line[:at] + b"0#" + line[at + 2 :]
+    return b"#" + line[1:]

@@ -1,0 +1,1 @@
+"""Search for code patterns and tree-sitter queries."""

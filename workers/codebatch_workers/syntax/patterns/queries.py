@@ -1,0 +1,90 @@
+"""Reading a tree-sitter query, and saying what is wrong with one where it is wrong."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from codebatch.model.text.suggestions import closest
+from codebatch_workers.syntax.language.languages import grammar
+from codebatch_workers.syntax.patterns.reading import Refused
+
+if TYPE_CHECKING:
+    from tree_sitter import Query
+
+QUERY_BYTES_MAX = 10_000
+_MATCH = "match"
+_ERROR = re.compile(r"(?P<what>.*?) at row (?P<row>\d+), column (?P<column>\d+)(?:: (?P<name>.*))?", re.DOTALL)
+# A comment may hold what looks like a predicate.
+_EQUAL = re.compile(r'\(#eq\?\s+@([\w.-]+)\s+"((?:[^"\\])+)"\s*\)')
+_ALWAYS_THERE = ("", "+")
+
+
+def read_query(text: str, language: str) -> tuple[Query, str]:
+    """A query, and the capture that is the place of a match: `@match`, else the last that does not begin with `_`.
+
+    One without captures is of its node as a whole. Raises Refused.
+    """
+    if len(text.encode("utf-8", "surrogatepass")) > QUERY_BYTES_MAX:
+        raise Refused(f"the query is longer than {QUERY_BYTES_MAX:,} bytes", hint="shorten the query")
+    query = _compile(text, language)
+    if not query.pattern_count:
+        raise Refused("the query is empty", hint="for example: '(call function: (identifier) @name)'")
+    if not query.capture_count:
+        query = _compile(f"{text}\n@{_MATCH}", language)
+    names = [query.capture_name(index) for index in range(query.capture_count)]
+    shown = [name for name in names if not name.startswith("_")]
+    if not shown:
+        raise Refused(
+            "no node is reported, because all captures of the query start with `_`",
+            hint=f"mark the node to report with the capture `@{_MATCH}`",
+        )
+    return query, _MATCH if _MATCH in names else shown[-1]
+
+
+def literals_of(query: Query, text: str) -> tuple[bytes, ...]:
+    """Texts that every file holds in which the query matches: those of `#eq?`, where they must be there."""
+    if query.pattern_count != 1 or ";" in text:
+        return ()
+    index = {query.capture_name(number): number for number in range(query.capture_count)}
+    return tuple(
+        literal.encode()
+        for name, literal in _EQUAL.findall(text)
+        if name in index and query.capture_quantifier(0, index[name]) in _ALWAYS_THERE
+    )
+
+
+def _compile(text: str, language: str) -> Query:
+    from tree_sitter import Query, QueryError
+
+    loaded = grammar(language).language
+    try:
+        compiled: Query = Query(loaded, text)
+        return compiled
+    except (QueryError, ValueError) as error:
+        raise _refusal(str(error), text, language) from error
+
+
+def _refusal(error: str, text: str, language: str) -> Refused:
+    found = _ERROR.match(error)
+    if "EOF" in error:
+        lines = text.split("\n")
+        place = (len(lines) - 1, len(lines[-1]))
+        return Refused("the query ends too early", hint="close all brackets and quotes", place=place)
+    if found is None:
+        return Refused(f"the query is not valid for {language}: {error}", hint="see: codebatch ast FILE")
+    what, row, column, name = found["what"], int(found["row"]), int(found["column"]), (found["name"] or "").strip()
+    line = text.split("\n")[row] if row < text.count("\n") + 1 else ""
+    # tree-sitter counts bytes.
+    place = (row, len(line.encode()[:column].decode("utf-8", "ignore")))
+    loaded = grammar(language).language
+    known: list[str] = []
+    if "field" in what:
+        known = [str(loaded.field_name_for_id(number)) for number in range(1, loaded.field_count + 1)]
+    elif "node type" in what:
+        kinds = range(loaded.node_kind_count)
+        known = [str(loaded.node_kind_for_id(kind)) for kind in kinds if loaded.node_kind_is_visible(kind)]
+    meant = closest(name, known) if name else None
+    hint = f"did you mean {meant!r}?" if meant else "list nodes and fields with: codebatch ast FILE"
+    told = f"{what[:1].lower()}{what[1:]}{f' {name!r}' if name else ''}"
+    return Refused(f"{told} (row {row + 1}, column {place[1] + 1} of the query)", hint=hint, place=place)

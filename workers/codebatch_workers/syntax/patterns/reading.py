@@ -1,0 +1,292 @@
+"""Reading a pattern: how code with metavariables becomes a tree that `pattern_matching` compares with those of files.
+
+`$X` stands for one node, and its name twice for equal text; `$_` and what begins so for one that nobody names; `$$$`
+and `$$$ARGS` for any number of them. Names are of capitals, digits and `_`. The grammar itself reads the pattern: each
+metavariable is written as something that the language has in such a place (`_STAND_INS`), and the whole, if it is no
+file by itself, into a text that it may stand in (`_CONTEXTS`). What comes of it must be one node without an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+from codebatch_workers.syntax.language.languages import LANGUAGES_OF_PROSE, LANGUAGES_WITH_MACROS, grammar
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+PATTERN_BYTES_MAX = 10_000
+METAVARIABLES_MAX = 50
+PATTERN_DEPTH_MAX = 100
+ATTEMPTS_MAX = 300
+"""Ways to write the metavariables that are tried in one context."""
+_HOLE = re.compile(r"(?<![\w$])(\$\$\$(?:[A-Z_][A-Z0-9_]*)?|\$[A-Z_][A-Z0-9_]*)(?![\w$])")
+_MANY = "$$$"
+_NO_FAULTS = (0, 0, 0)
+_NO_HOLE = re.compile(r"\$\$[A-Z_]|\$[a-z]|\$\{")
+_SEPARATORS = frozenset({",", ";", "\n"})
+
+# How a metavariable may be written: {n} is a name in small letters, {N} one with a capital, a | ends what it stands
+# for.
+_PLAIN = ("{n}",)
+_BRACED = ("{n}", "{n};", "{N} {n}", "{N} {n};")
+_TYPED = ("{n}", "{n}: {N}")
+_SCRIPT = ("{n}", '"{n}"', "case {n}:")
+_QUOTED = ('"{n}"', "{n}")
+_SHELL = ("{n}", "{n}|;")
+_STAND_INS: Mapping[str, Sequence[str]] = {
+    "bash": _SHELL,
+    "c": _BRACED,
+    "cpp": _BRACED,
+    "csharp": _BRACED,
+    "css": ("{n}", "{n}: {n};"),
+    "go": ("{n}", "{n} {N}", '"{n}"', "case {n}:"),
+    "hcl": ("{n}", "{n} = 1"),
+    "java": _BRACED,
+    "javascript": _SCRIPT,
+    "json": _QUOTED,
+    "jsonc": _QUOTED,
+    "kotlin": _TYPED,
+    "lua": ("{n}", "{n}()"),
+    "php": ("${n}", "{n}", "${n};", "public ${n};"),
+    "ruby": ("{n}", "{N}"),
+    "rust": ("{n}", "{n};", "{n}: {N}", "{n} => {n},", "fn {n}() {}"),
+    "scala": ("{n}", "{n}: {N}", "case {n} => {n}"),
+    "swift": ("{n}", "{n}: {N}", "_ {n}: {N}"),
+    "toml": _SCRIPT,
+    "tsx": _SCRIPT,
+    "typescript": _SCRIPT,
+    "zsh": _SHELL,
+}
+# As what any number of nodes is read first: `{n}` alone makes an enumeration of a class of Kotlin.
+_MANY_FIRST: Mapping[str, str] = {"kotlin": "val {n}: {N}|\n"}
+_ALONE = ("", "")
+_CLOSED = ("", ";")
+_IN_CLASS = ("class C {\n", "\n}")
+_CONTEXTS: Mapping[str, Sequence[tuple[str, str]]] = {
+    # By itself `f(x)` is a type of C, and `a.f(x)` a conversion of Go.
+    "c": (("void f(void) {\n", ";\n}"), _ALONE),
+    "cpp": (("void f(void) {\n", ";\n}"), _ALONE, ("class C {\n", "\n};")),
+    "csharp": (_ALONE, _CLOSED, _IN_CLASS),
+    "css": (_ALONE, ("a { ", ";}")),
+    "go": (("func f() {\n", "\n}"), _ALONE, ("var x ", "")),
+    "java": (_ALONE, _CLOSED, _IN_CLASS, ("", "\nclass C {}")),
+    "javascript": (_ALONE, _IN_CLASS),
+    "json": (_ALONE, ("{", "}")),
+    "jsonc": (_ALONE, ("{", "}")),
+    "lua": (_ALONE, ("return ", "")),
+    "php": (("<?php ", ""), ("<?php ", ";"), ("<?php class C { ", " }")),
+    "python": (_ALONE, ("", "\ndef f(): pass"), ("try:\n    pass\n", "")),
+    "rust": (_ALONE, _CLOSED, ("fn f() {\n", "\n}"), ("impl C {\n", "\n}"), ("type T = ", ";")),
+    "tsx": (_ALONE, _IN_CLASS, ("type T = ", "")),
+    "typescript": (_ALONE, _IN_CLASS, ("type T = ", "")),
+}
+
+
+class Refused(ValueError):
+    """What cannot be looked for. `hint` says what to do, `place` where it is: a row and a column, from 0."""
+
+    def __init__(self, message: str, *, hint: str, place: tuple[int, int] | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.place = place
+
+
+class PatternNode(NamedTuple):
+    """A node to compare with: of a kind, with a text where it has no children.
+
+    `hole`: a metavariable in its place, whose `name` is empty where nobody asks for it; `is_many`: any number.
+    """
+
+    kind: str = ""
+    is_named: bool = True
+    text: bytes = b""
+    children: tuple[PatternNode, ...] = ()
+    hole: bool = False
+    name: str = ""
+    is_many: bool = False
+
+    def walk(self) -> Iterator[PatternNode]:
+        """It and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def read_pattern(pattern: str, language: str) -> PatternNode:
+    """The node that a pattern is, in a language whose grammar is here. Raises Refused."""
+    text = pattern.strip()
+    _check(text, language)
+    if language in LANGUAGES_WITH_MACROS and text.endswith("};"):
+        text = text[:-1]  # That of `struct S {};` is no part of its node, and none need be written of a declaration.
+    best = _read(text, language)
+    if best.node is None:
+        raise _refusal(best, text, language)
+    if best.node.hole:
+        raise Refused(f"`{text}` alone would match every node", hint="add the code around it, or use --query")
+    return best.node
+
+
+def _read(text: str, language: str) -> _Read:
+    """What comes of a pattern in the best of the contexts."""
+    holes = [(match[1], match.start(), match.end()) for match in _HOLE.finditer(text)]
+    if len(holes) > METAVARIABLES_MAX:
+        raise Refused(f"the pattern has more than {METAVARIABLES_MAX} metavariables", hint="use --query")
+    reader = _Reader(text, holes, language)
+    read = (reader.read(context) for context in _CONTEXTS.get(language, (_ALONE,)))
+    return min(read, key=lambda each: each.faults)
+
+
+class _Read(NamedTuple):
+    """What comes of a pattern: a node, or the faults for which it is none.
+
+    They are whether it is not one node, how much is in error, and how many metavariables are no nodes: `unread` is one.
+    """
+
+    faults: tuple[int, int, int]
+    node: PatternNode | None = None
+    unread: str = ""
+    is_deep: bool = False
+
+
+class _Reader:
+    """Reads one pattern in several contexts, with several stand-ins."""
+
+    def __init__(self, text: str, holes: Sequence[tuple[str, int, int]], language: str) -> None:
+        self._text = text
+        self._holes = holes
+        self._parser = grammar(language).parser
+        self._stand_ins = _STAND_INS.get(language, _PLAIN)
+        self._many_first = _MANY_FIRST.get(language, self._stand_ins[0])
+        names = list(dict.fromkeys(written for written, _, _ in holes))
+        mark = next(mark for count in range(len(text) + 2) if (mark := "z" + "q" * count) not in text.lower())
+        # The same name is the same word: what closes an element of HTML must be called as what opens it.
+        self._words = [f"{mark}{names.index(written)}z" for written, _, _ in holes]
+
+    def read(self, context: tuple[str, str]) -> _Read:
+        """The best that stand-ins give: the one is changed that helps most, again and again, while there is a fault."""
+        first = self._stand_ins[0]
+        chosen = [self._many_first if written.startswith(_MANY) else first for written, _, _ in self._holes]
+        best = self._try(context, chosen)
+        tried, is_better = 1, True
+        while is_better and any(best.faults):
+            is_better, before = False, chosen
+            for index, stand_in in product(range(len(before)), self._stand_ins):
+                if tried == ATTEMPTS_MAX or best.faults == _NO_FAULTS:
+                    return best
+                other = [*before[:index], stand_in, *before[index + 1 :]]
+                read, tried = self._try(context, other), tried + 1
+                if read.faults < best.faults:
+                    best, chosen, is_better = read, other, True
+        return best
+
+    def _try(self, context: tuple[str, str], chosen: Sequence[str]) -> _Read:
+        before, behind = context
+        source = before.encode()
+        start, end = len(source), 0
+        holes: dict[tuple[int, int], str] = {}
+        for (written, first, last), word, stand_in in zip(self._holes, self._words, chosen, strict=True):
+            source += self._text[end:first].encode()
+            name, _, closing = stand_in.replace("{n}", word).replace("{N}", word.capitalize()).partition("|")
+            holes[len(source), len(source) + len(name)] = written
+            source += (name + closing).encode()
+            end = last
+        source += self._text[end:].encode()
+        root = self._parser.parse(source + behind.encode()).root_node
+        errors = _count_errors(root) if root.has_error else 0
+        node = _node_at(root, start, len(source), is_closed=behind.startswith(";"))
+        if node is None or errors:
+            return _Read(faults=(node is None, errors, 0))
+        unread = dict(holes)
+        try:
+            converted = _convert(node, source, holes, unread, depth=0)
+        except RecursionError:
+            return _Read(faults=(0, 0, 1), is_deep=True)
+        if unread:
+            return _Read(faults=(0, 0, len(unread)), unread=next(iter(unread.values())))
+        return _Read(faults=_NO_FAULTS, node=converted)
+
+
+def _node_at(root: Node, start: int, end: int, *, is_closed: bool) -> Node | None:
+    """The smallest node that is all of a region, or of it and the semicolon that closes it."""
+    for last in (end, end + 1) if is_closed else (end,):
+        node = root.named_descendant_for_byte_range(start, last)
+        if node is not None and node != root and (node.start_byte, node.end_byte) == (start, last):
+            return node
+    return None
+
+
+def _convert(
+    node: Node, source: bytes, holes: Mapping[tuple[int, int], str], unread: dict[tuple[int, int], str], *, depth: int
+) -> PatternNode:
+    """A node and what is below it; the topmost that is nothing but a stand-in is its metavariable."""
+    if depth > PATTERN_DEPTH_MAX:
+        raise RecursionError
+    span = (node.start_byte, node.end_byte)
+    if node.is_named and span in holes:
+        unread.pop(span, None)
+        written = holes[span]
+        name = written.lstrip("$")
+        return PatternNode(hole=True, name="" if name.startswith("_") else name, is_many=written.startswith(_MANY))
+    # What lies behind the source closes the statement that the pattern is, and is none of it.
+    own = [child for child in node.children if not child.is_extra and child.start_byte < max(len(source), 1)]
+    children = [_convert(child, source, holes, unread, depth=depth + 1) for child in own]
+    if span[1] > len(source) and len(children) == 1 and children[0].hole:
+        return children[0]
+    text = b"" if children else source[node.start_byte : node.end_byte]
+    return PatternNode(kind=node.type, is_named=node.is_named, text=text, children=tuple(_without_separators(children)))
+
+
+def _without_separators(children: Sequence[PatternNode]) -> Iterator[PatternNode]:
+    """Without the commas beside what may be nothing."""
+    for index, child in enumerate(children):
+        beside = children[max(index - 1, 0) : index + 2]
+        if not (child.kind in _SEPARATORS and not child.is_named and any(each.is_many for each in beside)):
+            yield child
+
+
+def _count_errors(root: Node) -> int:
+    """How much is wrong: bytes within errors, and what is missing."""
+    found, pending = 0, [root]
+    while pending:
+        node = pending.pop()
+        if node.is_error or node.is_missing:
+            found += 1 + node.end_byte - node.start_byte
+        else:
+            pending += [child for child in node.children if child.has_error or child.is_error or child.is_missing]
+    return found
+
+
+def _check(text: str, language: str) -> None:
+    if not text:
+        raise Refused("the pattern is empty", hint="write code, with $X for any one node: 'print($X)'")
+    if len(text.encode("utf-8", "surrogatepass")) > PATTERN_BYTES_MAX:
+        raise Refused(
+            f"the pattern is longer than {PATTERN_BYTES_MAX:,} bytes", hint="search for a part of the pattern"
+        )
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise Refused("the pattern is not valid UTF-8", hint="write the pattern in UTF-8")
+    if language in LANGUAGES_OF_PROSE:
+        raise Refused(f"patterns are not supported for {language}, in which any text is valid", hint="use --query")
+
+
+def _refusal(read: _Read, text: str, language: str) -> Refused:
+    if read.is_deep:
+        return Refused(
+            f"the pattern is nested more than {PATTERN_DEPTH_MAX} levels deep", hint="search for a part of the pattern"
+        )
+    if read.unread:
+        told = f"`{read.unread}` is inside a string, a comment or a longer word"
+        return Refused(f"{told}, but a metavariable must be a whole node", hint="use --query with #match?")
+    hint = "write a whole expression, statement or definition, or use --query"
+    if _NO_HOLE.search(text):
+        hint = "metavariables are upper-case: $X is one node, $$$ARGS any number of nodes; otherwise use --query"
+    if read.faults[1]:
+        return Refused(f"the pattern is not valid {language} by itself", hint=hint)
+    return Refused(
+        f"the pattern must be exactly one syntax node of {language}, not several nodes or a part of a node",
+        hint=hint,
+    )
